@@ -1,0 +1,1 @@
+"""Word aligners: one per public module, all returning 0-based source-target links."""

@@ -1,0 +1,253 @@
+"""What a metric is, and the flat arrays it reads.
+
+To add a metric, write one public file in this folder with one frozen dataclass that derives from
+`Metric`: its fields are its options, `stats` and `score` its definition. The registry, the command
+line, tuning and the contract tests find it by its file name (`bleu_sbp.py` is metric `bleu-sbp`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+TokenArray = NDArray[np.int32]
+
+Need = Literal["links"]
+"""What a metric reads besides tokens; `links`: word alignments of hypotheses and references."""
+
+
+class Vocabulary:
+    """Interned tokens: each distinct string has one id, counted from 0 in order of arrival."""
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self.words: list[str] = []
+        self._ids: dict[str, int] = {}
+        for word in words:
+            self.add(word)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def add(self, word: str) -> int:
+        """Return the id of `word`, making one if it is new."""
+        known = self._ids.get(word)
+        if known is None:
+            known = self._ids[word] = len(self.words)
+            self.words.append(word)
+        return known
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Rows of unequal length in one flat array.
+
+    Parameters
+    ----------
+    values : (V,) or (V, C) int32
+        All rows one after the other.
+    offsets : (N + 1,) int64
+        Row i is `values[offsets[i]:offsets[i + 1]]`. `offsets[0]` need not be 0: a view on some
+        of the rows shares `values` with the whole.
+    """
+
+    values: NDArray[np.int32]
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> IntArray:
+        """(N,) number of values in each row."""
+        return np.diff(self.offsets)
+
+    def row(self, index: int) -> NDArray[np.int32]:
+        """Return row `index`, a view."""
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def rows(self, start: int, stop: int) -> Ragged:
+        """Return rows start..stop-1, a view."""
+        return Ragged(self.values, self.offsets[start : stop + 1])
+
+    def take(self, indices: IntArray) -> Ragged:
+        """Return the rows `indices` in that order, a copy."""
+        lengths = self.lengths[indices]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        positions = np.arange(offsets[-1]) + np.repeat(
+            self.offsets[:-1][indices] - offsets[:-1], lengths
+        )
+        return Ragged(self.values[positions], offsets)
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[int] | Sequence[tuple[int, int]]]) -> Ragged:
+        """Flatten lists of ints, or lists of pairs (then `values` is (V, 2))."""
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        flat = [value for row in rows for value in row]
+        return cls(np.asarray(flat, dtype=np.int32), offsets)
+
+    @classmethod
+    def from_links(cls, rows: Sequence[Iterable[tuple[int, int]]]) -> Ragged:
+        """Flatten lists of (source, target) links; `values` is (V, 2) even if there is none."""
+        lists = [list(row) for row in rows]
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
+        flat = [value for row in lists for value in row]
+        return cls(np.asarray(flat, dtype=np.int32).reshape(-1, 2), offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """N token sequences and what is known about each.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The words behind the ids.
+    tokens : Ragged
+        N rows of token ids; a row may be empty.
+    links : Ragged or None
+        N rows of (source position, target position), 0-based, target being this text.
+    """
+
+    vocabulary: Vocabulary
+    tokens: Ragged
+    links: Ragged | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def rows(self, start: int, stop: int) -> Texts:
+        """Return texts start..stop-1, a view."""
+        return Texts(
+            self.vocabulary,
+            self.tokens.rows(start, stop),
+            None if self.links is None else self.links.rows(start, stop),
+        )
+
+    def take(self, indices: IntArray) -> Texts:
+        """Return the texts `indices` in that order, a copy."""
+        return Texts(
+            self.vocabulary,
+            self.tokens.take(indices),
+            None if self.links is None else self.links.take(indices),
+        )
+
+    def words(self, index: int) -> list[str]:
+        """Return text `index` as strings."""
+        return [self.vocabulary.words[token] for token in self.tokens.row(index)]
+
+    @classmethod
+    def from_lines(
+        cls,
+        lines: Iterable[str],
+        vocabulary: Vocabulary,
+        links: Sequence[Iterable[tuple[int, int]]] | None = None,
+    ) -> Texts:
+        """Intern lines of tokens separated by white space."""
+        rows = [[vocabulary.add(word) for word in line.split()] for line in lines]
+        return cls(
+            vocabulary,
+            Ragged.from_rows(rows),
+            None if links is None else Ragged.from_links(links),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The hypotheses of S segments and what they are compared with.
+
+    Hypotheses and references share one vocabulary: equal tokens have equal ids.
+
+    Parameters
+    ----------
+    hypotheses : Texts
+        H rows; those of segment s are `offsets[s]:offsets[s + 1]`.
+    offsets : (S + 1,) int64
+    references : Texts
+        The references of segment s are rows `reference_offsets[s]:reference_offsets[s + 1]`.
+    reference_offsets : (S + 1,) int64
+    source_lengths : (S,) int32 or None
+        Number of source tokens of each segment; needed where links are.
+    """
+
+    hypotheses: Texts
+    offsets: IntArray
+    references: Texts
+    reference_offsets: IntArray
+    source_lengths: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def segments(self, start: int, stop: int) -> Batch:
+        """Return the batch of segments start..stop-1, a view."""
+        offsets = self.offsets[start : stop + 1]
+        reference_offsets = self.reference_offsets[start : stop + 1]
+        return Batch(
+            self.hypotheses.rows(int(offsets[0]), int(offsets[-1])),
+            offsets - offsets[0],
+            self.references.rows(int(reference_offsets[0]), int(reference_offsets[-1])),
+            reference_offsets - reference_offsets[0],
+            None if self.source_lengths is None else self.source_lengths[start:stop],
+        )
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric that decomposes into sufficient statistics.
+
+    A subclass is a frozen dataclass in a file of the metric's name; its fields are its options.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    higher_is_better: ClassVar[bool] = True
+    source: ClassVar[str]
+    """The paper, with equations where they are numbered."""
+
+    @property
+    @abstractmethod
+    def stat_names(self) -> tuple[str, ...]:
+        """Names of the K statistics, in order."""
+
+    @abstractmethod
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, K) float64: one row of sufficient statistics for each hypothesis.
+
+        Releases the interpreter lock in its kernels, so that callers may split a batch over
+        threads by `Batch.segments`.
+        """
+
+    @abstractmethod
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score of each row of summed statistics (..., K) -> (...), any leading axes."""
+
+    @abstractmethod
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the quantities the papers tabulate, for one row (K,) of summed statistics."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def signature(self) -> str:
+        """Name and all options, as `port:alpha=0.25,order=v,...`: what a score depends on."""
+        options = ",".join(
+            f"{field.name}={_plain(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+        )
+        return f"{self.name()}:{options}" if options else self.name()
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,47 @@
+"""Faults a user can mend. The command line prints one line for them and exits with status 1.
+
+PortmertError
+├── InputError     a file, line or segment that does not say what it should
+├── ConfigError    a configuration key, option or component name
+├── ProgramError   an outside program or library that failed
+└── StateError     a run folder that does not fit what is asked of it
+
+`ValueError` stays what it is everywhere: a wrong call, that is, a fault of the calling program.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class PortmertError(Exception):
+    """Base of all faults that a user can mend; its text is one line."""
+
+
+class InputError(PortmertError):
+    """Input that is not what it should be: `where: found, expected, what to do`."""
+
+
+class ConfigError(PortmertError):
+    """A wrong configuration key, option or component name."""
+
+
+class ProgramError(PortmertError):
+    """An outside program or embedded library failed."""
+
+
+class StateError(PortmertError):
+    """A run folder or saved state does not fit what is asked of it."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the nearest known name, and the list of all if none is near."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; known: {', '.join(names)}" if names else ""

@@ -1,0 +1,163 @@
+"""Reading and writing files: compression by suffix, outputs whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from tuner.errors import InputError, PortmertError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """Return the content of a file, decompressed by its suffix (.gz, .xz, .zst); `-` is stdin.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or its compressed stream is damaged or cut off.
+    """
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    return _decompress(data, path)
+
+
+def read_lines(path: Path | str) -> list[str]:
+    """Return the lines of a UTF-8 text without their ends (`\\n` or `\\r\\n`).
+
+    Raises
+    ------
+    InputError
+        As `read_bytes`, or a line is not UTF-8 (the message says which).
+    """
+    lines = read_bytes(path).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return [decode_line(line.removesuffix(b"\r"), path, number) for number, line in enumerate(lines, 1)]
+
+
+def decode_line(line: bytes, path: Path | str, number: int) -> str:
+    """Decode one line, or say where its first wrong byte is."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} is not "
+            f"UTF-8; convert the file to UTF-8"
+        ) from None
+
+
+def _decompress(data: bytes, path: Path) -> bytes:
+    # Each library is imported only where it is needed: start-up time.
+    damaged = f"{path}: the compressed stream is damaged or cut off; copy or make the file again"
+    if path.suffix == ".gz":
+        from isal import igzip, isal_zlib  # noqa: PLC0415
+
+        try:
+            return cast("bytes", igzip.decompress(data))
+        except (EOFError, OSError, isal_zlib.error):
+            raise InputError(damaged) from None
+    if path.suffix == ".xz":
+        import lzma  # noqa: PLC0415
+
+        try:
+            return lzma.decompress(data)
+        except lzma.LZMAError:
+            raise InputError(damaged) from None
+    if path.suffix == ".zst":
+        import zstandard  # noqa: PLC0415
+
+        content, rest = b"", data
+        try:
+            while rest:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+                content += frame.decompress(rest)
+                if not frame.eof:
+                    raise InputError(damaged)
+                rest = frame.unused_data
+        except zstandard.ZstdError:
+            raise InputError(damaged) from None
+        return content
+    return data
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[IO[bytes]]:
+    """Open a binary file that takes the place of `path` when the block ends without an error.
+
+    Compressed by its suffix (.gz, .xz, .zst) with no time or name inside: the same content gives
+    the same bytes. `-` is stdout. Whatever was at `path` stays untouched until the new file is
+    complete and on disk.
+
+    Raises
+    ------
+    PortmertError
+        The file cannot be written.
+    """
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(path)
+    if path.is_symlink():  # replace the file it points to, not the link
+        path = path.resolve()
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        try:
+            raw = aside.open("xb")
+        except OSError as error:
+            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
+        try:
+            with raw:
+                with _compressor(raw, path.suffix) as out:
+                    yield out
+                raw.flush()
+                os.fsync(raw.fileno())
+            aside.replace(path)
+        except OSError as error:
+            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a whole UTF-8 text, see `writing`."""
+    with writing(path) as out:
+        out.write(text.encode("utf-8"))
+
+
+@contextmanager
+def _compressor(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+    if suffix == ".gz":
+        import gzip  # noqa: PLC0415
+
+        # Writing keeps zlib: its output does not depend on the processor as isal's may.
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+            yield cast("IO[bytes]", packed)
+    elif suffix == ".xz":
+        import lzma  # noqa: PLC0415
+
+        with lzma.LZMAFile(raw, "wb") as packed_xz:
+            yield packed_xz
+    elif suffix == ".zst":
+        import zstandard  # noqa: PLC0415
+
+        with zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False) as packed_zst:
+            yield cast("IO[bytes]", packed_zst)
+    else:
+        buffered = io.BufferedWriter(cast("io.RawIOBase", raw))
+        yield cast("IO[bytes]", buffered)
+        buffered.flush()
+        buffered.detach()

@@ -1,0 +1,126 @@
+"""From a name in a configuration to the component of that name.
+
+A component is the one class in the public file of its name (`bleu_sbp.py` holds `bleu-sbp`), in
+the folder of its family. Nothing is listed anywhere: a new file is a new component.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+from tuner.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aligners._base import Aligner
+    from metrics._base import Metric
+    from tuner.decoders._base import Decoder
+    from tuner.optimizers._base import Optimizer
+
+FAMILIES = {
+    "metric": "metrics",
+    "aligner": "aligners",
+    "decoder": "tuner.decoders",
+    "optimizer": "tuner.optimizers",
+}
+
+
+def names(family: str) -> list[str]:
+    """Return the sorted names of all components of a family, importing none of them."""
+    spec = importlib.util.find_spec(FAMILIES[family])
+    if spec is None or spec.submodule_search_locations is None:
+        raise ImportError(FAMILIES[family])
+    files = pkgutil.iter_modules(spec.submodule_search_locations)
+    return sorted(file.name.replace("_", "-") for file in files if not file.name.startswith("_"))
+
+
+def component(family: str, name: str) -> type[Any]:
+    """Return the class of component `name`.
+
+    Raises
+    ------
+    ConfigError
+        There is no such component; the message names the nearest.
+    """
+    known = names(family)
+    if name not in known:
+        raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}")
+    module = importlib.import_module(f"{FAMILIES[family]}.{name.replace('-', '_')}")
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and dataclasses.is_dataclass(value)
+        and any(base.__name__ == family.capitalize() for base in value.__mro__[1:])
+    ]
+    if len(classes) != 1:
+        raise ImportError(f"{module.__name__} must define one {family}, found {len(classes)}")
+    return classes[0]
+
+
+def build(family: str, name: str, options: Mapping[str, Any], *, where: str = "") -> Any:
+    """Return component `name` with `options` checked against its fields.
+
+    `where` begins the message of an error: the file and table the options come from.
+
+    Raises
+    ------
+    ConfigError
+        An unknown component, an unknown option, or a value of the wrong type or range.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
+
+    cls = component(family, name)
+    fields = {field.name for field in dataclasses.fields(cls)}
+    prefix = f"{where}: " if where else ""
+    for key in options:
+        if key not in fields:
+            raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{suggest(key, fields)}")
+    try:
+        return TypeAdapter(cls).validate_python(dict(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "options"
+        raise ConfigError(
+            f"{prefix}{family} {name}: {key}: {first['msg']}, found {first.get('input')!r}"
+        ) from None
+
+
+def metric(text: str) -> Metric:
+    """Return the metric written `name` or `name:option=value,option=value`."""
+    name, _, rest = text.partition(":")
+    options = {}
+    for item in filter(None, rest.split(",")):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise ConfigError(
+                f"metric '{text}': '{item}' is not option=value; "
+                f"write it as {name}:option=value,option=value"
+            )
+        options[key] = value
+    built: Metric = build("metric", name, options)
+    return built
+
+
+def aligner(name: str, options: Mapping[str, Any], *, where: str = "") -> Aligner:
+    """Return an aligner."""
+    built: Aligner = build("aligner", name, options, where=where)
+    return built
+
+
+def decoder(name: str, options: Mapping[str, Any], *, where: str = "") -> Decoder:
+    """Return a decoder."""
+    built: Decoder = build("decoder", name, options, where=where)
+    return built
+
+
+def optimizer(name: str, options: Mapping[str, Any], *, where: str = "") -> Optimizer:
+    """Return an optimizer."""
+    built: Optimizer = build("optimizer", name, options, where=where)
+    return built
