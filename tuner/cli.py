@@ -1,0 +1,49 @@
+"""The portmert command: finds the commands, turns a user's fault into one line and a status."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import click
+
+import tuner
+from tuner import commands
+from tuner.errors import PortmertError
+
+
+class CommandFolder(click.Group):
+    """A group whose commands are the modules of `tuner.commands`, loaded when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names of all commands."""
+        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command; None if there is none of this name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"tuner.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a fault the user can mend ends as one line and exit status 1."""
+        try:
+            return super().invoke(ctx)
+        except PortmertError as error:
+            click.echo(f"portmert: error: {error}", err=True)
+            ctx.exit(1)
+        except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
+            sys.stderr.close()
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("portmert: interrupted", err=True)
+            ctx.exit(130)
+
+
+@click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(tuner.__version__, prog_name="portmert")
+def main() -> None:
+    """Tune machine translation weights on PORT, BLEU and other metrics, exactly."""
