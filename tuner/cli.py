@@ -18,7 +18,8 @@ class CommandFolder(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
-        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
+        found = (module.name for module in pkgutil.iter_modules(commands.__path__))
+        return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command; None if there is none of this name."""

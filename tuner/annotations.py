@@ -1,0 +1,197 @@
+"""Links between source and target for metrics that need them, made once and kept.
+
+Links of references are read from files or made by the aligner and written beside the run. Links of
+hypotheses come from the n-best list where the decoder gives them; else the aligner makes them, one
+batch for all pairs that were never seen, and they are kept by (source, hypothesis).
+
+The model of the aligner is trained before the first hypothesis is aligned: on its own training
+bitext and the dev set's pairs, never on hypotheses. So the links of a pair do not depend on which
+others were aligned before it, nor on where a run was interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Ragged
+from tuner.errors import InputError, ProgramError, StateError
+from tuner.files import read_lines, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from aligners._base import Aligner, Links
+    from metrics._base import IntArray, Texts
+
+Pairs = list[tuple[str, str]]
+
+DATABASE = "links.sqlite3"
+
+
+@dataclass(frozen=True, eq=False)
+class Annotator:
+    """Makes links with one aligner and keeps them in one folder.
+
+    Parameters
+    ----------
+    aligner
+        None where all links are given; then asking for others is an `InputError`.
+    folder
+        Holds the aligner's model, the links of references and the links of hypotheses.
+    source, references
+        The dev set: the pairs the aligner is trained on, besides its own bitext.
+    notice
+        Called with one line before each alignment.
+    """
+
+    aligner: Aligner | None
+    folder: Path
+    source: Path
+    references: tuple[Path, ...]
+    notice: Callable[[str], None]
+
+    def dev_links(self) -> tuple[Path, ...]:
+        """Return files of links between the dev set's source and each reference, made once."""
+        return self._reference_links("dev", self.source, self.references)
+
+    def test_links(self, source: Path, references: Sequence[Path]) -> tuple[Path, ...]:
+        """Return files of links between the test set's source and each reference, made once."""
+        self._train()
+        return self._reference_links("test", source, references)
+
+    def _train(self) -> None:
+        """Let the dev set be the first thing that the aligner sees, whatever else is given."""
+        if self.aligner is not None:
+            self.dev_links()
+
+    def _reference_links(
+        self, name: str, source: Path, references: Sequence[Path]
+    ) -> tuple[Path, ...]:
+        files = tuple(
+            self.folder / f"{name}-{number}.links" for number in range(1, len(references) + 1)
+        )
+        if all(file.is_file() for file in files):
+            return files
+        sources, texts = read_lines(source), [read_lines(path) for path in references]
+        for path, lines in zip(references, texts, strict=True):
+            if len(lines) != len(sources):
+                raise InputError(
+                    f"{path}: {len(lines)} lines, {source} has {len(sources)}; "
+                    f"they must be translations line by line"
+                )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.notice(f"aligning the {name} references")
+        links = self._align([pair for lines in texts for pair in zip(sources, lines, strict=True)])
+        for number, file in enumerate(files):
+            rows = links[number * len(sources) : (number + 1) * len(sources)]
+            write_text(file, "".join(_pharaoh(row) + "\n" for row in rows))
+        return files
+
+    def hypothesis_links(
+        self, texts: Texts, *, offsets: IntArray, sources: Sequence[str]
+    ) -> Texts:
+        """Return `texts` with links; unchanged where they have them.
+
+        Parameters
+        ----------
+        texts : Texts
+            H hypotheses; those of segment s are `offsets[s]:offsets[s + 1]`.
+        sources
+            S lines of tokens.
+        """
+        if texts.links is not None:
+            return texts
+        segments = np.repeat(np.arange(len(sources)), np.diff(offsets)).tolist()
+        pairs = [
+            (sources[segment], " ".join(texts.words(row))) for row, segment in enumerate(segments)
+        ]
+        links = self._cached(pairs)
+        return replace(texts, links=Ragged.from_links(links))
+
+    def _cached(self, pairs: Pairs) -> list[Links]:
+        self._train()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / DATABASE
+        keys = [_key(pair) for pair in pairs]
+        wanted = dict(zip(keys, pairs, strict=True))  # distinct, in order of arrival
+        try:
+            with closing(sqlite3.connect(path, isolation_level=None)) as database:
+                found = self._from_database(database, wanted)
+        except sqlite3.Error as error:
+            raise StateError(f"{path}: {error}; delete the file, it is made again") from None
+        return [found[key] for key in keys]
+
+    def _from_database(
+        self, database: sqlite3.Connection, wanted: dict[bytes, tuple[str, str]]
+    ) -> dict[bytes, Links]:
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS links (pair BLOB PRIMARY KEY, links BLOB NOT NULL) "
+            "WITHOUT ROWID"
+        )
+        found = {}
+        for key in wanted:
+            row = database.execute("SELECT links FROM links WHERE pair = ?", (key,)).fetchone()
+            if row is not None:
+                found[key] = _unpacked(row[0])
+        missing = [key for key in wanted if key not in found]
+        if missing:
+            self.notice(f"aligning {len(missing)} new hypotheses")
+            made = self._align([wanted[key] for key in missing])
+            # A transaction is on disk whole or not at all, whenever the process dies.
+            database.execute("BEGIN")
+            database.executemany(
+                "INSERT INTO links VALUES (?, ?)",
+                [(key, _packed(links)) for key, links in zip(missing, made, strict=True)],
+            )
+            database.execute("COMMIT")
+            found.update(zip(missing, made, strict=True))
+        return found
+
+    def _align(self, pairs: Pairs) -> list[Links]:
+        """Align pairs; one with an empty side has no links and never reaches the aligner."""
+        if self.aligner is None:
+            raise InputError(
+                "the n-best list has no word alignment and there is no [aligner]; "
+                "let the decoder print it, or name an aligner"
+            )
+        full = [index for index, pair in enumerate(pairs) if all(side.split() for side in pair)]
+        workdir = self.folder / "aligner"
+        workdir.mkdir(parents=True, exist_ok=True)
+        made = self.aligner.align(
+            source=[pairs[index][0] for index in full],
+            target=[pairs[index][1] for index in full],
+            workdir=workdir,
+        )
+        if len(made) != len(full):
+            raise ProgramError(
+                f"aligner {type(self.aligner).__name__}: {len(made)} alignments for {len(full)} "
+                f"pairs; see {workdir}"
+            )
+        links: list[Links] = [[] for _ in pairs]
+        for index, row in zip(full, made, strict=True):
+            links[index] = row
+        return links
+
+
+def _key(pair: tuple[str, str]) -> bytes:
+    source, target = pair  # neither holds a line end
+    return hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=20).digest()
+
+
+def _packed(links: Links) -> bytes:
+    return np.asarray(links, dtype="<i4").tobytes()
+
+
+def _unpacked(data: bytes) -> Links:
+    return [(int(i), int(j)) for i, j in np.frombuffer(data, dtype="<i4").reshape(-1, 2)]
+
+
+def _pharaoh(links: Links) -> str:
+    return " ".join(f"{i}-{j}" for i, j in links)

@@ -1,0 +1,347 @@
+"""A tuning experiment as a TOML file says it: read, checked and named before anything runs.
+
+Every table is a frozen dataclass; an unknown key anywhere is an error that names the nearest
+known one. Relative paths are relative to the folder of the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import tomllib
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+import tuner
+from tuner import registry
+from tuner.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aligners._base import Aligner
+    from metrics._base import Metric
+    from tuner.decoders._base import Decoder
+    from tuner.optimizers._base import Optimizer
+
+Table = TypeVar("Table")
+
+RESULT_FREE = frozenset({"threads", "processes"})
+"""Keys, in any table, that change how long a run takes and nothing else."""
+
+
+@dataclass(frozen=True)
+class Tune:
+    """The [tune] table: where the run lies, what is random in it, and when it stops.
+
+    Parameters
+    ----------
+    output
+        Folder of the run; made if absent.
+    seed
+        Every random number of the run follows from it.
+    iterations
+        Most passes of the outer loop (decode, merge, optimize).
+    nbest
+        Hypotheses asked of the decoder for each segment.
+    threads
+        Threads and decoder processes; 0 is one for each processor. Never changes a result.
+    patience
+        Stop when the score of the decoder's own best dev output has not risen for so many
+        iterations.
+    min_weight_change
+        Stop when the weights, each vector scaled to absolute values that sum to 1, move by
+        less than this in all (sum of absolute differences, 0..2).
+    weights
+        Start weights, our JSON or a moses.ini; absent, the decoder's own.
+    """
+
+    output: Path
+    seed: Annotated[int, Field(ge=0)] = 1
+    iterations: Annotated[int, Field(ge=1)] = 10
+    nbest: Annotated[int, Field(ge=1)] = 100
+    threads: Annotated[int, Field(ge=0)] = 0
+    patience: Annotated[int, Field(ge=1)] = 3
+    min_weight_change: Annotated[float, Field(ge=0, le=2)] = 1e-3
+    weights: Path | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """The [data] table: tokenised text, a segment a line.
+
+    Parameters
+    ----------
+    source, references
+        The dev set.
+    reference_links
+        Source-reference links, one file of `0-0 1-2` lines for each reference; absent, the
+        aligner makes them where the metric needs them.
+    test_source, test_references, test_reference_links
+        A test set, decoded and scored once, with the final weights.
+    lowercase
+        Lowercase hypotheses and references for the metric (not for decoder and aligner).
+    """
+
+    source: Path
+    references: Annotated[tuple[Path, ...], Field(min_length=1)]
+    reference_links: tuple[Path, ...] = ()
+    test_source: Path | None = None
+    test_references: tuple[Path, ...] = ()
+    test_reference_links: tuple[Path, ...] = ()
+    lowercase: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole configuration, checked: every file of [tune] and [data] exists.
+
+    `path` is the file it was read from.
+    """
+
+    path: Path
+    tune: Tune
+    data: Data
+    metric: Metric
+    optimizer: Optimizer
+    decoder: Decoder
+    aligner: Aligner | None = None
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        """Return the number of threads to use, at least 1."""
+        if self.tune.threads:
+            return self.tune.threads
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return all that the result depends on: key -> value, a file by what it holds.
+
+        Two experiments with equal fingerprints make the same bytes. Files are named by the key
+        that holds them, so that a moved folder is still the same experiment.
+        """
+        prints = {"portmert": tuner.__version__}
+        tables: dict[str, Any] = {
+            "tune": self.tune,
+            "data": self.data,
+            "metric": self.metric,
+            "optimizer": self.optimizer,
+            "decoder": self.decoder,
+        }
+        if self.aligner is not None and "links" in self.metric.needs:
+            tables["aligner"] = self.aligner
+        for table, content in tables.items():
+            if table not in {"tune", "data"}:
+                prints[f"{table}.name"] = _component_name(content)
+            for item in dataclasses.fields(content):
+                if item.name not in RESULT_FREE and (table, item.name) != ("tune", "output"):
+                    value = getattr(content, item.name)
+                    prints[f"{table}.{item.name}"] = json.dumps(_content(value), sort_keys=True)
+        for key, value in self.constraints.items():
+            prints[f"constraints.{key}"] = json.dumps(value, sort_keys=True, default=str)
+        return prints
+
+
+def load_config(
+    path: Path | str,
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Experiment:
+    """Read and check an experiment.
+
+    Parameters
+    ----------
+    overrides
+        `table.key=value` each; the value is read as TOML, or taken as text where it is not TOML.
+        They, then `seed` and `threads`, take the place of what the file says.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read or is not TOML; an unknown table, key or component; a value of the
+        wrong type or range; a missing file; a metric that needs links that nothing can give.
+    """
+    path = Path(path)
+    tables = _read_toml(path)
+    for override in overrides:
+        _override(tables, override)
+    for key, value in (("seed", seed), ("threads", threads)):
+        if value is not None:
+            tables.setdefault("tune", {})[key] = value
+    return _experiment(path, tables)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); convert the file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def _override(tables: dict[str, Any], override: str) -> None:
+    dotted, equals, text = override.partition("=")
+    keys = [key.strip() for key in dotted.split(".")]
+    if not equals or len(keys) < 2 or not all(keys):
+        raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    table = tables
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {override}: {key} is a value, not a table")
+    table[keys[-1]] = value
+
+
+def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
+    known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
+    for name, content in tables.items():
+        if name not in known:
+            raise ConfigError(f"{path}: there is no table [{name}]{suggest(name, known)}")
+        if not isinstance(content, dict):
+            raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
+    for name in ("tune", "data", "metric", "decoder"):
+        if name not in tables:
+            raise ConfigError(f"{path}: the table [{name}] is missing")
+
+    tune = _table(path, "tune", Tune, tables["tune"])
+    data = _table(path, "data", Data, tables["data"])
+    parts = {
+        family: _component(path, family, tables.get(family, {"name": "mert"}))
+        for family in ("metric", "optimizer", "decoder", "aligner")
+        if family in tables or family == "optimizer"
+    }
+    experiment = Experiment(
+        path=path, tune=tune, data=data, constraints=tables.get("constraints", {}), **parts
+    )
+    _check_files(experiment)
+    _check_links(experiment)
+    return experiment
+
+
+def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
+    known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    for key in content:
+        if key not in known:
+            raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, known)}")
+    try:
+        return TypeAdapter(cls).validate_python(_resolved(content, cls, path.parent))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise ConfigError(f"{path}: [{name}] {key} is missing") from None
+        raise ConfigError(
+            f"{path}: [{name}] {key}: {first['msg']}, found {content.get(key)!r}"
+        ) from None
+
+
+def _component(path: Path, family: str, content: Mapping[str, Any]) -> Any:
+    where = f"{path}: [{family}]"
+    name = content.get("name")
+    if not isinstance(name, str):
+        known = ", ".join(registry.names(family))
+        raise ConfigError(f'{where} needs name = "...", one of: {known}')
+    try:
+        cls = registry.component(family, name)
+    except ConfigError as error:
+        raise ConfigError(f"{where} {error}") from None
+    options = {key: value for key, value in content.items() if key != "name"}
+    return registry.build(family, name, _resolved(options, cls, path.parent), where=where)
+
+
+def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[str, Any]:
+    """Put the config's folder before relative paths: values whose field is annotated `Path`."""
+    hints = typing.get_type_hints(cls)
+    return {
+        key: _under(value, folder) if _is_path(hints.get(key)) else value
+        for key, value in content.items()
+    }
+
+
+def _is_path(hint: object) -> bool:
+    return hint is Path or any(_is_path(part) for part in typing.get_args(hint))
+
+
+def _under(value: object, folder: Path) -> object:
+    if isinstance(value, str):
+        return str(folder / Path(value).expanduser())
+    if isinstance(value, list):
+        return [_under(item, folder) for item in value]
+    return value
+
+
+def _check_files(experiment: Experiment) -> None:
+    path, data = experiment.path, experiment.data
+    for table, content in (("tune", experiment.tune), ("data", data)):
+        for item in dataclasses.fields(content):  # type: ignore[arg-type]  # two dataclasses
+            value = getattr(content, item.name)
+            if (table, item.name) == ("tune", "output"):
+                continue
+            for file in value if isinstance(value, tuple) else (value,):
+                if isinstance(file, Path) and not file.is_file():
+                    raise ConfigError(f"{path}: [{table}] {item.name}: there is no file {file}")
+    if (data.test_source is None) != (not data.test_references):
+        given, missing = "test_source", "test_references"
+        if data.test_source is None:
+            given, missing = missing, given
+        raise ConfigError(f"{path}: [data] has {given}, but no {missing}; give both or neither")
+    for prefix in ("", "test_"):
+        references = getattr(data, f"{prefix}references")
+        links = getattr(data, f"{prefix}reference_links")
+        if links and len(links) != len(references):
+            raise ConfigError(
+                f"{path}: [data] {prefix}reference_links: {len(links)} files for "
+                f"{len(references)} references; give one for each, or none"
+            )
+
+
+def _check_links(experiment: Experiment) -> None:
+    if "links" not in experiment.metric.needs or experiment.aligner is not None:
+        return
+    data = experiment.data
+    for prefix in ("", "test_"):
+        if getattr(data, f"{prefix}references") and not getattr(data, f"{prefix}reference_links"):
+            raise ConfigError(
+                f"{experiment.path}: metric {experiment.metric.name()} needs links of the "
+                f"references; give [data] {prefix}reference_links, a file of `0-0 1-2` lines for "
+                f"each reference, or an [aligner]"
+            )
+
+
+def _component_name(component: object) -> str:
+    return type(component).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def _content(value: object) -> Any:
+    """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
+    if isinstance(value, Path):
+        if value.is_file():
+            with value.open("rb") as file:
+                return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        return str(value.name)
+    if isinstance(value, list | tuple):
+        return [_content(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _content(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)

@@ -1,0 +1,178 @@
+"""The folder of a run: whose work lies in it, one process at a time, what it has logged."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.errors import StateError
+from tuner.files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+STATE = "state.json"
+LOCK = ".lock"
+PRODUCTS = (
+    "iteration-[0-9]*",
+    "annotations",
+    "scratch",
+    "test",
+    STATE,
+    "weights.json",
+    "result.json",
+    "decoder.*",
+    "log.txt",
+)
+"""What a run makes in its folder; nothing else there is ever removed."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder that this process holds the lock of and whose work is of one fingerprint.
+
+    It has no state in memory: a file that exists under its final name is a finished step.
+    """
+
+    path: Path
+
+    @property
+    def annotations(self) -> Path:
+        """Return where links are kept."""
+        return self.path / "annotations"
+
+    @property
+    def scratch(self) -> Path:
+        """Return where the decoder keeps logs and what it must not lose in a run."""
+        return self._made("scratch")
+
+    @property
+    def test(self) -> Path:
+        """Return where the test set's output lies."""
+        return self._made("test")
+
+    def iteration(self, number: int) -> Path:
+        """Return the folder of iteration `number`, counted from 1."""
+        return self._made(f"iteration-{number:02d}")
+
+    def _made(self, name: str) -> Path:
+        folder = self.path / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def log(self, line: str) -> None:
+        """Append a line with the time to log.txt, the only file here that knows of time."""
+        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
+
+
+@contextmanager
+def open_run(
+    path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool = False
+) -> Iterator[RunFolder]:
+    """Hold the lock of a run folder, made if absent, and check whose work it holds.
+
+    Parameters
+    ----------
+    fingerprint
+        Key of the configuration -> value; equal fingerprints make equal bytes.
+    origin
+        Name of the configuration, for messages.
+    fresh
+        Remove what an earlier run made there first.
+
+    Raises
+    ------
+    StateError
+        Another process works there; the work is of another fingerprint (the message names the
+        first key that differs); the folder holds files of these names that no run made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StateError(f"{path}: cannot be the output folder: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however
+        except BlockingIOError:
+            raise StateError(
+                f"{path}: another portmert is at work in this folder; wait for it or end it"
+            ) from None
+        _claim(path, fingerprint, origin=origin, fresh=fresh)
+        yield RunFolder(path)
+    finally:
+        os.close(lock)
+
+
+def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:
+    state = path / STATE
+    held = _read_state(state)
+    if held is None and (found := _products(path)):
+        raise StateError(
+            f"{path}: holds {found[0].name}, but no {STATE} that says what made it; "
+            f"name another output folder or move it away"
+        )
+    if held is not None and (fresh or held.get("removing")):
+        _remove_work(path)
+        held = None
+    if held is None:
+        write_text(state, json.dumps({"fingerprint": dict(fingerprint)}, indent=1) + "\n")
+    else:
+        _compare(path, held["fingerprint"], fingerprint, origin)
+    for folder in (path, *filter(Path.is_dir, _products(path))):
+        for part in folder.rglob(".*.part") if folder != path else folder.glob(".*.part"):
+            part.unlink()  # what a killed process was writing
+
+
+def _read_state(state: Path) -> dict[str, dict[str, str]] | None:
+    try:
+        held = json.loads(state.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        held = None
+    if not isinstance(held, dict) or not isinstance(held.get("fingerprint"), dict):
+        raise StateError(f"{state}: is not what portmert writes; name another output folder")
+    return held
+
+
+def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], origin: str) -> None:
+    changed = [key for key in {**held, **wanted} if held.get(key) != wanted.get(key)]
+    if not changed:
+        return
+    key = changed[0]
+    before, now = held.get(key, "absent"), wanted.get(key, "absent")
+    if "sha256:" in before and "sha256:" in now:
+        what = f"the content of {key} changed"
+    else:
+        what = f"{key} was {before}, is now {now}"
+    more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+    raise StateError(
+        f"{path}: holds work of another experiment than {origin}: {what}{more}; "
+        f"name another output folder, or give --fresh to start over"
+    )
+
+
+def _products(path: Path) -> list[Path]:
+    return sorted(item for pattern in PRODUCTS for item in path.glob(pattern))
+
+
+def _remove_work(path: Path) -> None:
+    """Remove what a run made; killed in the middle, the next run goes on removing."""
+    state = path / STATE
+    write_text(state, json.dumps({"fingerprint": {}, "removing": True}) + "\n")
+    for item in _products(path):
+        if item == state:
+            continue
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        else:
+            item.unlink()
