@@ -8,15 +8,17 @@ line, tuning and the contract tests find it by its file name (`bleu_sbp.py` is m
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -152,8 +154,12 @@ class Texts:
         vocabulary: Vocabulary,
         links: Sequence[Iterable[tuple[int, int]]] | None = None,
     ) -> Texts:
-        """Intern lines of tokens separated by white space."""
-        rows = [[vocabulary.add(word) for word in line.split()] for line in lines]
+        """Intern lines of tokens separated by spaces or tabs."""
+        # Only ASCII white space ends a token, as in Moses: an ideographic or a no-break space
+        # inside a token must not shift the positions that links count.
+        rows = [
+            [vocabulary.add(word.decode()) for word in line.encode().split()] for line in lines
+        ]
         return cls(
             vocabulary,
             Ragged.from_rows(rows),
@@ -212,6 +218,28 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool] = True
     source: ClassVar[str]
     """The paper, with equations where they are numbered."""
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {}
+    """Lowest and highest value of each numeric option, both allowed; infinity means no limit."""
+
+    def __post_init__(self) -> None:
+        """Check the options; a metric with more to check calls this first.
+
+        Raises
+        ------
+        ValueError
+            An option is none of its choices or out of its bounds.
+        """
+        for key, hint in _option_types(type(self)).items():
+            value = getattr(self, key)
+            if get_origin(hint) is Literal and value not in get_args(hint):
+                raise ValueError(f"{key} is {value!r}; choose from {', '.join(get_args(hint))}")
+            low, high = self.bounds.get(key, (-math.inf, math.inf))
+            if (
+                key in self.bounds
+                and value is not None
+                and not (low <= value <= high and math.isfinite(value))
+            ):
+                raise ValueError(f"{key} is {value}; {_range(low, high)}")
 
     @property
     @abstractmethod
@@ -228,7 +256,7 @@ class Metric(ABC):
 
     @abstractmethod
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return the score of each row of summed statistics (..., K) -> (...), any leading axes."""
+        """Return (...): the score of each row of summed statistics (..., K), any leading axes."""
 
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -241,13 +269,29 @@ class Metric(ABC):
 
     @property
     def signature(self) -> str:
-        """Name and all options, as `port:alpha=0.25,order=v,...`: what a score depends on."""
+        """Name and all options, as `port:alpha=0.25,order=v,...`: what a score depends on.
+
+        An option that is None is left out.
+        """
         options = ",".join(
             f"{field.name}={_plain(getattr(self, field.name))}"
             for field in dataclasses.fields(self)
+            if getattr(self, field.name) is not None
         )
         return f"{self.name()}:{options}" if options else self.name()
 
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _range(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"it must be at least {low:g}"
+    return f"it must be in {low:g}..{high:g}"
+
+
+@functools.cache
+def _option_types(cls: type[Metric]) -> Mapping[str, object]:
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}

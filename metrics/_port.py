@@ -1,0 +1,133 @@
+"""PORT's statistics and score, shared by `port`, its variants, `qmean` and `bleu-sbp`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._ngrams import (
+    SMALLEST_COUNT,
+    hypothesis_lengths,
+    matched,
+    reference_lengths,
+    totals,
+)
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+MAX_ORDER = 4
+REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15
+"""Columns after the three counts of each n-gram order."""
+
+
+def port_stat_names(ordering: str) -> tuple[str, ...]:
+    """Return the names of the 16 statistics; `ordering` is what the last one weights."""
+    kinds = ("matched", "total", "ref_total")
+    counts = (f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in kinds)
+    return (*counts, "ref_len", "min_len", "max_len", f"{ordering}_x_ref_len")
+
+
+def port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
+    """Return (H, 16) float64 in the order of `port_stat_names`.
+
+    Parameters
+    ----------
+    batch
+        All hypotheses.
+    ordering : (H,) float64 in 0..1, or 0
+        v_s or what stands in its place; weighted here with the closest reference length.
+    """
+    lengths, closest = hypothesis_lengths(batch), reference_lengths(batch)
+    stats = np.empty((len(lengths), 16))
+    stats[:, 0:REF_LEN:3] = matched(batch, MAX_ORDER)
+    stats[:, 1:REF_LEN:3] = totals(lengths, MAX_ORDER)
+    stats[:, 2:REF_LEN:3] = totals(closest, MAX_ORDER)
+    stats[:, REF_LEN] = closest
+    stats[:, SHORTER] = np.minimum(lengths, closest)
+    stats[:, LONGER] = np.maximum(lengths, closest)
+    stats[:, ORDERING] = ordering * closest
+    return stats
+
+
+def strict_brevity_penalty(stats: FloatArray) -> FloatArray:
+    """Return SBP (...), equation 8."""
+    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
+    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+
+
+def strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
+    """Return SRP (...), equation 9."""
+    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+
+
+def qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
+    """Return Qmean (...), equation 10."""
+    precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
+    for n in range(MAX_ORDER):
+        match = stats[..., 3 * n]
+        precision += match / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
+        part = match / np.maximum(stats[..., 3 * n + 2], SMALLEST_COUNT)
+        recall += np.minimum(part, 1.0) if recall_cap else part
+    precision *= strict_brevity_penalty(stats)
+    recall *= strict_redundancy_penalty(stats)
+    square_sum = precision * precision + recall * recall
+    return np.asarray(np.sqrt(square_sum / (2.0 * MAX_ORDER**2)))  # Pa and Ra are means of four
+
+
+def mean_ordering(stats: FloatArray) -> FloatArray:
+    """Return v (...), equation 16.
+
+    A line search adds and subtracts changes of this sum of fractions: rounding may leave it a
+    hair below 0, where a power would be NaN.
+    """
+    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    return np.asarray(np.maximum(ratio, 0.0))
+
+
+def port_score(stats: FloatArray, *, alpha: float, recall_cap: bool) -> FloatArray:
+    """Return PORT (...), equation 17: the harmonic mean of Qmean and v ** alpha."""
+    quality, order = qmean(stats, recall_cap=recall_cap), mean_ordering(stats)
+    if alpha == 0.25:
+        weighted = np.sqrt(np.sqrt(order))  # the default, cheaper than a power
+    elif alpha == 0.0:
+        weighted = np.where(order > 0.0, 1.0, 0.0)
+    else:
+        weighted = order**alpha
+    smallest = np.finfo(np.float64).tiny
+    return np.asarray(2.0 * quality * weighted / np.maximum(quality + weighted, smallest))
+
+
+def port_parts(
+    stats: FloatArray, *, recall_cap: bool, ordering: str | None = None
+) -> dict[str, float]:
+    """Return precisions, recalls, penalties, Qmean, the ordering and the counts of one row (16,).
+
+    Parameters
+    ----------
+    stats : (16,) float64
+    recall_cap
+        As in the metric.
+    ordering
+        The name of the ordering measure; None leaves it out.
+    """
+    match, total, ref_total = (stats[k:REF_LEN:3] for k in range(3))
+    precision = match / np.maximum(total, SMALLEST_COUNT)
+    recall = match / np.maximum(ref_total, SMALLEST_COUNT)
+    if recall_cap:
+        recall = np.minimum(recall, 1.0)
+    orders = range(1, MAX_ORDER + 1)
+    parts = {f"p{n}": float(precision[n - 1]) for n in orders}
+    parts |= {f"r{n}": float(recall[n - 1]) for n in orders}
+    parts["SBP"] = float(strict_brevity_penalty(stats))
+    parts["SRP"] = float(strict_redundancy_penalty(stats))
+    parts["Qmean"] = float(qmean(stats, recall_cap=recall_cap))
+    if ordering is not None:
+        parts[ordering] = float(mean_ordering(stats))
+    for n in orders:
+        parts[f"matched_{n}"] = float(match[n - 1])
+        parts[f"total_{n}"] = float(total[n - 1])
+        parts[f"ref_total_{n}"] = float(ref_total[n - 1])
+    return parts | {"hyp_len": float(total[0]), "ref_len": float(stats[REF_LEN])}

@@ -1,0 +1,81 @@
+"""BLEU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from metrics import _bleu
+from metrics._base import Metric
+from metrics._bleu import Smoothing  # noqa: TC001  its fields need the types when it is built
+from metrics._ngrams import ReferenceLength  # noqa: TC001
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Bleu(Metric):
+    """Geometric mean of the clipped 1..N-gram precisions times the brevity penalty.
+
+    Papineni et al. 2002; equations 1 and 3 to 5 of the PORT paper. Equal to sacrebleu on the same
+    tokens.
+
+    Parameters
+    ----------
+    order
+        N, the longest n-gram.
+    reflen
+        The reference length of a segment with several references: `closest` to the hypothesis
+        (the shorter one on a tie), `shortest`, or `average` (not rounded, other than in Moses).
+    smooth
+        What to do where an order has no match, on the summed counts.
+        `none`: the score is 0 (IBM, Moses).
+        `exp`: the k-th order without a match uses 1/2^k matches, an order without candidates
+        counts as 1 (mteval-v13a; the smoothed BLEU of WMT's and the PORT paper's correlations).
+        `sacre-exp`: the same, but 0 if an order has no candidates or if nothing matches
+        (sacrebleu's `exp`).
+        `add1`: (m + 1) / (t + 1) from the second order on (Lin and Och 2004).
+        `moses+1`: (m + 1) / (t + 1) for every order (Moses' `smoothedSentenceBleu`).
+        `floor`: `smooth_value` matches instead of none (sacrebleu; 0 if nothing matches at all).
+        `add-k`: (m + k) / (t + k) from the second order on, k being `smooth_value` (sacrebleu).
+    smooth_value
+        The number that `floor` and `add-k` use, above 0; if left out 0.1 and 1, as in sacrebleu.
+    """
+
+    order: int = 4
+    reflen: ReferenceLength = "closest"
+    smooth: Smoothing = "none"
+    smooth_value: float | None = None
+
+    source: ClassVar[str] = "Papineni et al., ACL 2002; PORT paper, equations 1, 3-5"
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "order": (1, 16),
+        "smooth_value": (1e-9, 1e9),
+    }
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if self.smooth_value is not None and self.smooth not in _bleu.SMOOTH_VALUES:
+            raise ValueError(
+                f"smooth_value is for smooth={' or '.join(_bleu.SMOOTH_VALUES)}, "
+                f"found smooth={self.smooth}"
+            )
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched and total n-grams of each order, then the reference length."""
+        return _bleu.bleu_stat_names(self.order)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2 N + 1) counts in the order of `stat_names`."""
+        return _bleu.bleu_stats(batch, self.order, self.reflen)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return BLEU in 0..1 for stats (..., 2 N + 1)."""
+        return _bleu.bleu_score(stats, self.order, self.smooth, self.smooth_value)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
+        return _bleu.bleu_parts(stats, self.order)
