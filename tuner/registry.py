@@ -86,7 +86,10 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
         return TypeAdapter(cls).validate_python(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "options"
+        key = ".".join(str(part) for part in first["loc"])
+        if not key:  # the component's own check, which says what it found
+            reason = first["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{prefix}{family} {name}: {reason}") from None
         raise ConfigError(
             f"{prefix}{family} {name}: {key}: {first['msg']}, found {first.get('input')!r}"
         ) from None
@@ -103,6 +106,8 @@ def metric(text: str) -> Metric:
                 f"metric '{text}': '{item}' is not option=value; "
                 f"write it as {name}:option=value,option=value"
             )
+        if key in options:
+            raise ConfigError(f"metric '{text}': option '{key}' is given twice")
         options[key] = value
     built: Metric = build("metric", name, options)
     return built

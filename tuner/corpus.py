@@ -1,0 +1,290 @@
+"""Plain tokenised text and word links, as files and as the arrays metrics read.
+
+A text file has one segment a line, tokens separated by spaces or tabs. A links file has the links
+of one text a line, `0-0 1-2`: source and target positions, counted from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics._base import Batch, Ragged, Texts
+from tuner.errors import InputError
+from tuner.files import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metrics._base import IntArray, Vocabulary
+
+IntegerArray = NDArray[np.signedinteger[Any]]
+
+_LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
+_LINK = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, eq=False)
+class References:
+    """The references of S segments.
+
+    Parameters
+    ----------
+    texts : Texts
+        All references of segment 0, then all of segment 1 and so on.
+    offsets : (S + 1,) int64
+        The references of segment s are `offsets[s]:offsets[s + 1]`.
+    source_lengths : (S,) int32 or None
+        Number of source tokens of each segment.
+    """
+
+    texts: Texts
+    offsets: IntArray
+    source_lengths: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def read_texts(path: Path | str, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
+    """Read a text file; a line may be empty.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is not UTF-8, or has no line.
+    """
+    lines = read_lines(path)
+    if not lines:
+        raise InputError(f"{path}: the file is empty; expected one segment a line")
+    lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+    if lowercase:
+        lines = [line.lower() for line in lines]
+    return Texts.from_lines(lines, vocabulary)
+
+
+def read_lengths(path: Path | str) -> NDArray[np.int32]:
+    """Return (N,) int32: the number of tokens in each line of a text file.
+
+    Raises
+    ------
+    InputError
+        As `read_texts`.
+    """
+    lines = read_lines(path)
+    if not lines:
+        raise InputError(f"{path}: the file is empty; expected one segment a line")
+    lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+    return np.array([len(line.encode().split()) for line in lines], dtype=np.int32)
+
+
+def read_links(
+    path: Path | str, *, source_lengths: IntegerArray, target_lengths: IntegerArray
+) -> Ragged:
+    """Read a links file; a line may be empty.
+
+    Parameters
+    ----------
+    path
+        One line for each text.
+    source_lengths, target_lengths : (N,) integer
+        Number of tokens on either side of each line.
+
+    Returns
+    -------
+    Ragged
+        N rows; `values` is (V, 2) int32, sorted and without duplicates within a row.
+
+    Raises
+    ------
+    InputError
+        Another number of lines, an item that is no link, or a link outside its sentence.
+    """
+    lines = read_lines(path)
+    if len(lines) != len(source_lengths):
+        raise InputError(
+            f"{path}: {len(lines)} lines, expected {len(source_lengths)}: the links of one text a "
+            f"line, an empty line where there are none"
+        )
+    for number, line in enumerate(lines, 1):
+        if _LINKS_LINE.fullmatch(line) is None:
+            items = re.split(r"[ \t]+", line)
+            wrong = next(item for item in items if item and _LINK.fullmatch(item) is None)
+            raise InputError(
+                f"{path}:{number}: '{wrong}' is not a link; expected source-target, as in 0-0 1-2"
+            )
+    counts = np.array([line.count("-") for line in lines], dtype=np.int64)
+    joined = " ".join(lines).replace("-", " ")
+    pairs = np.array(joined.split(), dtype=np.int32).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(lines)), counts)
+    for column, side, lengths in ((0, "source", source_lengths), (1, "target", target_lengths)):
+        outside = np.flatnonzero(pairs[:, column] >= lengths[rows])
+        if outside.size:
+            first = outside[0]
+            length = int(lengths[rows[first]])
+            raise InputError(
+                f"{path}:{rows[first] + 1}: link {pairs[first, 0]}-{pairs[first, 1]}: "
+                f"{describe_length(side, length)}"
+            )
+    return _without_duplicates(pairs, rows, len(lines))
+
+
+def describe_length(side: str, length: int) -> str:
+    """Return what positions a text allows: `the source has 7 tokens, so positions are 0..6`."""
+    if length == 0:
+        return f"the {side} is empty, so it cannot have links"
+    tokens = "1 token" if length == 1 else f"{length} tokens"
+    return f"the {side} has {tokens}, so positions are 0..{length - 1}"
+
+
+def read_references(
+    paths: Sequence[Path | str],
+    *,
+    vocabulary: Vocabulary,
+    source: Path | str | None = None,
+    links: Sequence[Path | str] = (),
+    lowercase: bool = False,
+) -> References:
+    """Read one or more reference files and what is known about them.
+
+    Parameters
+    ----------
+    paths
+        Reference files, each with one line a segment.
+    vocabulary
+        That of the hypotheses; grows.
+    source
+        The source text; only its lengths are kept.
+    links
+        No file, or one for each reference file.
+    lowercase
+        Lowercase the references.
+
+    Raises
+    ------
+    InputError
+        Files of different lengths, links without a source, or another number of links files.
+    ValueError
+        No reference file.
+    """
+    if not paths:
+        raise ValueError("at least one reference file is needed")
+    texts = [read_texts(path, vocabulary, lowercase=lowercase) for path in paths]
+    segments = len(texts[0])
+    for path, other in zip(paths, texts, strict=True):
+        check_lines(path, len(other), paths[0], segments)
+    source_lengths = None
+    if source is not None:
+        source_lengths = read_lengths(source)
+        check_lines(source, len(source_lengths), paths[0], segments)
+    if links:
+        if source_lengths is None:
+            raise InputError(f"{links[0]}: links need the source text to be checked; give it too")
+        if len(links) != len(paths):
+            raise InputError(
+                f"{len(links)} files of reference links for {len(paths)} references; give one for "
+                f"each, in the same order"
+            )
+        texts = [
+            replace(
+                text,
+                links=read_links(
+                    path, source_lengths=source_lengths, target_lengths=text.tokens.lengths
+                ),
+            )
+            for text, path in zip(texts, links, strict=True)
+        ]
+    count = len(texts)
+    # Row r * S + s of the concatenation becomes row s * count + r.
+    order = np.arange(count * segments).reshape(count, segments).T.ravel()
+    return References(
+        texts=_concatenate(texts).take(order),
+        offsets=np.arange(segments + 1, dtype=np.int64) * count,
+        source_lengths=source_lengths,
+    )
+
+
+def make_batch(texts: Texts, offsets: IntArray, references: References) -> Batch:
+    """Set hypotheses against their references.
+
+    Parameters
+    ----------
+    texts : Texts
+        H hypotheses, segment by segment, with the references' vocabulary.
+    offsets : (S + 1,) int64
+        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+    references
+        References of the same segments.
+
+    Raises
+    ------
+    InputError
+        Hypotheses and references have different numbers of segments.
+    ValueError
+        They do not share one vocabulary.
+    """
+    if len(offsets) - 1 != len(references):
+        raise InputError(
+            f"the hypotheses have {len(offsets) - 1} segments, the references {len(references)}; "
+            f"both must be of the same text"
+        )
+    if texts.vocabulary is not references.texts.vocabulary:
+        raise ValueError("hypotheses and references must share one vocabulary")
+    return Batch(
+        hypotheses=texts,
+        offsets=np.ascontiguousarray(offsets, dtype=np.int64),
+        references=references.texts,
+        reference_offsets=references.offsets,
+        source_lengths=references.source_lengths,
+    )
+
+
+def lowercase(texts: Texts) -> Texts:
+    """Return the texts with every token lowercased (Unicode), in the same vocabulary."""
+    vocabulary = texts.vocabulary
+    used, inverse = np.unique(texts.tokens.values, return_inverse=True)
+    lowered = np.array(
+        [vocabulary.add(vocabulary.words[token].lower()) for token in used], dtype=np.int32
+    )
+    return replace(texts, tokens=Ragged(lowered[inverse], texts.tokens.offsets))
+
+
+def check_lines(path: Path | str, found: int, first: Path | str, expected: int) -> None:
+    """Raise InputError if a file has not as many lines as the `first` one."""
+    if found != expected:
+        raise InputError(
+            f"{path}: {found} lines, but {first} has {expected}; every file must have one line a "
+            f"segment"
+        )
+
+
+def _without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count: int) -> Ragged:
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], rows))
+    pairs, rows = pairs[order], rows[order]
+    new = np.ones(len(pairs), dtype=np.bool_)
+    new[1:] = (rows[1:] != rows[:-1]) | (pairs[1:] != pairs[:-1]).any(axis=1)
+    kept = np.bincount(rows[new], minlength=count)
+    return Ragged(pairs[new], np.concatenate([[0], np.cumsum(kept)]).astype(np.int64))
+
+
+def _concatenate(texts: Sequence[Texts]) -> Texts:
+    links = [text.links for text in texts if text.links is not None]
+    return Texts(
+        texts[0].vocabulary,
+        _concatenate_rows([text.tokens for text in texts]),
+        _concatenate_rows(links) if len(links) == len(texts) else None,
+    )
+
+
+def _concatenate_rows(parts: Sequence[Ragged]) -> Ragged:
+    lengths = np.concatenate([part.lengths for part in parts])
+    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
+    return Ragged(
+        np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    )
