@@ -21,23 +21,25 @@ from tuner.constraints import Constraints
 from tuner.corpus import lowercase, make_batch, read_references
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
-from tuner.nbest import merge, read_nbest
+from tuner.nbest import merge, model_score_mismatch, read_nbest
 from tuner.optimization import optimize_lists
 from tuner.run_folder import open_run
-from tuner.statistics import compute_stats
+from tuner.scoring import score_texts
+from tuner.statistics import notices
 from tuner.weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric, Texts
+    from metrics._base import Texts
     from tuner.config import Experiment
     from tuner.corpus import References
     from tuner.decoders._base import Progress
     from tuner.nbest import NBest
     from tuner.optimization import Optimization
     from tuner.run_folder import RunFolder
+    from tuner.scoring import Score
 
 
 CONFIG_NAME = "decoder.config"
@@ -164,15 +166,6 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
     new = after.vector(before.names)
     old_sum, new_sum = np.abs(old).sum(), np.abs(new).sum()
     return float(np.abs(old / (old_sum or 1.0) - new / (new_sum or 1.0)).sum())
-
-
-def score_texts(
-    metric: Metric, texts: Texts, references: References, *, threads: int = 1
-) -> Scored:
-    """Score one translation of each segment."""
-    batch = make_batch(texts, np.arange(len(texts) + 1), references)
-    total = compute_stats(metric, batch, threads=threads).sum(axis=0)
-    return Scored(float(metric.score(total)), metric.parts(total))
 
 
 def stop_reason(
@@ -304,17 +297,14 @@ class _Run:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
             pool = self._pool(number)
-            nbest = self.last
-            best = self._for_metric(nbest.texts.take(nbest.offsets[:-1]))
-            metric = self.experiment.metric
-            scored = score_texts(metric, best, self.references, threads=self.experiment.threads)
-            self._check_model_scores(nbest, number)
+            self._check_model_scores(number)
+            scored = self._scored(self.last, self.references)
             hypotheses = len(pool.texts)
             before = iterations[-1].hypotheses if iterations else 0
             _write_json(
                 path,
                 {
-                    "metric": metric.signature,
+                    "metric": scored.signature,
                     "dev_score": scored.score,
                     "parts": scored.parts,
                     "hypotheses": hypotheses,
@@ -455,13 +445,11 @@ class _Run:
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
             write_text(folder / "output.txt", "".join(lines))
             references = self._references(data.test_source, data.test_references, links)
-            scored = score_texts(
-                self.experiment.metric,
-                self._for_metric(best),
-                references,
-                threads=self.experiment.threads,
+            scored = self._scored(nbest, references)
+            _write_json(
+                scores,
+                {"metric": scored.signature, "score": scored.score, "parts": scored.parts},
             )
-            _write_json(scores, {"metric": self.experiment.metric.signature, **asdict(scored)})
         held = _read_json(scores)
         return Scored(held["score"], held["parts"])
 
@@ -493,7 +481,7 @@ class _Run:
     def _read(self, path: Path, *, source: Path | None = None) -> NBest:
         """Read one n-best list, with links where the metric needs them."""
         sources = read_lines(source or self.experiment.data.source)
-        nbest = read_nbest([path], self.vocabulary, segments=len(sources))
+        nbest = read_nbest([path], self.vocabulary, segments=len(sources), notice=self.note)
         if "links" not in self.experiment.metric.needs:
             return nbest
         texts = self.annotator.hypothesis_links(
@@ -517,8 +505,28 @@ class _Run:
     def _for_metric(self, texts: Texts) -> Texts:
         return lowercase(texts) if self.experiment.data.lowercase else texts
 
-    def _check_model_scores(self, nbest: NBest, number: int) -> None:
-        """Say so if the decoder's scores are not weights . features."""
+    def _scored(self, nbest: NBest, references: References) -> Score:
+        """Score the decoder's own best output: the first hypothesis of each segment."""
+        data, metric = self.experiment.data, self.experiment.metric
+        first = self._for_metric(nbest.texts.take(nbest.offsets[:-1]))
+        batch = make_batch(first, np.arange(len(nbest) + 1), references)
+        for line in notices(metric, batch):
+            self.note(line)
+        return score_texts(
+            [metric], batch, lowercase=data.lowercase, threads=self.experiment.threads
+        )[0]
+
+    def _check_model_scores(self, number: int) -> None:
+        """Say so if the scores of the last list are not weights . features.
+
+        A decoder may add what is the same for all hypotheses of a segment: it moves none of them
+        above another.
+        """
+        found = model_score_mismatch(
+            self.last, self._weights_of(number), per_segment_offset=True, origin="weights.json"
+        )
+        if found.off:
+            self.note(f"iteration {number}: {found}")
 
 
 def _seed(seed: int, *path: int) -> int:

@@ -1,0 +1,211 @@
+import pytest
+
+from tuner.config import load_config
+from tuner.errors import ConfigError
+
+CONFIG = """
+[tune]
+output = "run"
+seed = 7
+
+[data]
+source = "dev.src"
+references = ["dev.ref"]
+
+[metric]
+name = "bleu"
+
+[decoder]
+name = "recorded"
+lists = ["run1.nbest"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("dev.src", "dev.ref", "dev.links", "test.src", "test.ref"):
+        (tmp_path / name).write_text("a b\n")
+    (tmp_path / "run1.nbest").write_text("0 ||| a b ||| F0= 1 ||| 1\n")
+    (tmp_path / "my.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def load(folder, *overrides, **options):
+    return load_config(folder / "my.toml", overrides=overrides, **options)
+
+
+def message(folder, *overrides, text=None):
+    if text is not None:
+        (folder / "my.toml").write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        load(folder, *overrides)
+    return str(raised.value)
+
+
+def test_load_reads_paths_relative_to_the_file(folder):
+    experiment = load(folder)
+    assert experiment.tune.output == folder / "run"
+    assert experiment.tune.seed == 7
+    assert experiment.data.references == (folder / "dev.ref",)
+    assert experiment.metric.name() == "bleu"
+    assert experiment.decoder.lists == (folder / "run1.nbest",)
+    assert type(experiment.optimizer).__name__ == "Mert"
+    assert experiment.aligner is None
+
+
+def test_overrides_are_toml_or_else_text_and_the_last_wins(folder):
+    experiment = load(
+        folder, "tune.seed=3", "metric.name=port", "data.reference_links=['dev.links']",
+        "metric.alpha=0.5", "metric.alpha=0.3", 'tune.output="b"',
+    )  # fmt: skip
+    assert experiment.tune.seed == 3
+    assert experiment.metric.alpha == 0.3
+    assert experiment.tune.output == folder / "b"
+    assert load(folder, "tune.seed=3", seed=4, threads=2).tune.seed == 4
+    assert load(folder, threads=2).threads == 2
+    assert load(folder).threads >= 1
+
+
+@pytest.mark.parametrize("override", ["seed=3", "tune.seed", ".seed=3", "tune.=3"])
+def test_an_override_must_name_table_and_key(folder, override):
+    assert message(folder, override) == (
+        f"--set {override}: expected table.key=value, for example tune.seed=3"
+    )
+
+
+def test_an_override_below_a_value_is_an_error(folder):
+    assert message(folder, "tune.seed.x=3") == "--set tune.seed.x=3: seed is a value, not a table"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("tun.seed=3", "there is no table [tun]; did you mean 'tune'?"),
+        ("tune.sed=3", "[tune] has no key 'sed'; did you mean 'seed'?"),
+        ("data.refrences=[]", "[data] has no key 'refrences'; did you mean 'references'?"),
+        ("metric.smoth='exp'", "[metric]: metric bleu has no option 'smoth'; did you mean 'smooth'?"),
+        ("decoder.list=[]", "[decoder]: decoder recorded has no option 'list'; did you mean 'lists'?"),
+        ("metric.name='blue'", "[metric] unknown metric 'blue'; did you mean 'bleu'?"),
+    ],
+)  # fmt: skip
+def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said):
+    assert message(folder, override) == f"{folder / 'my.toml'}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("tune.seed=often", "[tune] seed: Input should be a valid integer"),
+        ("tune.seed=-1", "[tune] seed: Input should be greater than or equal to 0, found -1"),
+        ("tune.iterations=0", "[tune] iterations: Input should be greater than or equal to 1"),
+        ("tune.min_weight_change=3", "[tune] min_weight_change: Input should be less than"),
+        ("data.references=[]", "[data] references: Tuple should have at least 1 item"),
+        ("data.references=5", "[data] references: Input should be a valid tuple, found 5"),
+        ("data.lowercase=often", "[data] lowercase: Input should be a valid boolean"),
+        ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
+        ("metric.name=5", "[metric] needs name = \"...\", one of: bleu"),
+        ("constraints=5", "--set constraints=5: expected table.key=value"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_says_what_was_expected(folder, override, said):
+    assert said in message(folder, override)
+
+
+def test_a_value_in_place_of_a_table(folder):
+    said = message(folder, text="metric = 'bleu'\n")
+    assert said.endswith("my.toml: metric is a table; write [metric], then its keys")
+
+
+@pytest.mark.parametrize("table", ["tune", "data", "metric", "decoder"])
+def test_a_missing_table_is_named(folder, table):
+    said = message(folder, text=CONFIG.replace(f"[{table}]", "[constraints]", 1))
+    assert said.endswith(f"my.toml: the table [{table}] is missing")
+
+
+def test_a_missing_key_is_named(folder):
+    said = message(folder, text=CONFIG.replace('output = "run"', ""))
+    assert said.endswith("my.toml: [tune] output is missing")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("data.source='x'", "[data] source: there is no file {}/x"),
+        ("data.references=['dev.ref', 'x']", "[data] references: there is no file {}/x"),
+        ("data.reference_links=['x']", "[data] reference_links: there is no file {}/x"),
+        ("tune.weights='x'", "[tune] weights: there is no file {}/x"),
+    ],
+)
+def test_a_missing_file_is_named_with_its_key(folder, override, said):
+    assert message(folder, override).endswith(said.format(folder))
+
+
+def test_not_toml_says_where(folder):
+    assert "my.toml: not TOML: " in message(folder, text="[tune\n")
+    assert "line 1" in message(folder, text="[tune\n")
+
+
+def test_not_utf8_and_not_there(folder):
+    (folder / "my.toml").write_bytes(b"x = '\xff'\n")
+    assert "not UTF-8 (byte 5)" in message(folder)
+    (folder / "my.toml").unlink()
+    assert "my.toml: No such file" in message(folder)
+
+
+def test_half_a_test_set_is_an_error(folder):
+    assert "[data] has test_source, but no test_references" in message(
+        folder, "data.test_source='test.src'"
+    )
+    assert "[data] has test_references, but no test_source" in message(
+        folder, "data.test_references=['test.ref']"
+    )
+
+
+def test_links_for_some_references_only_are_an_error(folder):
+    assert "[data] reference_links: 2 files for 1 references" in message(
+        folder, "data.reference_links=['dev.links', 'dev.links']"
+    )
+
+
+def test_a_metric_that_needs_links_needs_someone_to_make_them(folder):
+    assert "metric port needs links of the references; give [data] reference_links" in message(
+        folder, "metric.name=port"
+    )
+    assert load(folder, "metric.name=port", "data.reference_links=['dev.links']")
+    assert "give [data] test_reference_links" in message(
+        folder, "metric.name=port", "data.reference_links=['dev.links']",
+        "data.test_source='test.src'", "data.test_references=['test.ref']",
+    )  # fmt: skip
+
+
+def test_fingerprint_ignores_where_and_how_fast(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("moved")
+    for file in folder.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    moved = load(other, "tune.output='elsewhere'", threads=2).fingerprint()
+    assert moved == load(folder).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("tune.seed=8", "tune.seed"),
+        ("metric.smooth=exp", "metric.smooth"),
+        ("data.lowercase=true", "data.lowercase"),
+        ("constraints.F0='>= 0'", "constraints.F0"),
+    ],
+)
+def test_fingerprint_sees_what_changes_the_result(folder, override, key):
+    before, after = load(folder).fingerprint(), load(folder, override).fingerprint()
+    assert {k for k in {**before, **after} if before.get(k) != after.get(k)} == {key}
+
+
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [("dev.src", "data.source"), ("dev.ref", "data.references"), ("run1.nbest", "decoder.lists")],
+)
+def test_fingerprint_sees_what_a_file_holds(folder, file, key):
+    before = load(folder).fingerprint()
+    (folder / file).write_text("0 ||| c ||| F0= 1 ||| 1\n")
+    after = load(folder).fingerprint()
+    assert {k for k in before if before[k] != after[k]} == {key}
