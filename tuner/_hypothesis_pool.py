@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tuner import _nbest_kernels as kernels
-from tuner._nbest_kernels import Rows
+from tuner.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import IntArray
+    from metrics._base import FloatArray, IntArray, TokenArray
+
+_LISTED = 5
+"""Missing ids that a message names."""
+
+
+class Rows(NamedTuple):
+    """n hypotheses in order of arrival: all that makes two of them equal.
+
+    No float is -0.0.
+
+    Parameters
+    ----------
+    segments : (n,) int64
+    tokens, token_offsets : (T,) int32, (n + 1,) int64
+    links, link_offsets : (V, 2) int32, (n + 1,) int64
+    features : (n, F) float64, C order
+    stats : (n, K) float64, C order
+    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
+        The columns of a row ascend.
+    """
+
+    segments: IntArray
+    tokens: TokenArray
+    token_offsets: IntArray
+    links: TokenArray
+    link_offsets: IntArray
+    features: FloatArray
+    stats: FloatArray
+    sparse_columns: TokenArray
+    sparse_values: FloatArray
+    sparse_offsets: IntArray
 
 
 class HypothesisPool:
@@ -36,8 +67,10 @@ class HypothesisPool:
 
     def append(self, block: Rows) -> NDArray[np.bool_]:
         """Add the rows of `block` that are not there yet; return (n,) which these were."""
-        hashes = kernels.hash_rows(block)
-        new = kernels.find_new(self.rows, self._hashes, block, hashes)
+        keys = _keys(block)
+        hashes = kernels.hash_rows(keys)
+        new = kernels.find_new(_keys(self.rows), self._hashes, keys, hashes)
+        del keys  # views of arrays that grow
         chosen = np.flatnonzero(new)
         if len(chosen) < len(new):
             block, hashes = take_rows(block, chosen), hashes[chosen]
@@ -89,6 +122,62 @@ def empty_rows(n: int, *, features: int, stats: int) -> Rows:
         sparse_columns=np.empty(0, dtype=np.int32),
         sparse_values=np.empty(0),
         sparse_offsets=offsets.copy(),
+    )
+
+
+def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
+    """Return (S,) number of hypotheses of each segment.
+
+    Parameters
+    ----------
+    ids : (H,) int64
+        Sorted, none beyond S - 1.
+    segments : int or None
+        S; absent, one more than the largest id.
+    where : str
+        What the message calls the list.
+
+    Raises
+    ------
+    InputError
+        A segment has no hypothesis.
+    """
+    present = np.unique(ids)
+    count = segments if segments is not None else int(present[-1]) + 1 if len(present) else 0
+    if not count:
+        raise InputError(f"{where}: no hypothesis")
+    if len(present) < count:
+        # Not np.arange(count): one mad id would ask for all memory.
+        known = set(present.tolist())
+        missing, k = [], 0
+        while len(missing) < _LISTED and k < count:
+            if k not in known:
+                missing.append(str(k))
+            k += 1
+        lacking = count - len(present)
+        more = ", ..." if lacking > len(missing) else ""
+        raise InputError(
+            f"{where}: {lacking} of {count} segments have no hypothesis (ids {', '.join(missing)}"
+            f"{more}); give the whole list"
+        )
+    return np.bincount(ids, minlength=count).astype(np.int64)
+
+
+def _keys(rows: Rows) -> kernels.Keys:
+    """Return the rows as the kernels compare them, views."""
+    return kernels.Keys(
+        segments=rows.segments,
+        tokens=rows.tokens,
+        token_offsets=rows.token_offsets,
+        links=rows.links.reshape(-1),
+        link_offsets=rows.link_offsets,
+        features=rows.features.reshape(-1).view(np.uint64),
+        feature_width=rows.features.shape[1],
+        stats=rows.stats.reshape(-1).view(np.uint64),
+        stat_width=rows.stats.shape[1],
+        sparse_columns=rows.sparse_columns,
+        sparse_values=rows.sparse_values.view(np.uint64),
+        sparse_offsets=rows.sparse_offsets,
     )
 
 

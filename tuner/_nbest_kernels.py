@@ -58,17 +58,20 @@ _HASH_PRIME = np.uint64(0x100000001B3)
 _MIX_PRIME = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 
 
-class Rows(NamedTuple):
-    """Hypotheses in order of arrival: n rows of everything that makes two of them equal.
+class Keys(NamedTuple):
+    """All that makes two of n hypotheses equal, as flat arrays.
+
+    Floats are given as their bits, without any -0.0: equal bits are equal values.
 
     Parameters
     ----------
     segments : (n,) int64
     tokens, token_offsets : (T,) int32, (n + 1,) int64
-    links, link_offsets : (V, 2) int32, (n + 1,) int64
-    features : (n, F) float64, C order
-    stats : (n, K) float64, C order
-    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
+    links, link_offsets : (2 * V,) int32, (n + 1,) int64
+        Offsets count pairs.
+    features, feature_width : (n * F,) uint64, F
+    stats, stat_width : (n * K,) uint64, K
+    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) uint64, (n + 1,) int64
         The columns of a row ascend.
     """
 
@@ -77,10 +80,12 @@ class Rows(NamedTuple):
     token_offsets: IntArray
     links: TokenArray
     link_offsets: IntArray
-    features: FloatArray
-    stats: FloatArray
+    features: HashArray
+    feature_width: int
+    stats: HashArray
+    stat_width: int
     sparse_columns: TokenArray
-    sparse_values: FloatArray
+    sparse_values: HashArray
     sparse_offsets: IntArray
 
 
@@ -133,30 +138,26 @@ def _number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
     False where Python's `float` has to decide: more than 18 digits, large exponents, inf, nan,
-    anything that is no number.
+    anything that is no number. -0 is read as 0, so that equal values have equal bits.
     """
     i, negative = begin, False
     if i < end and (text[i] == 45 or text[i] == 43):
         negative = text[i] == 45
         i += 1
-    mantissa, digits, power, seen = 0, 0, 0, False
-    while i < end and 48 <= text[i] <= 57:
-        mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
-        digits += mantissa != 0
-        seen = True
-        i += 1
-        if digits > 18:
-            return 0.0, False
-    if i < end and text[i] == 46:
-        i += 1
-        while i < end and 48 <= text[i] <= 57:
+    mantissa, digits, power, seen, point = 0, 0, 0, False, 0
+    while i < end:
+        if 48 <= text[i] <= 57:
             mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
             digits += mantissa != 0
+            power -= point
             seen = True
-            power -= 1
-            i += 1
             if digits > 18:
                 return 0.0, False
+        elif text[i] == 46 and point == 0:
+            point = 1
+        else:
+            break
+        i += 1
     if seen and i < end and (text[i] == 101 or text[i] == 69):
         i += 1
         sign, size = 1, 0
@@ -172,8 +173,8 @@ def _number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     if not seen or i != end:
         return 0.0, False
     if mantissa == 0:
-        value, exact = 0.0, True
-    elif mantissa <= 9007199254740992 and -22 <= power <= 22:  # Clinger: both exact in float64
+        return 0.0, True
+    if mantissa <= 9007199254740992 and -22 <= power <= 22:  # Clinger: both exact in float64
         value = mantissa * _TENS[power] if power >= 0 else mantissa / _TENS[-power]
         exact = True
     elif -LARGEST_POWER <= power <= LARGEST_POWER:
@@ -264,10 +265,19 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
 
 
 @njit(cache=True, nogil=True)
+def _empty_table(size: int) -> TokenArray:
+    """Return a hash table without entries; `size` is a power of two."""
+    table = np.empty(size, dtype=np.int32)
+    for slot in range(size):
+        table[slot] = -1
+    return table
+
+
+@njit(cache=True, nogil=True)
 def _grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
     """Return a hash table of twice the size with entries 0..count-1."""
     size = 2 * table.size
-    larger = np.full(size, -1, dtype=np.int32)
+    larger = _empty_table(size)
     mask = np.uint64(size - 1)
     for entry in range(count):
         slot = hashes[entry] & mask
@@ -328,7 +338,7 @@ def intern_tokens(
     lines = cuts.shape[0]
     tokens = np.empty(most, dtype=np.int32)
     offsets = np.zeros(lines + 1, dtype=np.int64)
-    table = np.full(1024, -1, dtype=np.int32)
+    table = _empty_table(1024)
     hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
     count, n = 0, 0
     for line in range(lines):
@@ -346,14 +356,16 @@ def intern_tokens(
             while i < end and _is_space(text[i]):
                 i += 1
         offsets[line + 1] = n
-    return tokens[:n], offsets, spans[:count].copy()
+    return tokens[:n], offsets, spans[:count]
 
 
 @njit(cache=True, nogil=True)
 def _longer(rows: IntArray) -> IntArray:
     """Return a copy with room for twice as many rows."""
     larger = np.empty((2 * rows.shape[0], rows.shape[1]), dtype=np.int64)
-    larger[: rows.shape[0]] = rows
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            larger[row, column] = rows[row, column]
     return larger
 
 
@@ -383,7 +395,7 @@ def parse_features(
     lines = cuts.shape[0]
     scores, offsets = np.empty(lines), np.zeros(lines + 1, dtype=np.int64)
     values, labels = np.empty(most), np.empty(most, dtype=np.int32)
-    table = np.full(256, -1, dtype=np.int32)
+    table = _empty_table(256)
     hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
     last_line = np.empty(most, dtype=np.int64)
     slow, slows = np.empty((64, 3), dtype=np.int64), 0
@@ -456,8 +468,8 @@ def parse_features(
         values[:n],
         labels[:n],
         offsets,
-        spans[:count].copy(),
-        slow[:slows].copy(),
+        spans[:count],
+        slow[:slows],
         same,
     )
 
@@ -648,83 +660,74 @@ def parse_tables(
 
 
 @njit(cache=True, nogil=True)
-def hash_rows(rows: Rows) -> HashArray:
+def _hashed(h: Any, values: Any, begin: int, end: int) -> Any:
+    """Return hash h after values[begin:end] and how many they are."""
+    for k in range(begin, end):
+        h = (h ^ np.uint64(values[k])) * _MIX_PRIME
+        h ^= h >> np.uint64(29)
+    return (h ^ np.uint64(end - begin)) * _HASH_PRIME
+
+
+@njit(cache=True, nogil=True)
+def hash_rows(keys: Keys) -> HashArray:
     """Return (n,) hashes: equal rows have equal ones."""
-    n = rows.segments.size
+    n, width, more = keys.segments.size, keys.feature_width, keys.stat_width
     hashes = np.empty(n, dtype=np.uint64)
-    features = rows.features.view(np.uint64)
-    stats = rows.stats.view(np.uint64)
-    sparse = rows.sparse_values.view(np.uint64)
     for row in range(n):
-        h = np.uint64(rows.segments[row]) * _MIX_PRIME
-        for k in range(rows.token_offsets[row], rows.token_offsets[row + 1]):
-            h = (h ^ np.uint64(rows.tokens[k])) * _HASH_PRIME
-        h ^= h >> np.uint64(31)
-        for k in range(rows.link_offsets[row], rows.link_offsets[row + 1]):
-            h = (h ^ np.uint64(rows.links[k, 0])) * _HASH_PRIME
-            h = (h ^ np.uint64(rows.links[k, 1])) * _HASH_PRIME
-        h ^= h >> np.uint64(31)
-        for k in range(features.shape[1]):
-            if rows.features[row, k] != 0.0:  # 0 and -0 are equal, their bits are not
-                h = (h ^ features[row, k]) * _MIX_PRIME
-            h = (h ^ (h >> np.uint64(29))) + np.uint64(1)
-        for k in range(stats.shape[1]):
-            if rows.stats[row, k] != 0.0:
-                h = (h ^ stats[row, k]) * _MIX_PRIME
-            h = (h ^ (h >> np.uint64(29))) + np.uint64(1)
-        for k in range(rows.sparse_offsets[row], rows.sparse_offsets[row + 1]):
-            h = (h ^ np.uint64(rows.sparse_columns[k])) * _HASH_PRIME
-            if rows.sparse_values[k] != 0.0:
-                h = (h ^ sparse[k]) * _MIX_PRIME
-            h ^= h >> np.uint64(29)
-        hashes[row] = h
+        h = np.uint64(keys.segments[row]) * _MIX_PRIME
+        h = _hashed(h, keys.tokens, keys.token_offsets[row], keys.token_offsets[row + 1])
+        h = _hashed(h, keys.links, 2 * keys.link_offsets[row], 2 * keys.link_offsets[row + 1])
+        h = _hashed(h, keys.features, row * width, (row + 1) * width)
+        h = _hashed(h, keys.stats, row * more, (row + 1) * more)
+        begin, end = keys.sparse_offsets[row], keys.sparse_offsets[row + 1]
+        h = _hashed(h, keys.sparse_columns, begin, end)
+        h = _hashed(h, keys.sparse_values, begin, end)
+        hashes[row] = h ^ (h >> np.uint64(31))
     return hashes
 
 
 @njit(cache=True, nogil=True)
-def _equal(a: Rows, i: int, b: Rows, j: int) -> bool:
-    """Whether row i of a is row j of b, in everything."""
-    if a.segments[i] != b.segments[j]:
+def _same(a: Any, begin: int, end: int, b: Any, other: int, other_end: int) -> bool:
+    """Whether a[begin:end] is b[other:other_end]."""
+    if end - begin != other_end - other:
         return False
-    begin, other = a.token_offsets[i], b.token_offsets[j]
-    size = a.token_offsets[i + 1] - begin
-    if b.token_offsets[j + 1] - other != size:
-        return False
-    for k in range(size):
-        if a.tokens[begin + k] != b.tokens[other + k]:
-            return False
-    begin, other = a.link_offsets[i], b.link_offsets[j]
-    size = a.link_offsets[i + 1] - begin
-    if b.link_offsets[j + 1] - other != size:
-        return False
-    for k in range(size):
-        if (
-            a.links[begin + k, 0] != b.links[other + k, 0]
-            or a.links[begin + k, 1] != b.links[other + k, 1]
-        ):
-            return False
-    for k in range(a.features.shape[1]):
-        if a.features[i, k] != b.features[j, k]:
-            return False
-    for k in range(a.stats.shape[1]):
-        if a.stats[i, k] != b.stats[j, k]:
-            return False
-    begin, other = a.sparse_offsets[i], b.sparse_offsets[j]
-    size = a.sparse_offsets[i + 1] - begin
-    if b.sparse_offsets[j + 1] - other != size:
-        return False
-    for k in range(size):
-        if (
-            a.sparse_columns[begin + k] != b.sparse_columns[other + k]
-            or a.sparse_values[begin + k] != b.sparse_values[other + k]
-        ):
+    for k in range(end - begin):
+        if a[begin + k] != b[other + k]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
+def _equal(a: Keys, i: int, b: Keys, j: int) -> bool:
+    """Whether row i of a is row j of b, in everything; both have the same widths."""
+    width, more = a.feature_width, a.stat_width
+    tokens, links, sparse = a.token_offsets, a.link_offsets, a.sparse_offsets
+    tokens_b, links_b, sparse_b = b.token_offsets, b.link_offsets, b.sparse_offsets
+    return (
+        a.segments[i] == b.segments[j]
+        and _same(a.tokens, tokens[i], tokens[i + 1], b.tokens, tokens_b[j], tokens_b[j + 1])
+        and _same(
+            a.links, 2 * links[i], 2 * links[i + 1], b.links, 2 * links_b[j], 2 * links_b[j + 1]
+        )
+        and _same(a.features, i * width, (i + 1) * width, b.features, j * width, (j + 1) * width)
+        and _same(a.stats, i * more, (i + 1) * more, b.stats, j * more, (j + 1) * more)
+        and _same(
+            a.sparse_columns,
+            sparse[i],
+            sparse[i + 1],
+            b.sparse_columns,
+            sparse_b[j],
+            sparse_b[j + 1],
+        )
+        and _same(
+            a.sparse_values, sparse[i], sparse[i + 1], b.sparse_values, sparse_b[j], sparse_b[j + 1]
+        )
+    )
+
+
+@njit(cache=True, nogil=True)
 def find_new(
-    pool: Rows, pool_hashes: HashArray, block: Rows, block_hashes: HashArray
+    pool: Keys, pool_hashes: HashArray, block: Keys, block_hashes: HashArray
 ) -> NDArray[np.bool_]:
     """Say which rows of `block` are neither in `pool` nor earlier in `block`: (n,) bool."""
     known, n = pool_hashes.size, block_hashes.size
@@ -732,27 +735,27 @@ def find_new(
     while size < 2 * (known + n):
         size *= 2
     mask = np.uint64(size - 1)
-    table = np.full(size, -1, dtype=np.int32)
+    table = _empty_table(size)
     for row in range(known):
         slot = pool_hashes[row] & mask
         while table[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
         table[slot] = row
-    new = np.ones(n, dtype=np.bool_)
+    new = np.empty(n, dtype=np.bool_)
     for row in range(n):
         h = block_hashes[row]
         slot = h & mask
-        while table[slot] >= 0:
+        found = False
+        while not found and table[slot] >= 0:
             other = table[slot]
             if other < known:
-                if pool_hashes[other] == h and _equal(pool, other, block, row):
-                    new[row] = False
-                    break
-            elif block_hashes[other - known] == h and _equal(block, other - known, block, row):
-                new[row] = False
-                break
+                found = pool_hashes[other] == h and _equal(pool, other, block, row)
+            else:
+                other -= known
+                found = block_hashes[other] == h and _equal(block, other, block, row)
             slot = (slot + np.uint64(1)) & mask
-        if new[row]:
+        new[row] = not found
+        if not found:
             table[slot] = known + row
     return new
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from metrics._base import Ragged, Texts
 from tuner import _nbest_kernels as kernels
-from tuner._hypothesis_pool import HypothesisPool, empty_rows
+from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes
 from tuner.errors import InputError
 from tuner.files import read_bytes, writing
-from tuner.weights import FeatureWeights
+from tuner.weights import FeatureWeights, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
-    from tuner._nbest_kernels import ByteArray, Rows
+    from tuner._hypothesis_pool import Rows
+    from tuner._nbest_kernels import ByteArray
     from tuner.weights import FeatureNames
 
-_PLAIN_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_NOT_FINITE = {b"nan", b"inf", b"infinity"}
 _SHOWN = 60
 """Characters of a faulty field that a message shows."""
 
@@ -443,11 +442,8 @@ class _Merger:
     def finish(self, vocabulary: Vocabulary, segments: int | None) -> NBest:
         """Return everything that was added as one list."""
         rows, order = self._pool.finish()
-        count = segments
-        if count is None:
-            count = int(rows.segments[-1]) + 1
         where = self._first if self._lists == 1 else "the n-best lists together"
-        sizes = _sizes(rows.segments, count, where)
+        sizes = segment_sizes(rows.segments, segments, where)
         if self._linked and self._unlinked:
             self._notice(
                 f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
@@ -526,27 +522,6 @@ class _Merger:
         return rows
 
 
-def _sizes(ids: IntArray, segments: int, where: str) -> IntArray:
-    """Return (segments,) number of hypotheses of each; `ids` are sorted and in range."""
-    present = np.unique(ids)
-    if len(present) < segments:
-        # Not np.arange(segments): one mad id would ask for all memory.
-        gaps = np.flatnonzero(present != np.arange(len(present)))
-        first = int(gaps[0]) if len(gaps) else len(present)
-        missing, known, k = [], set(present.tolist()), first
-        while len(missing) < 5 and k < segments:
-            if k not in known:
-                missing.append(str(k))
-            k += 1
-        count = segments - len(present)
-        more = ", ..." if count > len(missing) else ""
-        raise InputError(
-            f"{where}: {count} of {segments} segments have no hypothesis (ids "
-            f"{', '.join(missing)}{more}); give the whole list"
-        )
-    return np.bincount(ids, minlength=segments).astype(np.int64)
-
-
 def _without_links(rows: Rows) -> Rows:
     return rows._replace(
         links=np.empty((0, 2), dtype=np.int32), link_offsets=np.zeros_like(rows.link_offsets)
@@ -596,7 +571,7 @@ def _with_entries(
 
 def _as_list(nbest: NBest, where: str) -> _List:
     """Return a list as the merger takes it."""
-    features = np.ascontiguousarray(nbest.features)
+    features = np.ascontiguousarray(nbest.features + 0.0)  # no -0.0
     rows = empty_rows(len(features), features=0, stats=0)._replace(
         segments=np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets)),
         features=features,
@@ -607,7 +582,7 @@ def _as_list(nbest: NBest, where: str) -> _List:
     if nbest.sparse is not None:
         rows = rows._replace(
             sparse_columns=nbest.sparse.columns,
-            sparse_values=nbest.sparse.values,
+            sparse_values=nbest.sparse.values + 0.0,
             sparse_offsets=nbest.sparse.offsets,
         )
     return _List(
@@ -811,7 +786,7 @@ class _Reader:
             what = "the model score" if index < 0 else f"feature {names[labels[index]]}"
             if index < 0 and not token:
                 self.fail(int(self.starts[-1 - index]), "no model score (the fourth field is empty)")
-            value = parse_number(token)
+            value = parse_number(token.decode("utf-8", errors="replace"))
             if value is None:
                 hint = ""
                 if b"|" in token:
@@ -949,13 +924,6 @@ class _Reader:
             kind = "phrase segmentations" if fifth else "word alignments"
             self.fail(0, f"fields 5 and 6 are both {kind}, expected one of each")
         return (4, 5) if fifth is False or sixth else (5, 4)
-
-
-def parse_number(token: bytes) -> float | None:
-    """Return the float64 that a token stands for, maybe inf or nan; None if it is no number."""
-    if _PLAIN_NUMBER.fullmatch(token) or token.lower().lstrip(b"+-") in _NOT_FINITE:
-        return float(token)
-    return None
 
 
 def _shown(found: bytes) -> str:

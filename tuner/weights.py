@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tuner.errors import InputError, suggest
-from tuner.files import read_bytes, write_text
+from tuner.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
+
+_SECTION = re.compile(r"\[[^\[\]]+\]")
+_NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -85,11 +91,132 @@ class FeatureWeights:
 
 
 def read_weights(path: Path | str) -> FeatureWeights:
-    """Read feature weights from our JSON or from a moses.ini, told apart by content.
+    """Read feature weights; what kind of file it is shows in its content.
+
+    - our JSON, `{"weights": {name: [values]}}`; other keys are ignored;
+    - a moses.ini, untuned or tuned: its `[weight]` section, `Name0= v v`;
+    - a `runN.dense` of mert-moses.pl: no section, `Name0= v`, one line for each value.
 
     Raises
     ------
     InputError
-        The file holds neither, or a weight that is not a finite number.
+        The file holds none of these, or a weight that is not a finite number.
     """
-    raise NotImplementedError
+    where = "stdin" if str(path) == "-" else str(path)
+    lines = read_lines(path)
+    if lines:
+        lines[0] = lines[0].removeprefix("\ufeff")
+    if not any(line.strip() for line in lines):
+        raise InputError(
+            f"{where}: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"
+        )
+    if next(line for line in lines if line.strip()).lstrip().startswith("{"):
+        return _from_json("\n".join(lines), where)
+    sections = [line.strip().lower() for line in lines if _SECTION.fullmatch(line.strip())]
+    if not sections:
+        return _from_lines(list(enumerate(lines, 1)), where, repeated=True)
+    if "[weight]" not in sections:
+        old = [section for section in sections if section.startswith("[weight-")]
+        hint = (
+            f"; {old[0]} is the form of Moses before 2012, write the weights as `Name0= v v`"
+            if old
+            else ""
+        )
+        raise InputError(f"{where}: no [weight] section{hint}")
+    return _from_lines(_weight_section(lines), where, repeated=False)
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number that `text` stands for, maybe inf or nan; None if it is no number.
+
+    Unlike `float`: no `1_000`, no digits but 0 to 9; -0 is 0.
+    """
+    if _NUMBER.fullmatch(text):
+        return float(text) + 0.0
+    return None
+
+
+def _from_json(text: str, where: str) -> FeatureWeights:
+    try:
+        content = json.loads(text, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where}:{error.lineno}: not JSON: {error.msg}; is the file cut off?"
+        ) from None
+    except KeyError as error:
+        raise InputError(f"{where}: the key {error} stands twice in one object") from None
+    weights = content.get("weights")
+    if not isinstance(weights, dict) or not weights:
+        raise InputError(f'{where}: no weights, expected {{"weights": {{"LM0": [0.5]}}}}')
+    values = {}
+    for name, given in weights.items():
+        numbers = given if isinstance(given, list) else [given]
+        if not numbers:
+            raise InputError(f"{where}: feature {name} has no weight")
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise InputError(
+                    f"{where}: weight of {name} is {json.dumps(number)}, expected a number"
+                )
+            if not math.isfinite(number):
+                raise InputError(f"{where}: weight of {name} is {number}; weights must be finite")
+        values[name] = tuple(float(number) for number in numbers)
+    return FeatureWeights(values)
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Build a JSON object, refusing a key that stands twice."""
+    content: dict[str, object] = {}
+    for key, value in pairs:
+        if key in content:
+            raise KeyError(key)
+        content[key] = value
+    return content
+
+
+def _weight_section(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the numbered lines of all [weight] sections."""
+    chosen, inside = [], False
+    for number, line in enumerate(lines, 1):
+        if _SECTION.fullmatch(line.strip()):
+            inside = line.strip().lower() == "[weight]"
+        elif inside:
+            chosen.append((number, line))
+    return chosen
+
+
+def _from_lines(
+    lines: Sequence[tuple[int, str]], where: str, *, repeated: bool
+) -> FeatureWeights:
+    """Read lines `Name0= v v`; `repeated`: a name may come again, with its next values."""
+    values: dict[str, tuple[float, ...]] = {}
+    for number, line in lines:
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        name, equals, rest = (part.strip() for part in text.partition("="))
+        if not equals or not name or len(name.split()) != 1:
+            raise InputError(
+                f"{where}:{number}: '{text}' is not a weight, expected `LM0= 0.5` (a weights file "
+                f"is our JSON, a moses.ini or a runN.dense)"
+            )
+        if name in values and not repeated:
+            raise InputError(f"{where}:{number}: feature {name} stands twice in [weight]")
+        numbers = []
+        for token in rest.split():
+            weight = parse_number(token)
+            if weight is None:
+                raise InputError(
+                    f"{where}:{number}: weight of {name} is '{token}', expected a number"
+                )
+            if not math.isfinite(weight):
+                raise InputError(
+                    f"{where}:{number}: weight of {name} is {token}; weights must be finite"
+                )
+            numbers.append(weight)
+        if not numbers:
+            raise InputError(f"{where}:{number}: feature {name} has no weight")
+        values[name] = (*values.get(name, ()), *numbers)
+    if not values:
+        raise InputError(f"{where}: no weights, expected lines like `LM0= 0.5`")
+    return FeatureWeights(values)

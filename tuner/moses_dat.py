@@ -1,0 +1,294 @@
+"""Moses' features.dat and scores.dat: what its extractor makes of n-best lists for its `mert`.
+
+One block a segment: `FEATURES_TXT_BEGIN_0 id hypotheses F names...`, a line of F numbers for each
+hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the metric's name
+(Moses mert/FeatureArray.cpp, mert/ScoreArray.cpp).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from tuner import _nbest_kernels as kernels
+from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes
+from tuner.errors import InputError
+from tuner.files import read_bytes
+from tuner.weights import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray, IntArray
+    from tuner.weights import FeatureNames
+
+
+@dataclass(frozen=True, eq=False)
+class DatLists:
+    """Features and statistics of H hypotheses in S segments.
+
+    Parameters
+    ----------
+    features : (H, F) float64, Fortran order
+    stats : (H, K) float64, C order
+    offsets : (S + 1,) int64
+        Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
+    feature_names : FeatureNames
+    score_name : str
+        Moses' name of the metric, `BLEU`.
+    """
+
+    features: FloatArray
+    stats: FloatArray
+    offsets: IntArray
+    feature_names: FeatureNames
+    score_name: str
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def read_dat(
+    features: Sequence[Path | str], scores: Sequence[Path | str], *, segments: int | None = None
+) -> DatLists:
+    """Read pairs of features.dat and scores.dat and merge them.
+
+    Of hypotheses of a segment with the same features and the same statistics the first stays, as
+    in Moses (mert/Data.cpp, removeDuplicates). Files are read pair by pair.
+
+    Parameters
+    ----------
+    features, scores
+        As many of one as of the other, in the same order; plain, .gz, .xz or .zst.
+    segments : int, optional
+        Number of segments; every id must be in 0..S-1. Absent: one more than the largest id.
+
+    Raises
+    ------
+    InputError
+        A file is not what it should be, or the two of a pair do not fit.
+    """
+    if not features or len(features) != len(scores):
+        raise InputError(
+            f"{len(features)} feature files and {len(scores)} score files; give as many --features "
+            f"as --scores, in the same order"
+        )
+    pool: HypothesisPool | None = None
+    first_features = first_scores = None
+    for features_path, scores_path in zip(features, scores, strict=True):
+        feature_file = _read_dat_file(features_path, "FEATURES", segments)
+        score_file = _read_dat_file(scores_path, "SCORES", segments)
+        _check_pair(feature_file, score_file)
+        if first_features is None or first_scores is None or pool is None:
+            first_features, first_scores = feature_file, score_file
+            _check_names(feature_file)
+            pool = HypothesisPool(
+                features=feature_file.table.shape[1], stats=score_file.table.shape[1]
+            )
+        table = feature_file.table[:, _column_order(first_features, feature_file)]
+        _check_same_metric(first_scores, score_file)
+        rows = empty_rows(len(table), features=0, stats=0)._replace(
+            segments=np.repeat(feature_file.ids, feature_file.counts),
+            features=np.ascontiguousarray(table),
+            stats=score_file.table,
+        )
+        feature_file.table = feature_file.table[:0].copy()  # the first of each kind stays
+        score_file.table = score_file.table[:0].copy()
+        del table
+        pool.append(rows)
+    if pool is None or first_features is None or first_scores is None:
+        raise AssertionError("the loop ran")
+    rows, _ = pool.finish()
+    where = first_features.where if len(features) == 1 else "the feature files together"
+    sizes = segment_sizes(rows.segments, segments, where)
+    return DatLists(
+        features=rows.features,
+        stats=rows.stats,
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        feature_names=_grouped(first_features.names),
+        score_name=first_scores.names[0],
+    )
+
+
+@dataclass
+class _DatFile:
+    """One file: the numbers of all blocks, and what their headers say."""
+
+    where: str
+    ids: IntArray
+    counts: IntArray
+    names: tuple[str, ...]
+    table: FloatArray
+
+
+def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFile:
+    """Read a file of kind FEATURES or SCORES."""
+    where = "stdin" if str(path) == "-" else str(path)
+    data = read_bytes(path)
+    source = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
+    if not data:
+        raise InputError(f"{where}: empty file, expected {source}")
+    begin, end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
+    if not data.startswith(begin):
+        if data.startswith(f"{kind}_BIN_BEGIN".encode()):
+            raise InputError(
+                f"{where}: binary {source}, only text is read; run Moses' extractor without "
+                f"--binary"
+            )
+        _fail(where, data, 0, f"expected {source}, which begins with {begin.decode()}_0")
+    ids, counts, starts, header = [], [], [], b""
+    at = 0
+    while at >= 0:
+        line_end = data.find(b"\n", at)
+        line_end = len(data) if line_end < 0 else line_end
+        head = data[at:line_end].split(None, 4)
+        numbers = [int(token) for token in head[1:4] if token.isdigit()]
+        if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
+            _fail(
+                where, data, at,
+                "expected segment id, number of lines, number of columns and names after "
+                f"{begin.decode()}",
+            )
+        found = head[3] + b" " + head[4].strip()
+        header = header or found
+        if found != header:
+            _fail(where, data, at, "another number of columns, or other names, than in line 1")
+        if segments is not None and numbers[0] >= segments:
+            _fail(
+                where, data, at,
+                f"segment id {numbers[0]}, the references have {segments} segments, so ids are "
+                f"0..{segments - 1}",
+            )
+        ids.append(numbers[0])
+        counts.append(numbers[1])
+        starts.append(min(line_end + 1, len(data)))
+        at = data.find(b"\n" + begin, line_end)
+        at += at >= 0  # the line begins after its \n
+    if sum(counts) > len(data):
+        _fail(where, data, 0, f"the headers announce {sum(counts)} lines, more than the file has")
+    try:
+        width, *names = header.decode("utf-8").split()
+    except UnicodeDecodeError:
+        _fail(where, data, 0, "the names are not UTF-8")
+    table = np.empty((sum(counts), int(width)))
+    text = np.frombuffer(data, dtype=np.uint8)
+    code, position, found_columns, ends, slow = kernels.parse_tables(
+        text, np.array(starts), np.array(counts), table
+    )
+    if code != kernels.OK:
+        _wrong_line(where, data, position, kind, f"{found_columns}" if code == kernels.TOO_FEW else "more", width)
+    _slow_numbers(where, data, slow, table)
+    for block, stop in enumerate(ends.tolist()):
+        if not data.startswith(end, stop):
+            _fail(
+                where, data, stop,
+                f"expected {end.decode()} after the {counts[block]} lines of segment "
+                f"{ids[block]}; is the file cut off?",
+            )
+    return _DatFile(where, np.array(ids, dtype=np.int64), np.array(counts), tuple(names), table)
+
+
+def _fail(where: str, data: bytes, position: int, message: str) -> NoReturn:
+    line = data.count(b"\n", 0, position) + 1
+    raise InputError(f"{where}:{line}: {message}")
+
+
+def _wrong_line(
+    where: str, data: bytes, position: int, kind: str, found: str, width: str
+) -> NoReturn:
+    """Raise the error of a line without the right number of numbers."""
+    start = data.rfind(b"\n", 0, position) + 1
+    end = data.find(b"\n", position)
+    line = data[start : len(data) if end < 0 else end]
+    if line.startswith(kind.encode()):
+        message = "the block ends before the number of lines that its header announces"
+    elif kind == "FEATURES" and b"=" in line:
+        message = (
+            "sparse features (name=value) are read from n-best lists only; give the lists with "
+            "--nbest"
+        )
+    else:
+        message = f"{found} numbers, the header says {width}; is the file cut off?"
+    _fail(where, data, position, message)
+
+
+def _slow_numbers(where: str, data: bytes, slow: IntArray, table: FloatArray) -> None:
+    """Parse what the kernel left to Python; `table` is modified in place."""
+    flat = table.reshape(-1)
+    for index, begin, end in slow.tolist():
+        token = data[begin:end].decode("utf-8", errors="replace")
+        value = parse_number(token)
+        if value is None:
+            _fail(where, data, begin, f"'{token[:60]}' is not a number")
+        if not math.isfinite(value):
+            _fail(where, data, begin, f"{token[:60]} in the numbers; values must be finite")
+        flat[index] = value
+
+
+def _check_pair(features: _DatFile, scores: _DatFile) -> None:
+    """Check that both files of a pair are of the same hypotheses."""
+    same = len(features.ids) == len(scores.ids) and np.array_equal(features.ids, scores.ids)
+    if not same:
+        raise InputError(
+            f"{scores.where}: its segments are not those of {features.where}; both must come from "
+            f"one run of Moses' extractor"
+        )
+    wrong = np.flatnonzero(features.counts != scores.counts)
+    if len(wrong):
+        k = wrong[0]
+        raise InputError(
+            f"{scores.where}: segment {scores.ids[k]} has {scores.counts[k]} hypotheses, in "
+            f"{features.where} it has {features.counts[k]}; both must come from one run of "
+            f"Moses' extractor"
+        )
+
+
+def _check_names(file: _DatFile) -> None:
+    """Check that each column of features has a name of its own."""
+    if len(file.names) != file.table.shape[1]:
+        raise InputError(
+            f"{file.where}:1: {len(file.names)} feature names for {file.table.shape[1]} columns"
+        )
+    repeated = sorted({name for name in file.names if file.names.count(name) > 1})
+    if repeated:
+        raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
+
+
+def _column_order(first: _DatFile, file: _DatFile) -> IntArray:
+    """Return where in `file` the columns of `first` stand."""
+    _check_names(file)
+    if file.names == first.names:
+        return np.arange(len(file.names))
+    for name in (*first.names, *file.names):
+        lacks, has = (file, first) if name in first.names else (first, file)
+        if name not in lacks.names:
+            raise InputError(
+                f"{file.where}: {lacks.where} has no feature {name}, {has.where} has; files that "
+                f"are merged must come from one model"
+            )
+    return np.array([file.names.index(name) for name in first.names])
+
+
+def _check_same_metric(first: _DatFile, file: _DatFile) -> None:
+    """Check that two score files hold the same statistics."""
+    if file.names != first.names or file.table.shape[1] != first.table.shape[1]:
+        raise InputError(
+            f"{file.where}: {file.table.shape[1]} statistics of {' '.join(file.names)}, "
+            f"{first.where} has {first.table.shape[1]} of {' '.join(first.names)}"
+        )
+
+
+def _grouped(names: Sequence[str]) -> FeatureNames:
+    """Return features and sizes from column names LM0_0, TranslationModel0_0, ..._1."""
+    grouped: list[tuple[str, int]] = []
+    for column in names:
+        name, _, index = column.rpartition("_")
+        if grouped and grouped[-1][0] == name and index == str(grouped[-1][1]):
+            grouped[-1] = (name, grouped[-1][1] + 1)
+        else:
+            grouped.append((name, 1) if index == "0" and name else (column, 1))
+    return tuple(grouped)
