@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
+
+
+class AlignerError(Exception):
+    """A fault a user can mend: a file, an option or an outside library. Its text is one line."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,54 @@ class Aligner(ABC):
     """
 
     @abstractmethod
-    def align(
-        self, *, source: Sequence[str], target: Sequence[str], workdir: Path
-    ) -> list[Links]:
+    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target` (tokens separated by spaces).
 
         What it keeps (models, logs) lies in `workdir`; called again with the same `workdir` it
-        uses the model it trained there.
+        uses the model it trained there. A pair with an empty side has no links.
+
+        Raises
+        ------
+        AlignerError
+            A file, an option or an outside library is at fault.
+        ValueError
+            `source` and `target` differ in length.
         """
+
+
+def tokens(line: str) -> list[str]:
+    """Split a line at ASCII white space only.
+
+    A no-break or ideographic space stays inside its token, as it does in n-best lists and in the
+    tools that write them: `str.split` would make other positions of the same line.
+    """
+    return [token.decode("utf-8") for token in line.encode("utf-8").split()]
+
+
+def parse_links(line: str, *, origin: str = "links") -> Links:
+    """Read one Pharaoh line; the links come back sorted and each once.
+
+    Raises
+    ------
+    AlignerError
+        An entry is not `source-target`, two whole numbers from 0; `origin` begins the message.
+    """
+    links = set()
+    for entry in line.split():
+        left, dash, right = entry.partition("-")
+        if not (dash and _is_number(left) and _is_number(right)):
+            raise AlignerError(
+                f"{origin}: found '{entry}', expected source-target positions such as 0-0"
+            )
+        links.add((int(left), int(right)))
+    return sorted(links)
+
+
+def format_links(links: Iterable[tuple[int, int]]) -> str:
+    """Return links as one Pharaoh line without its end."""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def _is_number(text: str) -> bool:
+    # str.isdigit alone accepts superscripts, which int refuses.
+    return text.isascii() and text.isdigit()

@@ -1,0 +1,72 @@
+"""Reading the two sides of a bitext, plain, .gz or .xz."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import zlib
+from typing import TYPE_CHECKING
+
+from aligners._base import AlignerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 text without their ends.
+
+    Raises
+    ------
+    AlignerError
+        The file cannot be read, its compressed stream is damaged, or a line is not UTF-8.
+    """
+    decompress = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
+    try:
+        lines = decompress(path.read_bytes()).split(b"\n")
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+        raise AlignerError(
+            f"{path}: the compressed stream is damaged or cut off; copy or make the file again"
+        ) from None
+    except OSError as error:
+        raise AlignerError(f"{path}: {error.strerror or error}") from None
+    if lines[-1] == b"":
+        lines.pop()
+    texts = []
+    for number, line in enumerate(lines, 1):
+        try:
+            texts.append(line.removesuffix(b"\r").decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise AlignerError(
+                f"{path}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} is "
+                f"not UTF-8; convert the file to UTF-8"
+            ) from None
+    return texts
+
+
+def read_bitext(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides.
+
+    Raises
+    ------
+    AlignerError
+        As `read_lines`, or the sides differ in length.
+    """
+    left, right = read_lines(source), read_lines(target)
+    if len(left) != len(right):
+        raise AlignerError(
+            f"{target}: {len(right)} lines, {source} has {len(left)}; line n of one must be the "
+            f"translation of line n of the other"
+        )
+    return left, right
+
+
+def digest(lines: Sequence[str]) -> str:
+    """Return a hash of a text, 32 hexadecimal digits."""
+    content = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        content.update(line.encode("utf-8"))
+        content.update(b"\n")
+    return content.hexdigest()

@@ -1,0 +1,101 @@
+"""Folders of trained models: whole or not at all, and they say what they were made from."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from aligners._base import AlignerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+RECORD = "model.json"
+"""In every folder: its `fingerprint` (what it was made from) and `notes` (what came out)."""
+
+
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """Return the record of a folder, None where there is no trained model.
+
+    Raises
+    ------
+    AlignerError
+        The folder exists but holds something else.
+    """
+    if not folder.exists():
+        return None
+    path = folder / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if folder.is_dir() and not any(folder.iterdir()):
+            return None
+        raise AlignerError(
+            f"{folder}: holds no {RECORD}, so it is not a trained model; give another folder"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise AlignerError(f"{path}: not readable ({error}); remove {folder}") from None
+    if not isinstance(record, dict) or not isinstance(record.get("fingerprint"), dict):
+        raise AlignerError(f"{path}: has no fingerprint; remove {folder}")
+    return record
+
+
+def make_folder(
+    folder: Path,
+    fingerprint: Mapping[str, Any],
+    make: Callable[[Path], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Make a folder of this fingerprint unless it is there already; return its record.
+
+    It is made aside and renamed when complete: whatever kills the process, `folder` is whole or
+    absent.
+
+    Parameters
+    ----------
+    make
+        Fills the folder it is given and returns the notes for the record.
+
+    Raises
+    ------
+    AlignerError
+        The folder holds a model of another fingerprint, or cannot be written.
+    """
+    known = read_record(folder)
+    if known is not None:
+        wanted = json.loads(json.dumps(fingerprint))
+        if known["fingerprint"] == wanted:
+            return known
+        changed = sorted(
+            key
+            for key in {*wanted, *known["fingerprint"]}
+            if wanted.get(key) != known["fingerprint"].get(key)
+        )
+        raise AlignerError(
+            f"{folder}: was trained with another {', '.join(changed)}; remove it, or give "
+            f"another folder"
+        )
+    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    try:
+        aside.mkdir(parents=True)
+        notes = make(aside)
+        record = {"fingerprint": dict(fingerprint), "notes": dict(notes)}
+        (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        if folder.is_dir():
+            folder.rmdir()  # empty, see read_record
+        try:
+            aside.rename(folder)
+        except OSError:
+            # Another process made the same model meanwhile: take that one.
+            if read_record(folder) is None:
+                raise
+    except OSError as error:
+        raise AlignerError(f"{folder}: cannot write: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    made = read_record(folder)
+    if made is None:
+        raise AlignerError(f"{folder}: vanished while it was being written")
+    return made

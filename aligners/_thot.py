@@ -1,0 +1,234 @@
+"""thot's word alignment models: training, loading, escaping. The aligner and the decoder use it.
+
+Training runs in processes of its own with one OpenMP thread each: with more, fast_align's sums
+come in another order and its links differ from machine to machine. The two directions train at
+the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, unquote
+
+from aligners._base import AlignerError, Links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
+
+Symmetrization = Literal[
+    "none",
+    "union",
+    "intersection",
+    "och",
+    "grow",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+]
+"""How two directions become one; `none` is the direction source to target alone."""
+
+DIRECTIONS = ("direct", "inverse")
+"""File name prefixes: p(target | source) and p(source | target)."""
+
+SOURCE, TARGET = "train.source", "train.target"
+"""The training bitext, escaped; removed when training is done."""
+
+# Found by putting each in place of an ordinary word and comparing links and translations, thot
+# 3.5.3 (tests/aligners/test_thot.py): NULL and NUL bytes spoil alignments, the others decoding.
+# ({ and }) are fields of the file that phrases are extracted from.
+SPECIAL = frozenset(
+    {
+        "|||",
+        "NULL",
+        "UNKNOWN_WORD",
+        "<UNUSED_WORD>",
+        "<s>",
+        "</s>",
+        "<unk>",
+        "<sp_sym1>",
+        "({",
+        "})",
+    }
+)
+# The decoder looks for these anywhere, even inside a token.
+TAGS = ("phr_pair_annot>", "src_segm>", "trg_segm>")
+ESCAPE = "@thot:"
+BATCH = 10_000
+
+
+def escape(token: str) -> str:
+    """Return a token that means nothing to thot; `unescape` gives the token back."""
+    if (
+        token in SPECIAL
+        or token.startswith(ESCAPE)
+        or not token.isprintable()  # includes every white space and control character
+        or any(tag in token for tag in TAGS)
+    ):
+        return ESCAPE + quote(token, safe="")
+    return token
+
+
+def unescape(token: str) -> str:
+    """Undo `escape`."""
+    return unquote(token[len(ESCAPE) :]) if token.startswith(ESCAPE) else token
+
+
+def train(
+    folder: Path,
+    kind: Kind,
+    *,
+    iterations: int,
+    source: Sequence[Sequence[str]],
+    target: Sequence[Sequence[str]],
+) -> dict[str, int]:
+    """Train both directions on escaped token lists and save them in `folder`.
+
+    Pairs with an empty side, and pairs longer than the model takes, teach nothing: they are left
+    out, and counted in what is returned.
+
+    Raises
+    ------
+    AlignerError
+        No pair is left, or a training process failed.
+    """
+    limit = max_length(kind)
+    used = 0
+    with (
+        (folder / SOURCE).open("w", encoding="utf-8", newline="\n") as left,
+        (folder / TARGET).open("w", encoding="utf-8", newline="\n") as right,
+    ):
+        for s, t in zip(source, target, strict=True):
+            if s and t and max(len(s), len(t)) <= limit:
+                left.write(" ".join(s) + "\n")
+                right.write(" ".join(t) + "\n")
+                used += 1
+    if not used:
+        raise AlignerError(
+            f"thot {kind}: no pair to train on: {len(source)} pairs, none with 1 to {limit} "
+            f"tokens on both sides"
+        )
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    runs = [
+        subprocess.Popen(  # noqa: S603  our own program
+            [sys.executable, "-m", "aligners._thot_train", folder, kind, str(iterations), way],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for way in DIRECTIONS
+    ]
+    try:
+        for run, way in zip(runs, DIRECTIONS, strict=True):
+            _, errors = run.communicate()
+            if run.returncode:
+                last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no message"])[
+                    -1
+                ]
+                raise AlignerError(
+                    f"thot: training {kind} ({way}) on {used} pairs ended with status "
+                    f"{run.returncode}: {last}"
+                )
+    finally:
+        for run in runs:
+            if run.poll() is None:
+                run.kill()
+                run.communicate()
+    (folder / SOURCE).unlink()
+    (folder / TARGET).unlink()
+    return {"pairs": used, "pairs_left_out": len(source) - used}
+
+
+def max_length(kind: Kind) -> int:
+    """Return how many tokens a sentence may have."""
+    return int(_model_class(kind)().max_sentence_length)
+
+
+class SymmetrizedModels:
+    """Two trained directions, ready to align."""
+
+    def __init__(self, folder: Path, kind: Kind, symmetrization: Symmetrization) -> None:
+        self.kind = kind
+        self.models = []
+        for way in DIRECTIONS:
+            model = _model_class(kind)()
+            if not model.load(str(folder / way)):
+                raise AlignerError(f"{folder / way}: thot cannot load its {kind} model; remove it")
+            self.models.append(model)
+        self._aligner = symmetrized(self.models[0], self.models[1], symmetrization)
+
+    def align(
+        self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]
+    ) -> list[Links]:
+        """Align escaped token lists; a pair with an empty side has no links.
+
+        Raises
+        ------
+        AlignerError
+            A sentence is longer than the model takes (thot would return no link, in silence).
+        """
+        limit = int(self.models[0].max_sentence_length)
+        rows: list[Links] = [[] for _ in source]
+        full = []
+        for index, (s, t) in enumerate(zip(source, target, strict=True)):
+            if max(len(s), len(t)) > limit:
+                raise AlignerError(
+                    f"pair {index + 1}: {len(s)} and {len(t)} tokens, thot's {self.kind} takes at "
+                    f"most {limit}; split the line, or choose model ibm1 or fast_align"
+                )
+            if s and t:
+                full.append(index)
+        for start in range(0, len(full), BATCH):
+            part = full[start : start + BATCH]
+            found = self._aligner.get_best_alignments(
+                [source[index] for index in part], [target[index] for index in part]
+            )
+            for index, (_, matrix) in zip(part, found, strict=True):
+                rows[index] = matrix_links(matrix)
+        return rows
+
+
+def symmetrized(direct: Any, inverse: Any, symmetrization: Symmetrization) -> Any:
+    """Return thot's symmetrised aligner of two directions."""
+    import thot.alignment  # noqa: PLC0415  loads a large library
+
+    aligner = thot.alignment.SymmetrizedAligner(direct, inverse)
+    aligner.heuristic = getattr(
+        thot.alignment.SymmetrizationHeuristic, symmetrization.upper().replace("-", "_")
+    )
+    return aligner
+
+
+def matrix_links(matrix: Any) -> Links:
+    """Return the links of thot's matrix, rows source, columns target."""
+    source, target = matrix.to_numpy().nonzero()  # row by row: sorted
+    return list(zip(source.tolist(), target.tolist(), strict=True))
+
+
+def escape_all(lines: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Escape lists of tokens."""
+    return [[escape(token) for token in line] for line in lines]
+
+
+def _model_class(kind: Kind) -> Any:
+    import thot.alignment  # noqa: PLC0415  loads a large library
+
+    return {
+        "ibm1": thot.alignment.Ibm1AlignmentModel,
+        "ibm2": thot.alignment.Ibm2AlignmentModel,
+        "hmm": thot.alignment.HmmAlignmentModel,
+        "ibm3": thot.alignment.Ibm3AlignmentModel,
+        "ibm4": thot.alignment.Ibm4AlignmentModel,
+        "fast_align": thot.alignment.FastAlignModel,
+        "eflomal": thot.alignment.EflomalAlignmentModel,
+    }[kind]

@@ -1,0 +1,66 @@
+"""Word alignments made elsewhere, read from a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING
+
+from aligners._base import Aligner, AlignerError, Links, parse_links, tokens
+from aligners._bitext import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class PrecomputedAligner(Aligner):
+    """Links from a file of Pharaoh lines (`0-0 1-2`, source-target, 0-based).
+
+    It knows the pairs of one bitext only: line n of the file belongs to pair n.
+
+    Parameters
+    ----------
+    links : Path
+        The file, plain, .gz or .xz; one line a pair, an empty line for a pair without links.
+    """
+
+    links: Path
+
+    def align(
+        self,
+        *,
+        source: Sequence[str],
+        target: Sequence[str],
+        workdir: Path,  # noqa: ARG002  nothing to keep
+    ) -> list[Links]:
+        """Return the links of the file.
+
+        Raises
+        ------
+        AlignerError
+            The file has another number of lines than the bitext, a line is not one of links, or
+            a link points past the end of its sentence.
+        ValueError
+            `source` and `target` differ in length.
+        """
+        if len(source) != len(target):
+            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
+        lines = read_lines(self.links)
+        if len(lines) != len(source):
+            raise AlignerError(
+                f"{self.links}: {len(lines)} lines, the bitext has {len(source)} pairs; "
+                f"precomputed links are those of one bitext, line by line"
+            )
+        rows = []
+        for number, (line, s, t) in enumerate(zip(lines, source, target, strict=True), 1):
+            row = parse_links(line, origin=f"{self.links}:{number}")
+            lengths = len(tokens(s)), len(tokens(t))
+            for link in row:
+                if link[0] >= lengths[0] or link[1] >= lengths[1]:
+                    raise AlignerError(
+                        f"{self.links}:{number}: link {link[0]}-{link[1]} is out of range, the "
+                        f"pair has {lengths[0]} source and {lengths[1]} target tokens"
+                    )
+            rows.append(row)
+        return rows
