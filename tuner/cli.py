@@ -9,6 +9,7 @@ import sys
 import click
 
 import tuner
+from aligners._base import AlignerError
 from tuner import commands
 from tuner.errors import PortmertError
 
@@ -33,7 +34,7 @@ class CommandFolder(click.Group):
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         try:
             return super().invoke(ctx)
-        except PortmertError as error:
+        except (PortmertError, AlignerError) as error:
             click.echo(f"portmert: error: {error}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
