@@ -15,6 +15,8 @@ from metrics._ngrams import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from metrics._base import Batch, FloatArray
 
 MAX_ORDER = 4
@@ -63,13 +65,24 @@ def strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
+def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
+    """Yield r(n) (...) for n = 1..4, equation 2."""
+    longest = 3 * MAX_ORDER - 1
+    # A longer reference can match where the closest one is too short to have an n-gram: r(n) is
+    # 0 then. Where there are 4-grams there are all others, so that one look is enough.
+    guarded = not (stats[..., longest] > 0.0).all()
+    for n in range(MAX_ORDER):
+        match, ref_total = stats[..., 3 * n], stats[..., 3 * n + 2]
+        if guarded:
+            match = np.where(ref_total > 0.0, match, 0.0)
+        yield np.asarray(match / np.maximum(ref_total, SMALLEST_COUNT))
+
+
 def qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
     """Return Qmean (...), equation 10."""
     precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
-    for n in range(MAX_ORDER):
-        match = stats[..., 3 * n]
-        precision += match / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
-        part = match / np.maximum(stats[..., 3 * n + 2], SMALLEST_COUNT)
+    for n, part in enumerate(_recalls(stats)):
+        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
         recall += np.minimum(part, 1.0) if recall_cap else part
     precision *= strict_brevity_penalty(stats)
     recall *= strict_redundancy_penalty(stats)
@@ -115,7 +128,7 @@ def port_parts(
     """
     match, total, ref_total = (stats[k:REF_LEN:3] for k in range(3))
     precision = match / np.maximum(total, SMALLEST_COUNT)
-    recall = match / np.maximum(ref_total, SMALLEST_COUNT)
+    recall = np.array(list(_recalls(stats)))
     if recall_cap:
         recall = np.minimum(recall, 1.0)
     orders = range(1, MAX_ORDER + 1)

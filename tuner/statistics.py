@@ -38,9 +38,12 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     def work(chunk: tuple[int, int]) -> None:
         first, last = chunk
         part = batch.segments(first, last)
-        if "links" in metric.needs:
-            _check_links(part, first)
-        stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
+        try:
+            stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
+        except ValueError:  # metrics notice a wrong link for nothing; here it gets a place
+            if "links" in metric.needs:
+                _check_links(part, first)
+            raise
 
     if threads == 1 or len(chunks) < 2:
         for chunk in chunks:

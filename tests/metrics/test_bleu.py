@@ -1,0 +1,176 @@
+import random
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+
+from metrics.bleu import Bleu
+from tests import oracles_metrics as oracle
+from tests.oracles_metrics import Segment
+from tests.strategies_metrics import batch_of, corpora, text
+
+# Example 2.6 of the specification.
+SEGMENT_1 = Segment(
+    0,
+    text("the cat sat on the mat"),
+    (text("the cat sat on a mat"), text("a cat was on the mat")),
+)
+SEGMENT_2 = Segment(
+    0, text("he reads books"), (text("he reads a book"), text("he is reading books now"))
+)
+EXAMPLE = [SEGMENT_1, SEGMENT_2]
+
+VARIANTS = [
+    *({"smooth": s} for s in ("none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k")),
+    *({"reflen": r} for r in ("shortest", "average")),
+    *({"order": n, "smooth": s} for n in (1, 2, 3, 6) for s in ("none", "exp")),
+    {"smooth": "floor", "smooth_value": 0.5},
+    {"smooth": "add-k", "smooth_value": 0.25},
+]
+
+
+def test_stats_are_those_of_the_specification():
+    assert Bleu().stats(batch_of(EXAMPLE)).tolist() == [
+        [5, 6, 5, 5, 3, 4, 1, 3, 6],
+        [3, 3, 1, 2, 0, 1, 0, 0, 4],
+    ]
+
+
+def test_score_is_that_of_the_specification():
+    total = Bleu().stats(batch_of(EXAMPLE)).sum(axis=0)
+    assert float(Bleu().score(total)) == pytest.approx(0.559085, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("smooth", "expected"),
+    [("none", 0.0), ("exp", 0.506664), ("sacre-exp", 0.0), ("add1", 0.544446)],
+)
+def test_smoothed_segment_is_that_of_the_specification(smooth, expected):
+    metric = Bleu(smooth=smooth)
+    stats = metric.stats(batch_of([SEGMENT_2]))
+    assert float(metric.score(stats[0])) == pytest.approx(expected, abs=1e-6)
+
+
+def test_parts_hold_precisions_penalty_counts_and_lengths():
+    parts = Bleu().parts(Bleu().stats(batch_of(EXAMPLE)).sum(axis=0))
+    assert parts["BP"] == pytest.approx(0.894839, abs=1e-6)
+    assert [parts[f"p{n}"] for n in (1, 2, 3, 4)] == pytest.approx([8 / 9, 6 / 7, 3 / 5, 1 / 3])
+    assert [parts[f"matched_{n}"] for n in (1, 2, 3, 4)] == [8, 6, 3, 1]
+    assert [parts[f"total_{n}"] for n in (1, 2, 3, 4)] == [9, 7, 5, 3]
+    assert (parts["hyp_len"], parts["ref_len"]) == (9, 10)
+
+
+def test_empty_hypothesis_takes_the_shortest_reference_length():
+    segment = Segment(0, text(""), (text("a b c"), text("a b")))
+    assert Bleu().stats(batch_of([segment])).tolist() == [[0] * 8 + [2]]
+
+
+def test_closest_length_takes_the_shorter_on_a_tie():
+    segment = Segment(0, text("a b c"), (text("a b c d"), text("a b")))
+    assert Bleu().stats(batch_of([segment]))[0, -1] == 2
+
+
+def test_average_length_is_not_rounded():
+    segment = Segment(0, text("a b c"), (text("a b c d"), text("a")))
+    assert Bleu(reflen="average").stats(batch_of([segment]))[0, -1] == 2.5
+
+
+@pytest.mark.parametrize("options", VARIANTS)
+def test_a_corpus_of_empty_hypotheses_scores_0(options):
+    metric = Bleu(**options)
+    stats = metric.stats(batch_of([Segment(0, text(""), (text("a b"),))]))
+    assert float(metric.score(stats[0])) == 0.0
+
+
+def test_an_empty_reference_is_legal():
+    segment = Segment(0, text("a b c d"), (text(""),))
+    assert float(Bleu().score(Bleu().stats(batch_of([segment]))[0])) == 0.0
+
+
+@given(corpora())
+@settings(max_examples=300, deadline=None)
+def test_score_equals_its_slow_twin(corpus):
+    batch = batch_of(corpus)
+    for options in VARIANTS:
+        metric = Bleu(**options)
+        score = float(metric.score(metric.stats(batch).sum(axis=0)))
+        assert score == pytest.approx(oracle.bleu(corpus, **options), abs=1e-12), options
+
+
+SACREBLEU = {
+    "none": ("none", None),
+    "sacre-exp": ("exp", None),
+    "floor": ("floor", None),
+    "add-k": ("add-k", None),
+}
+
+
+@pytest.mark.parametrize("smooth", SACREBLEU)
+@pytest.mark.parametrize("value", [None, 0.3])
+def test_corpus_score_equals_sacrebleu(smooth, value):
+    rng = random.Random(7)
+    if value is not None and smooth not in ("floor", "add-k"):
+        pytest.skip("this smoothing has no value")
+    metric = Bleu(smooth=smooth, smooth_value=value)
+    for case in range(200):
+        words = "abcdefgh"[: rng.randint(2, 8)]
+        references, size = rng.randint(1, 3), rng.randint(1, 4)
+
+        def line(words=words):
+            return " ".join(rng.choice(words) for _ in range(rng.randint(0, 9)))
+
+        hypotheses = [line() for _ in range(size)]
+        streams = [[line() for _ in range(size)] for _ in range(references)]
+        corpus = [
+            Segment(0, text(hypotheses[i]), tuple(text(stream[i]) for stream in streams))
+            for i in range(size)
+        ]
+        expected = sacrebleu.BLEU(
+            tokenize="none", smooth_method=SACREBLEU[smooth][0], smooth_value=value, force=True
+        ).corpus_score(hypotheses, streams)
+        score = float(metric.score(metric.stats(batch_of(corpus)).sum(axis=0)))
+        assert score == pytest.approx(expected.score / 100, abs=1e-12), case
+
+
+def test_matches_do_not_depend_on_how_long_the_segments_are():
+    # A long text among short ones: the table of n-grams changes its size between segments.
+    rng = random.Random(1)
+    words = [f"w{i}" for i in range(400)]
+
+    def line(n):
+        return text(" ".join(rng.choice(words) for _ in range(n)))
+
+    corpus = [Segment(0, line(n), (line(n), line(n))) for n in (3, 900, 0, 5, 300, 1)]
+    stats = Bleu().stats(batch_of(corpus))
+    expected = [[oracle.clipped_matches(s, n) for n in (1, 2, 3, 4)] for s in corpus]
+    assert stats[:, 0:-1:2].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": 0}, "order is 0; it must be in 1..16"),
+        ({"smooth": "moses"}, "smooth is 'moses'; choose from none, exp, sacre-exp"),
+        ({"reflen": "longest"}, "reflen is 'longest'; choose from closest, shortest, average"),
+        ({"smooth_value": 1.0}, "smooth_value is for smooth=floor or add-k, found smooth=none"),
+        ({"smooth": "floor", "smooth_value": float("nan")}, "smooth_value is nan"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message.replace("+", r"\+")):
+        Bleu(**options)
+
+
+def test_signature_leaves_out_what_is_unset():
+    assert Bleu().signature == "bleu:order=4,reflen=closest,smooth=none"
+    assert Bleu(smooth="add-k", smooth_value=2.0).signature == (
+        "bleu:order=4,reflen=closest,smooth=add-k,smooth_value=2.0"
+    )
+
+
+def test_score_of_many_rows_warns_of_nothing_and_is_finite():
+    stats = np.zeros((3, 5, 9))
+    for options in VARIANTS:
+        if options.get("order", 4) == 4:
+            assert (Bleu(**options).score(stats) == 0).all()
