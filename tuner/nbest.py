@@ -232,15 +232,18 @@ class ScoreMismatch:
         Number of hypotheses; of those whose two scores differ by more than printed digits do.
     largest : float
         The largest difference; 0 if none is off.
+    scale : float
+        Model scores were compared with `scale` times weights . features.
     segment, hypothesis : int
         The first that is off (hypotheses of a segment count from 1); -1 if none is.
     expected, found : float
-        Its weights . features (plus the segment's offset, if allowed) and its model score.
+        Its scaled weights . features (plus the segment's offset, if allowed) and model score.
     """
 
     hypotheses: int
     off: int
     largest: float
+    scale: float = 1.0
     segment: int = -1
     hypothesis: int = -1
     expected: float = math.nan
@@ -248,11 +251,12 @@ class ScoreMismatch:
 
     def __str__(self) -> str:
         """One line for the user."""
+        times = "" if self.scale == 1.0 else f" times {self.scale:.6g}"
         if not self.off:
-            return "model scores equal weights . features"
+            return f"model scores equal weights . features{times}"
         return (
             f"{self.off} of {self.hypotheses} model scores ({100 * self.off / self.hypotheses:.1f}"
-            f"%) are not weights . features, by up to {self.largest:.6g} (first: segment "
+            f"%) are not weights . features{times}, by up to {self.largest:.6g} (first: segment "
             f"{self.segment}, hypothesis {self.hypothesis}: the list says {self.found:.6g}, the "
             f"weights give {self.expected:.6g}); the decoder did not use these weights"
         )
@@ -268,11 +272,16 @@ def model_score_mismatch(
 ) -> ScoreMismatch:
     """Compare the decoder's scores with weights . features.
 
+    A positive factor is allowed for: mert-moses.pl hands Moses weights whose absolute values add
+    to 1. It is the median ratio of the two scores, and taken where it explains more of them.
+
     Parameters
     ----------
     per_segment_offset : bool
         Allow the difference to be any number that is the same for all hypotheses of a segment:
-        the median one is taken off. Such a constant moves no hypothesis above another.
+        the median one is taken off. Such a constant moves no hypothesis above another. Moses'
+        lists need it where words are unknown: the score has their penalty (-100 each), the
+        features do not.
     digits : int
         Significant digits to which feature values, weights and scores were printed (Moses: 6);
         each of them may be off by half a unit of the last one.
@@ -282,34 +291,48 @@ def model_score_mismatch(
     InputError
         A dense feature has no weight.
     """
+    found = nbest.model_scores
     expected = model_scores(nbest, weights, origin=origin)
-    sizes = model_scores(
-        _absolute(nbest),
-        FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()}),
-    )
-    if per_segment_offset:
-        gaps = nbest.model_scores - expected
-        order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))))
-        middle = nbest.offsets[:-1] + (np.diff(nbest.offsets) - 1) // 2
-        expected = expected + np.repeat(gaps[order[middle]], np.diff(nbest.offsets))
-        sizes = sizes + np.abs(expected)
+    absolute = FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()})
+    sizes = model_scores(_absolute(nbest), absolute)
     half_unit = 0.5 * 10.0 ** (1 - digits)
-    # A product errs by half a unit for the value and one for the weight, the sum for itself.
-    tolerance = half_unit * (2 * sizes + np.abs(nbest.model_scores)) * 1.1 + 1e-9
-    difference = np.abs(nbest.model_scores - expected)
-    off = np.flatnonzero(difference > tolerance)
-    if not len(off):
-        return ScoreMismatch(len(expected), 0, 0.0)
-    first = int(off[0])
+    counts = np.diff(nbest.offsets)
+    usable = expected != 0
+    ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
+    best: tuple[int, float, FloatArray, FloatArray] | None = None
+    for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
+        scaled = scale * expected
+        # A product errs by half a unit for the value and one for the weight, the score for itself.
+        tolerance = half_unit * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
+        if scale != 1.0:
+            tolerance *= 2  # the ratio errs as its hypothesis does
+        if per_segment_offset:
+            gaps = found - scaled
+            order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), counts)))
+            middle = nbest.offsets[:-1] + (counts - 1) // 2
+            scaled += np.repeat(gaps[order[middle]], counts)
+            tolerance *= 2  # the median errs as its hypothesis does
+        off = int(np.count_nonzero(np.abs(found - scaled) > tolerance))
+        if best is None or off < best[0]:
+            best = off, scale, scaled, tolerance
+    if best is None:
+        raise AssertionError("the loop ran")
+    _, scale, expected, tolerance = best
+    difference = np.abs(found - expected)
+    wrong = np.flatnonzero(difference > tolerance)
+    if not len(wrong):
+        return ScoreMismatch(len(found), 0, 0.0, scale)
+    first = int(wrong[0])
     segment = int(np.searchsorted(nbest.offsets, first, side="right")) - 1
     return ScoreMismatch(
-        hypotheses=len(expected),
-        off=len(off),
-        largest=float(difference[off].max()),
+        hypotheses=len(found),
+        off=len(wrong),
+        largest=float(difference[wrong].max()),
+        scale=scale,
         segment=segment,
         hypothesis=first - int(nbest.offsets[segment]) + 1,
         expected=float(expected[first]),
-        found=float(nbest.model_scores[first]),
+        found=float(found[first]),
     )
 
 
