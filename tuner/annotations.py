@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._base import AlignerError, format_links, tokens
 from metrics._base import Ragged
 from tuner.errors import InputError, ProgramError, StateError
 from tuner.files import read_lines, write_text
@@ -91,7 +92,7 @@ class Annotator:
         links = self._align([pair for lines in texts for pair in zip(sources, lines, strict=True)])
         for number, file in enumerate(files):
             rows = links[number * len(sources) : (number + 1) * len(sources)]
-            write_text(file, "".join(_pharaoh(row) + "\n" for row in rows))
+            write_text(file, "".join(format_links(row) + "\n" for row in rows))
         return files
 
     def hypothesis_links(
@@ -161,14 +162,17 @@ class Annotator:
                 "the n-best list has no word alignment and there is no [aligner]; "
                 "let the decoder print it, or name an aligner"
             )
-        full = [index for index, pair in enumerate(pairs) if all(side.split() for side in pair)]
+        full = [index for index, pair in enumerate(pairs) if all(tokens(side) for side in pair)]
         workdir = self.folder / "aligner"
         workdir.mkdir(parents=True, exist_ok=True)
-        made = self.aligner.align(
-            source=[pairs[index][0] for index in full],
-            target=[pairs[index][1] for index in full],
-            workdir=workdir,
-        )
+        try:
+            made = self.aligner.align(
+                source=[pairs[index][0] for index in full],
+                target=[pairs[index][1] for index in full],
+                workdir=workdir,
+            )
+        except AlignerError as error:
+            raise ProgramError(str(error)) from None
         if len(made) != len(full):
             raise ProgramError(
                 f"aligner {type(self.aligner).__name__}: {len(made)} alignments for {len(full)} "
@@ -191,7 +195,3 @@ def _packed(links: Links) -> bytes:
 
 def _unpacked(data: bytes) -> Links:
     return [(int(i), int(j)) for i, j in np.frombuffer(data, dtype="<i4").reshape(-1, 2)]
-
-
-def _pharaoh(links: Links) -> str:
-    return " ".join(f"{i}-{j}" for i, j in links)

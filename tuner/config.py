@@ -229,6 +229,9 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
         for family in ("metric", "optimizer", "decoder", "aligner")
         if family in tables or family == "optimizer"
     }
+    decoder = parts["decoder"]
+    if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
+        parts["decoder"] = dataclasses.replace(decoder, processes=tune.threads)
     experiment = Experiment(
         path=path, tune=tune, data=data, constraints=tables.get("constraints", {}), **parts
     )
