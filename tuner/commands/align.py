@@ -35,7 +35,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     help="Where the links go: a line of 0-0 1-2 (source-target) for each pair; - is stdout.",
 )
-def command(  # noqa: PLR0917  click passes by name
+def command(
     name: str,
     source: Path,
     target: Path,

@@ -1,0 +1,166 @@
+"""One decoding process: python -m tuner.decoders._thot_worker.
+
+Reads JSON lines: first what to load, then one `[segment, [token, ...], size]` for each sentence;
+answers each with one JSON string, the lines of its n-best list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aligners._thot import escape, matrix_links, symmetrized, unescape
+from tuner.decoders._thot_model import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aligners._base import Links
+
+NAMES = (
+    "WordPenalty0",
+    "LM0",
+    "PhrasePenalty0",
+    "Distortion0",
+    "SegLenDiff0",
+    "PhraseTS0",
+    "PhraseST0",
+    "SentenceLength0",
+)
+"""thot's score components, in its order."""
+
+DECIMALS = 6
+"""Digits of a feature value after the point. thot works in float32, good for 6 or 7 in all."""
+
+MIN_SIZE = 20
+"""thot is asked for at least so many, so that the first hypothesis does not depend on the size."""
+
+BARS = "&#124;&#124;&#124;"
+"""What stands for `|||` in an n-best list, as in Moses."""
+
+
+class Translator:
+    """A loaded model that translates one sentence at a time."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        import thot.translation  # noqa: PLC0415  after OMP_NUM_THREADS is set
+
+        self.weights: list[float] = task["weights"]
+        self._model = load(Path(task["folder"]), task["aligner"], task["model"], self.weights)
+        self._decoder = thot.translation.SmtDecoder(self._model)
+        for name, value in task["decoder"].items():
+            setattr(self._decoder, name, value)
+        self._aligner = symmetrized(
+            self._model.direct_word_alignment_model,
+            self._model.inverse_word_alignment_model,
+            "grow-diag-final-and",
+        )
+        self._links: dict[tuple[tuple[str, ...], tuple[str, ...]], Links] = {}
+
+    def nbest(self, segment: int, source: Sequence[str], size: int) -> str:
+        """Return the lines of a segment's n-best list, best first, each hypothesis once."""
+        if not source:
+            return _line(segment, [], [0.0] * len(NAMES), 0.0, [], [])
+        escaped = [escape(token) for token in source]
+        found = self._decoder.translate_n(" ".join(escaped), max(size, MIN_SIZE))
+        entries = []
+        seen = set()
+        for hypothesis in found:
+            # + 0.0 turns -0.0 into 0.0, which is written in another way.
+            features = [round(value, DECIMALS) + 0.0 for value in hypothesis.score_components]
+            score = 0.0
+            for weight, value in zip(self.weights, features, strict=True):
+                score += weight * value
+            words = list(hypothesis.target)
+            phrases = _phrases(hypothesis)
+            links = self._word_links(escaped, words, phrases)
+            key = (tuple(words), tuple(features), tuple(links))
+            if key not in seen:
+                seen.add(key)
+                entries.append((score, words, features, phrases, links))
+        if not entries:
+            raise RuntimeError(f"thot found no translation of segment {segment}")
+        # By what is written, not by thot's score: that one is float32, and a weight of 0 is 1e-6.
+        entries.sort(key=lambda entry: -entry[0])
+        return "".join(
+            _line(segment, [_shown(word) for word in words], features, score, phrases, links)
+            for score, words, features, phrases, links in entries[:size]
+        )
+
+    def _word_links(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        phrases: Sequence[tuple[int, int, int, int]],
+    ) -> Links:
+        links: Links = []
+        for s0, s1, t0, t1 in phrases:
+            inside = self._inside(tuple(source[s0:s1]), tuple(target[t0:t1]))
+            links.extend((s0 + s, t0 + t) for s, t in inside)
+        return sorted(links)
+
+    def _inside(self, source: tuple[str, ...], target: tuple[str, ...]) -> Links:
+        """Link the words of a phrase pair; the same pair comes in most hypotheses of a list."""
+        if len(source) == 1 or len(target) == 1:
+            return [(s, t) for s in range(len(source)) for t in range(len(target))]
+        known = self._links.get((source, target))
+        if known is None:
+            _, matrix = self._aligner.get_best_alignment(list(source), list(target))
+            known = self._links[source, target] = matrix_links(matrix)
+        return known
+
+
+def _phrases(hypothesis: Any) -> list[tuple[int, int, int, int]]:
+    """Return (source start, source end, target start, target end), 0-based, ends exclusive."""
+    found, start = [], 0
+    for (first, last), cut in zip(
+        hypothesis.source_segmentation, hypothesis.target_segment_cuts, strict=True
+    ):
+        found.append((first - 1, last, start, cut))
+        start = cut
+    return found
+
+
+def _shown(word: str) -> str:
+    word = unescape(word)
+    return BARS if word == "|||" else word
+
+
+def _line(
+    segment: int,
+    words: Sequence[str],
+    features: Sequence[float],
+    score: float,
+    phrases: Sequence[tuple[int, int, int, int]],
+    links: Links,
+) -> str:
+    named = " ".join(f"{name}= {value!r}" for name, value in zip(NAMES, features, strict=True))
+    segmentation = " ".join(f"{_span(s0, s1)}={_span(t0, t1)}" for s0, s1, t0, t1 in phrases)
+    aligned = " ".join(f"{s}-{t}" for s, t in links)
+    fields = [str(segment), " ".join(words), named, repr(score + 0.0), segmentation, aligned]
+    return " ||| ".join(fields) + "\n"
+
+
+def _span(start: int, stop: int) -> str:
+    """Write a phrase's span as Moses does: inclusive, one number where it is one word."""
+    return str(start) if stop == start + 1 else f"{start}-{stop - 1}"
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # there is one process for each processor
+    # thot may print; the answers have the standard output for themselves.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    translator = Translator(json.loads(sys.stdin.readline()))
+    for line in sys.stdin:
+        segment, source, size = json.loads(line)
+        answers.write(json.dumps(translator.nbest(segment, source, size)) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""The embedded phrase-based decoder, sil-thot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import Any
+
+from aligners._base import AlignerError, tokens
+from aligners._bitext import digest
+from aligners._folders import make_folder
+from tuner.decoders import _thot_model
+from tuner.decoders._base import Decoder, Progress
+from tuner.decoders._processes import answers, available_processors
+from tuner.decoders._thot_worker import NAMES
+from tuner.errors import InputError, ProgramError, StateError
+from tuner.files import read_lines, write_text, writing
+from tuner.weights import FeatureNames, FeatureWeights, read_weights
+
+FORMAT = 1
+"""Of the trained models; a change makes older ones refused instead of misread."""
+
+MAX_TOKENS = 200
+"""The longest line thot translates; of a longer one it returns nothing."""
+
+HEURISTIC = 6
+"""What uncovered words will cost, as estimated in the search: translation and distortion."""
+
+FEATURES: FeatureNames = tuple((name, 1) for name in NAMES)
+START = (-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1)
+"""Start weights, as NAMES: on ja-en 4 BLEU points above equal ones, and far from tuned."""
+
+
+@dataclass(frozen=True)
+class ThotDecoder(Decoder):
+    """A phrase-based decoder trained from a bitext; needs no outside program.
+
+    Every hypothesis has eight features, all log probabilities or penalties, larger is better:
+    WordPenalty0 (log 0.3 for each word), LM0, PhrasePenalty0 (the same for each phrase),
+    Distortion0 (jumps between phrases), SegLenDiff0 (source and target lengths of the phrases),
+    PhraseTS0 and PhraseST0 (phrase tables p(t|s) and p(s|t), interpolated with the word models),
+    SentenceLength0 (target length given source length, less the value of the empty start, which
+    is a constant of the segment).
+
+    The model score in a list is weights . features exactly. thot's own score has besides that
+    the weight of SentenceLength0 times that start value, the same for all hypotheses of a
+    segment, so that both order a list alike.
+
+    Parameters
+    ----------
+    train_source, train_target : Path
+        The training bitext, tokenised, plain or compressed.
+    model : Path
+        Folder of the trained models: trained there once, then used. Models found there of other
+        data or options are refused.
+    aligner : {"hmm", "ibm1", "ibm2", "fast_align"}
+        Word alignment model, for phrase extraction and for links inside phrases.
+    iterations : int
+        EM iterations of each word alignment model, at least 1.
+    lm_order : int
+        Order of the language model on the target side, at least 1.
+    max_phrase_length : int
+        Words of a target phrase, at least 1.
+    translations : int
+        Translations kept for each source phrase, at least 1.
+    non_monotonicity : int
+        How many uncovered source words a phrase may jump over; 0 is monotone. Quality rises and
+        speed falls with it: on ja-en from 0 to 3 BLEU doubles and time is four times as much.
+    max_source_phrase : int
+        Words of a source phrase tried in decoding (thot's A), at least 1.
+    options_per_phrase : float
+        Translations tried for a source phrase (thot's W): a number of them from 1 on, below 1
+        the share of the best one's probability.
+    stack_size : int
+        Hypotheses kept for each number of covered words (thot's S), at least 1.
+    processes : int
+        Decoding processes; 0 is one for each processor. Never changes the result.
+    start : Path or None
+        Start weights: our JSON, or what `write_config` wrote.
+
+    References
+    ----------
+    Ortiz-Martinez and Casacuberta, "The New Thot Toolkit for Fully-Automatic and Interactive
+    Statistical Machine Translation", EACL 2014.
+    """
+
+    train_source: Path
+    train_target: Path
+    model: Path
+    aligner: _thot_model.Kind = "hmm"
+    iterations: int = 5
+    lm_order: int = 3
+    max_phrase_length: int = 10
+    translations: int = 20
+    non_monotonicity: int = 3
+    max_source_phrase: int = 10
+    options_per_phrase: float = 10.0
+    stack_size: int = 10
+    processes: int = 0
+    start: Path | None = None
+
+    def __post_init__(self) -> None:
+        least = {"non_monotonicity": 0, "processes": 0}
+        for name in (
+            *("iterations", "lm_order", "max_phrase_length", "translations", "non_monotonicity"),
+            *("max_source_phrase", "stack_size", "processes"),
+        ):
+            value = getattr(self, name)
+            if value < least.get(name, 1):
+                raise ValueError(f"{name} is {value}, must be at least {least.get(name, 1)}")
+        if not self.options_per_phrase > 0:
+            raise ValueError(f"options_per_phrase is {self.options_per_phrase}, must be above 0")
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the weights of `start`, or the built-in ones, in thot's order."""
+        if self.start is None:
+            return FeatureWeights.from_vector(FEATURES, START)
+        vector = read_weights(self.start).vector(FEATURES, origin=str(self.start))
+        return FeatureWeights.from_vector(FEATURES, vector)
+
+    def train(self) -> None:
+        """Train the models unless they are there; `decode` does it when it must.
+
+        Raises
+        ------
+        InputError, ProgramError, StateError
+            The bitext is faulty, thot failed, or the folder holds other models.
+        """
+        source, target = read_lines(self.train_source), read_lines(self.train_target)
+        if len(source) != len(target):
+            raise InputError(
+                f"{self.train_target}: {len(target)} lines, {self.train_source} has "
+                f"{len(source)}; line n of one must be the translation of line n of the other"
+            )
+        options = {
+            "aligner": self.aligner,
+            "iterations": self.iterations,
+            "lm_order": self.lm_order,
+            "max_phrase_length": self.max_phrase_length,
+            "translations": self.translations,
+        }
+
+        def make(aside: Path) -> dict[str, int]:
+            try:
+                return _thot_model.train(
+                    aside,
+                    source=[tokens(line) for line in source],
+                    target=[tokens(line) for line in target],
+                    aligner=self.aligner,
+                    iterations=self.iterations,
+                    lm_order=self.lm_order,
+                    max_phrase_length=self.max_phrase_length,
+                    translations=self.translations,
+                )
+            except AlignerError as error:
+                raise ProgramError(f"{self.train_source}: {error}") from None
+
+        fingerprint: dict[str, Any] = {
+            "format": FORMAT,
+            "decoder": "thot",
+            **options,
+            "train_source": digest(source),
+            "train_target": digest(target),
+        }
+        try:
+            make_folder(self.model, fingerprint, make)
+        except AlignerError as error:
+            raise StateError(str(error)) from None
+
+    def decode(
+        self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+    ) -> None:
+        """Write the `size`-best list of every line of `source` to `out`.
+
+        A list may be shorter than `size`: the search keeps few hypotheses of a short line, and
+        one that differs in nothing from a better one is left out. An empty line has the empty
+        hypothesis. Tokens that training never saw are copied.
+
+        Raises
+        ------
+        InputError
+            A line is longer than thot takes, or a feature has no weight.
+        ProgramError
+            A decoding process died; the message names the line.
+        """
+        if size < 1:
+            raise ValueError(f"size is {size}, must be at least 1")
+        vector = weights.vector(FEATURES).tolist()
+        lines = [tokens(line) for line in read_lines(source)]
+        for number, line in enumerate(lines, 1):
+            if len(line) > MAX_TOKENS:
+                raise InputError(
+                    f"{source}:{number}: {len(line)} tokens, thot translates at most "
+                    f"{MAX_TOKENS}; split the line"
+                )
+        self.train()
+        task = {
+            "folder": str(self.model),
+            "aligner": self.aligner,
+            "weights": vector,
+            "model": {
+                "non_monotonicity": self.non_monotonicity,
+                "a": self.max_source_phrase,
+                "w": self.options_per_phrase,
+                "heuristic": HEURISTIC,
+            },
+            "decoder": {"s": self.stack_size, "is_breadth_first": True},
+        }
+        found = answers(
+            "tuner.decoders._thot_worker",
+            json.dumps(task),
+            [json.dumps([segment, line, size]) for segment, line in enumerate(lines)],
+            processes=self.processes or available_processors(),
+            logs=workdir,
+            name=lambda segment: f"{source}:{segment + 1}",
+            progress=progress,
+        )
+        with writing(out) as file:
+            for answer in found:
+                file.write(json.loads(answer).encode("utf-8"))
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
+        """Write JSON with `weights` and the settings of this decoder; `start` reads it back."""
+        content = {
+            "comment": header.splitlines(),
+            "decoder": "thot",
+            "settings": {
+                name: getattr(self, name)
+                for name in (
+                    *("aligner", "iterations", "lm_order", "max_phrase_length", "translations"),
+                    *("non_monotonicity", "max_source_phrase", "options_per_phrase"),
+                    "stack_size",
+                )
+            },
+            "weights": {name: list(values) for name, values in weights.values.items()},
+        }
+        write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
