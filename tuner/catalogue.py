@@ -7,6 +7,7 @@ import inspect
 import math
 import re
 from dataclasses import dataclass
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from tuner import registry
@@ -110,12 +111,13 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
 def _values(hint: Any, bounds: tuple[float, float] | None) -> str:
     if get_origin(hint) is Literal:
         return " | ".join(str(value) for value in get_args(hint))
-    parts = [part for part in get_args(hint) if part is not type(None)] or [hint]
-    kind = parts[0]
+    kind = hint
+    if isinstance(hint, UnionType):  # `float | None`: an option that may be left out
+        kind = next(part for part in get_args(hint) if part is not type(None))
     if kind is bool:
         return "true | false"
     named = {float: "number", int: "integer", str: "text"}
-    text = named.get(kind, getattr(kind, "__name__", str(kind)))
+    text = named.get(kind, str(kind) if get_args(kind) else kind.__name__)
     if bounds is None:
         return text
     low, high = bounds

@@ -1,0 +1,259 @@
+"""What every metric promises; the registry finds the metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._base import Batch, Metric, Texts, Vocabulary
+from tests.strategies_metrics import batch_of, corpora
+from tuner import registry
+from tuner.catalogue import describe
+from tuner.statistics import compute_stats
+
+NAMES = registry.names("metric")
+EXPECTED = (
+    "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall"
+)
+
+
+def variants(name):
+    """The default metric and one for each other value of each option."""
+    cls = registry.component("metric", name)
+    hints = get_type_hints(cls)
+    built = [cls()]
+    for field in dataclasses.fields(cls):
+        if get_origin(hints[field.name]) is Literal:
+            values = get_args(hints[field.name])
+        elif hints[field.name] is bool:
+            values = (False, True)
+        else:
+            values = cls.bounds[field.name]  # a number must have bounds
+        for value in values:
+            if value == field.default:
+                continue
+            try:
+                built.append(cls(**{field.name: type(value)(value)}))
+            except ValueError:  # an option that needs another one
+                continue
+    return built
+
+
+METRICS = [
+    pytest.param(metric, id=metric.signature) for name in NAMES for metric in variants(name)
+]
+DEFAULTS = [pytest.param(registry.metric(name), id=name) for name in NAMES]
+PERFECT = [
+    " ".join(f"{word}{i}" for i in range(n)) for word, n in (("a", 16), ("b", 20), ("a", 17))
+]
+
+
+def perfect_batch():
+    """References repeated as hypotheses, with the same links: source words in another order."""
+    vocabulary = Vocabulary()
+    links = [[(i, (i + 2) % 6) for i in range(6)] for _ in PERFECT]
+    texts = Texts.from_lines(PERFECT, vocabulary, links)
+    offsets = np.arange(len(PERFECT) + 1)
+    return Batch(texts, offsets, texts, offsets, np.full(len(PERFECT), 6, dtype=np.int32))
+
+
+def test_every_metric_of_the_specification_is_there():
+    assert set(EXPECTED.split()) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_class_is_a_frozen_dataclass_of_the_base(name):
+    cls = registry.component("metric", name)
+    assert cls.__bases__ == (Metric,)
+    assert cls.__dataclass_params__.frozen
+    assert cls.name() == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_documents_every_option(name):
+    described = describe("metric", name)
+    fields = dataclasses.fields(registry.component("metric", name))
+    assert described.summary.endswith((".", ":"))
+    assert [option.name for option in described.options] == [field.name for field in fields]
+    for option in described.options:
+        assert option.meaning, option.name
+        assert option.default is not None, option.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_choice_is_explained(name):
+    for option in describe("metric", name).options:
+        if " | " in option.values and option.values != "true | false":
+            for value in option.values.split(" | "):
+                assert f"`{value}`" in option.meaning, (option.name, value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_source_is_one_line(name):
+    source = registry.component("metric", name).source
+    assert source
+    assert "\n" not in source
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_signature_builds_the_same_metric(metric):
+    assert registry.metric(metric.signature) == metric
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_stat_names_are_distinct(metric):
+    assert len(set(metric.stat_names)) == len(metric.stat_names)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_perfect_hypothesis_scores_1(metric):
+    stats = metric.stats(perfect_batch())
+    assert metric.higher_is_better
+    assert float(metric.score(stats.sum(axis=0))) == pytest.approx(1.0, abs=1e-12)
+    assert metric.score(stats) == pytest.approx(np.ones(len(PERFECT)), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", DEFAULTS)
+def test_needs_are_missed_by_name(metric):
+    batch = perfect_batch()
+    bare = Texts(batch.hypotheses.vocabulary, batch.hypotheses.tokens)
+    without = Batch(bare, batch.offsets, bare, batch.reference_offsets)
+    if metric.needs:
+        with pytest.raises(ValueError, match="needs"):
+            metric.stats(without)
+    else:
+        assert metric.stats(without).shape == (len(PERFECT), len(metric.stat_names))
+
+
+@pytest.mark.parametrize("metric", DEFAULTS)
+def test_no_hypothesis_at_all_gives_no_row(metric):
+    batch = perfect_batch()
+    stats = metric.stats(batch.segments(1, 1))
+    assert stats.shape == (0, len(metric.stat_names))
+    assert metric.score(stats).shape == (0,)
+
+
+def all_metrics():
+    return [metric for name in NAMES for metric in variants(name)]
+
+
+@given(corpora())
+@settings(max_examples=200, deadline=None)
+def test_statistics_and_scores_are_finite_float64(corpus):
+    batch = batch_of(corpus)
+    with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
+        warnings.simplefilter("error")
+        for metric in all_metrics():
+            stats = metric.stats(batch)
+            assert stats.dtype == np.float64
+            assert stats.shape == (len(corpus), len(metric.stat_names))
+            assert np.isfinite(stats).all()
+            scores = metric.score(stats)
+            assert scores.shape == (len(corpus),)
+            assert np.isfinite(scores).all(), metric.signature
+            assert (scores >= 0).all(), metric.signature
+            for value in metric.parts(stats.sum(axis=0)).values():
+                assert type(value) is float
+                assert np.isfinite(value)
+
+
+@given(corpora(max_segments=4))
+@settings(max_examples=200, deadline=None)
+def test_score_of_a_stack_is_that_of_its_rows(corpus):
+    for metric in all_metrics():
+        rows = metric.stats(batch_of(corpus))
+        sums = np.cumsum(rows, axis=0)
+        stack = np.stack([rows, sums, sums[::-1]], axis=1)
+        before = stack.copy()
+        scores = metric.score(stack)
+        assert np.array_equal(stack, before)
+        assert scores.shape == stack.shape[:2]
+        for i, j in itertools.product(range(stack.shape[0]), range(3)):
+            assert float(metric.score(stack[i, j])) == scores[i, j], metric.signature
+        # Nor does the layout in memory matter.
+        assert np.array_equal(metric.score(np.asfortranarray(stack)), scores)
+
+
+@given(corpora(), st.randoms())
+@settings(max_examples=200, deadline=None)
+def test_order_of_references_does_not_matter(corpus, random):
+    shuffled = [
+        dataclasses.replace(s, references=tuple(random.sample(s.references, len(s.references))))
+        for s in corpus
+    ]
+    a, b = batch_of(corpus), batch_of(shuffled)
+    for metric in all_metrics():
+        # A mean over references may differ in the last bit.
+        assert metric.stats(a) == pytest.approx(metric.stats(b), rel=1e-14), metric.signature
+
+
+@given(corpora(max_segments=4))
+@settings(max_examples=200, deadline=None)
+def test_statistics_of_a_segment_do_not_depend_on_the_others(corpus):
+    batch = batch_of(corpus)
+    for metric in all_metrics():
+        whole = metric.stats(batch)
+        for s in range(len(corpus)):
+            assert np.array_equal(metric.stats(batch.segments(s, s + 1))[0], whole[s])
+
+
+@given(corpora())
+@settings(max_examples=200, deadline=None)
+def test_input_is_not_modified(corpus):
+    batch = batch_of(corpus)
+    arrays = [
+        batch.offsets,
+        batch.reference_offsets,
+        batch.source_lengths,
+        *(
+            array
+            for texts in (batch.hypotheses, batch.references)
+            for rows in (texts.tokens, texts.links)
+            for array in (rows.values, rows.offsets)
+        ),
+    ]
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    for metric in all_metrics():
+        stats = metric.stats(batch)
+        stats.flags.writeable = False
+        metric.score(stats)
+        metric.parts(stats.sum(axis=0))
+    for array, old in zip(arrays, before, strict=True):
+        assert np.array_equal(array, old)
+
+
+@pytest.mark.parametrize("metric", DEFAULTS)
+def test_threads_give_the_same_bytes(metric, monkeypatch):
+    monkeypatch.setattr("tuner.statistics.HYPOTHESES_PER_CHUNK", 7)
+    rng = np.random.default_rng(3)
+    vocabulary, segments, each = Vocabulary(), 20, 5
+
+    def many(count):
+        lengths = rng.integers(0, 9, count)
+        lines = [" ".join(rng.choice(list("abcde"), n)) for n in lengths]
+        links = [
+            [(int(rng.integers(6)), int(rng.integers(n))) for _ in range(5 if n else 0)]
+            for n in lengths
+        ]
+        return Texts.from_lines(lines, vocabulary, links)
+
+    batch = Batch(
+        many(segments * each),
+        np.arange(segments + 1) * each,
+        many(segments * 2),
+        np.arange(segments + 1) * 2,
+        np.full(segments, 6, dtype=np.int32),
+    )
+    one = compute_stats(metric, batch, threads=1)
+    assert one.tobytes() == metric.stats(batch).tobytes()
+    for threads in (2, 3, 8):
+        assert compute_stats(metric, batch, threads=threads).tobytes() == one.tobytes()

@@ -1,0 +1,237 @@
+"""`portmert score` and `portmert metrics` as a user runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import tuner
+from tuner import registry
+from tuner.cli import main
+
+# Example 3.7 F of the specification with the first reference of each segment.
+FILES = {
+    "hyp": "i visited paris recently\nhe reads books\n",
+    "ref": "recently i visited paris\nhe reads a book\n",
+    "src": "recently i visited paris\nhe reads a book\n",
+    "hyp.links": "0-3 1-0 2-1 3-2\n0-0 1-1 3-2\n",
+    "ref.links": "0-0 1-1 2-2 3-3\n0-0 1-1 3-2 3-3\n",
+}
+PLAIN = ["--hyp", "hyp", "--ref", "ref"]
+LINKED = [*PLAIN, "--source", "src", "--hyp-links", "hyp.links", "--ref-links", "ref.links"]
+REAL = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+
+    return invoke
+
+
+def fault(result, status=1):
+    assert result.exit_code == status
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1 or status == 2
+    return result.stderr
+
+
+def test_json_holds_what_the_contract_says(run):
+    result = run("score", "--metric", "bleu", "--metric", "port", *LINKED, "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["segments"] == 2
+    bleu, port = document["scores"]
+    assert (bleu["metric"], bleu["score"]) == ("bleu", 0.0)
+    # Matches 6 3 1 0 of 7 5 3 1 and 8 6 4 2: Pa = 0.447619, Ra = 0.375; SBP = exp(-1 / 7).
+    assert port["parts"]["Qmean"] == pytest.approx(0.381571, abs=1e-6)
+    # 2 / (1 / 0.381571 + 1 / 0.75 ** 0.25)
+    assert port["score"] == pytest.approx(0.541226, abs=1e-6)
+    assert port["parts"]["v"] == 0.75
+    assert bleu["signature"] == (
+        f"bleu:order=4,reflen=closest,smooth=none|refs:1|case:mixed|portmert:{tuner.__version__}"
+    )
+
+
+def test_text_is_a_table_in_percent(run):
+    result = run("score", "--metric", "port", *LINKED)
+    assert result.exit_code == 0
+    row = next(line for line in result.stdout.splitlines() if line.startswith("port "))
+    assert row.split()[1] == "54.12"
+    assert result.stderr == ""
+
+
+def test_segments_adds_a_line_a_segment(run):
+    plain = run("score", "--metric", "port", *LINKED).stdout
+    detailed = run("score", "--metric", "port", *LINKED, "--segments").stdout
+    assert detailed.startswith(plain.rstrip())
+    assert detailed.splitlines()[-2].split() == ["0", "65.89"]
+    document = json.loads(run("score", "--metric", "v", *LINKED, "--segments", "--json").stdout)
+    assert [e["scores"][0]["score"] for e in document["segment_scores"]] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("name", registry.names("metric"))
+def test_every_metric_scores(run, name):
+    result = run("score", "--metric", name, *LINKED, "--json")
+    assert result.exit_code == 0
+    assert 0 <= json.loads(result.stdout)["scores"][0]["score"] <= 1
+
+
+def test_several_references(run, tmp_path):
+    (tmp_path / "ref2").write_text("i visited paris recently\nhe reads books\n")
+    result = run("score", "--metric", "bleu:smooth=exp", *PLAIN, "--ref", "ref2", "--json")
+    entry = json.loads(result.stdout)["scores"][0]
+    assert entry["score"] == 1.0
+    assert "|refs:2|" in entry["signature"]
+
+
+def test_lowercase(run, tmp_path):
+    (tmp_path / "hyp").write_text(FILES["ref"].upper())
+    mixed = run("score", "--metric", "bleu", *PLAIN, "--json")
+    lower = run("score", "--metric", "bleu", *PLAIN, "--lowercase", "--json")
+    assert json.loads(mixed.stdout)["scores"][0]["score"] == 0.0
+    assert json.loads(lower.stdout)["scores"][0]["score"] == 1.0
+    assert "|case:lc|" in lower.stdout
+
+
+def test_empty_hypothesis_is_valid(run, tmp_path):
+    (tmp_path / "hyp").write_text("i visited paris recently\n\n")
+    (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
+    result = run("score", "--metric", "port", *LINKED, "--json")
+    assert json.loads(result.stdout)["scores"][0]["parts"]["v"] == 0.25
+    assert result.stderr == ""
+
+
+def test_windows_line_ends_change_nothing(run, tmp_path):
+    expected = run("score", "--metric", "port", *LINKED, "--json").stdout
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content.replace("\n", "\r\n").encode())
+    assert run("score", "--metric", "port", *LINKED, "--json").stdout == expected
+
+
+def test_texts_without_links_are_noted_once(run, tmp_path):
+    (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
+    result = run("score", "--metric", "port", "--metric", "v", *LINKED)
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "portmert: note: 1 of 2 hypotheses have no links: their words count as being in source "
+        "order\n"
+    )
+
+
+def test_missing_links_are_an_error(run):
+    message = fault(run("score", "--metric", "port", *PLAIN))
+    assert message.startswith(
+        "portmert: error: metric port compares word orders and needs word alignments; give "
+        "--source and --hyp-links and --ref-links too"
+    )
+    message = fault(run("score", "--metric", "port", *LINKED[:-2]))
+    assert "give --ref-links too" in message
+
+
+def test_links_without_source_are_wrong_usage(run):
+    message = fault(run("score", "--metric", "bleu", *PLAIN, "--hyp-links", "hyp.links"), 2)
+    assert "--hyp-links and --ref-links need --source" in message
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("bleau", "unknown metric 'bleau'; did you mean 'bleu'?"),
+        ("port:alhpa=1", "metric port has no option 'alhpa'; did you mean 'alpha'?"),
+        ("port:alpha=-1", "metric port: alpha is -1.0; it must be in 0..100"),
+        ("port:order=w", "metric port: order: Input should be 'v', 'rho' or 'tau', found 'w'"),
+        ("port:alpha", "'alpha' is not option=value; write it as port:option=value"),
+        ("port:alpha=1,alpha=2", "option 'alpha' is given twice"),
+        ("port:tau_lr=true", "metric port: tau_lr is for order=tau, found order=v"),
+    ],
+)
+def test_a_wrong_metric_is_an_error(run, metric, message):
+    assert message in fault(run("score", "--metric", metric, *LINKED))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("hyp", b"a\n", "hyp: 1 lines, but ref has 2; every file must have one line a segment"),
+        ("hyp", b"", "hyp: the file is empty; expected one segment a line"),
+        ("ref", b"", "ref: the file is empty; expected one segment a line"),
+        ("hyp", b"a\nb \xff\n", "hyp:2: byte 0xff in column 3 is not UTF-8"),
+        ("src", b"a\nb\nc\n", "src: 3 lines, but ref has 2"),
+        ("hyp.links", b"0-0\n", "hyp.links: 1 lines, expected 2"),
+        ("hyp.links", b"\n4-0\n", "hyp.links:2: link 4-0: the source has 4 tokens, so positions"),
+        ("ref.links", b"0-4\n\n", "ref.links:1: link 0-4: the target has 4 tokens, so positions"),
+        ("hyp.links", b"0:0\n\n", "hyp.links:1: '0:0' is not a link"),
+    ],
+)
+def test_a_wrong_file_is_an_error_that_says_where(run, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    assert message in fault(run("score", "--metric", "port", *LINKED))
+
+
+def test_a_missing_file_is_an_error(run):
+    message = fault(run("score", "--metric", "bleu", "--hyp", "none", "--ref", "ref"))
+    assert "none: No such file" in message
+
+
+def test_two_references_need_two_files_of_links(run):
+    message = fault(run("score", "--metric", "port", *LINKED, "--ref", "ref"))
+    assert "1 files of reference links for 2 references" in message
+
+
+def test_metrics_lists_all_with_needs_options_and_source(run):
+    result = run("metrics")
+    assert result.exit_code == 0
+    for name in registry.names("metric"):
+        assert any(line.split()[:1] == [name] for line in result.stdout.splitlines()), name
+    port = next(line for line in result.stdout.splitlines() if line.startswith("port "))
+    assert "links" in port
+    assert "alpha=0.25" in port
+    assert "PORT" in port
+
+
+@pytest.mark.parametrize("name", registry.names("metric"))
+def test_metrics_describes_one(run, name):
+    result = run("metrics", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{name}\n")
+    assert registry.metric(name).signature in result.stdout
+    described = json.loads(run("metrics", name, "--json").stdout)
+    assert described["name"] == name
+    for option in described["options"]:
+        assert f"  {option['name']}: {option['values']} (default: {option['default']})" in (
+            result.stdout
+        )
+
+
+def test_metrics_suggests_a_name(run):
+    assert "unknown metric 'prot'; did you mean 'port'?" in fault(run("metrics", "prot"))
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
+def test_real_outputs_have_the_published_scores(run):
+    for output, expected in (("mert-bleu/test.out", 34.6), ("test.untuned.out", 27.9)):
+        result = run(
+            "score", "--metric", "bleu", "--json",
+            "--hyp", str(REAL / output), "--ref", str(REAL / "test.en"),
+        )  # fmt: skip
+        assert round(100 * json.loads(result.stdout)["scores"][0]["score"], 1) == expected
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
+def test_a_reference_is_perfect_by_every_metric(run):
+    links = str(REAL / "test.ja-en.giza")
+    metrics = [item for name in registry.names("metric") for item in ("--metric", name)]
+    result = run(
+        "score", *metrics, "--json",
+        "--hyp", str(REAL / "test.en"), "--ref", str(REAL / "test.en"),
+        "--source", str(REAL / "test.ja"), "--hyp-links", links, "--ref-links", links,
+    )  # fmt: skip
+    for entry in json.loads(result.stdout)["scores"]:
+        assert entry["score"] == pytest.approx(1.0, abs=1e-12), entry["metric"]

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from metrics._base import Ragged, Texts, Vocabulary
+from metrics.bleu import Bleu
+from metrics.port import Port
+from tests.metrics.test_port import EXAMPLE
+from tests.strategies_metrics import batch_of
+
+
+def test_only_ascii_white_space_ends_a_token():
+    # U+3000 and U+00A0 are part of a token for Moses; links count its tokens.
+    texts = Texts.from_lines(["a\u3000b  c\t\u00a0d "], Vocabulary())
+    assert texts.words(0) == ["a\u3000b", "c", "\u00a0d"]
+
+
+def test_take_copies_rows_in_the_order_asked_for():
+    rows = Ragged.from_rows([[1, 2], [], [3]])
+    taken = rows.take(np.array([2, 0, 0, 1]))
+    assert [taken.row(i).tolist() for i in range(4)] == [[3], [1, 2], [1, 2], []]
+
+
+def test_segments_of_a_batch_have_the_statistics_of_the_whole():
+    batch = batch_of([*EXAMPLE, *EXAMPLE])
+    whole = Port().stats(batch)
+    parts = [Port().stats(batch.segments(a, b)) for a, b in ((0, 1), (1, 3), (3, 3), (3, 4))]
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_signature_names_every_option():
+    assert Port(alpha=0.5).signature == (
+        "port:alpha=0.5,order=v,recall_cap=false,null=inherit,encoding=order,scale=linear,"
+        "tau_lr=false"
+    )
+
+
+def test_a_segment_without_reference_is_refused():
+    batch = batch_of(EXAMPLE)
+    broken = type(batch)(
+        batch.hypotheses,
+        batch.offsets,
+        batch.references,
+        np.array([0, 3, 3]),
+        batch.source_lengths,
+    )
+    for metric in (Bleu(), Port()):
+        with pytest.raises(ValueError, match="segment 1 has no reference"):
+            metric.stats(broken)
