@@ -51,7 +51,7 @@ def test_json_holds_what_the_contract_says(run):
     assert (bleu["metric"], bleu["score"]) == ("bleu", 0.0)
     # Matches 6 3 1 0 of 7 5 3 1 and 8 6 4 2: Pa = 0.447619, Ra = 0.375; SBP = exp(-1 / 7).
     assert port["parts"]["Qmean"] == pytest.approx(0.381571, abs=1e-6)
-    # 2 / (1 / 0.381571 + 1 / 0.75 ** 0.25)
+    # That and 0.75 to the power 0.25, harmonic mean.
     assert port["score"] == pytest.approx(0.541226, abs=1e-6)
     assert port["parts"]["v"] == 0.75
     assert bleu["signature"] == (
