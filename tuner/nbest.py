@@ -732,7 +732,10 @@ class _Reader:
         if valid:
             expected = f"line 1 has {first}"
         else:
-            expected = "expected 4 to 6: id, hypothesis, features, score, then segmentation and word alignment if there are"
+            expected = (
+                "expected 4 to 6: id, hypothesis, features, score, then maybe segmentation and "
+                "word alignment"
+            )
         self.fail(start, f"{count} field{'s' * (count != 1)} separated by |||, {expected}")
 
     def _no_features(self, line: int) -> NoReturn:
@@ -748,6 +751,8 @@ class _Reader:
             found = _shown(self.field(int(wrong[0]), 0))
             if re.fullmatch(r"-\d+", found):
                 problem = f"segment id {found} is negative; ids count from 0"
+            elif re.fullmatch(r"\d+", found, re.ASCII):
+                problem = f"segment id '{found}' is too large"
             else:
                 problem = f"segment id '{found}' is not an integer; ids count from 0"
             self.fail(int(self.starts[wrong[0]]), problem)
