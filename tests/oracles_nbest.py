@@ -135,5 +135,9 @@ def blocks(text: str):
     lines = iter(text.splitlines())
     for line in lines:
         _, segment, count, _, *names = line.split()
-        yield int(segment), names, [[float(v) for v in next(lines).split()] for _ in range(int(count))]
+        yield (
+            int(segment),
+            names,
+            [[float(v) for v in next(lines).split()] for _ in range(int(count))],
+        )
         assert "_TXT_END" in next(lines)

@@ -18,7 +18,9 @@ DENSE = {"LM0": 1, "TM0": 3, "Lex_0": 2, "D_0": 1}
 def features(draw, names, sparse):
     parts = []
     for name in names:
-        values = draw(st.lists(st.sampled_from(NUMBERS), min_size=DENSE[name], max_size=DENSE[name]))
+        values = draw(
+            st.lists(st.sampled_from(NUMBERS), min_size=DENSE[name], max_size=DENSE[name])
+        )
         glue = draw(st.sampled_from([" ", ""]))
         parts.append(f"{name}={glue}{' '.join(values)}")
     if sparse:

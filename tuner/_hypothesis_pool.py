@@ -183,9 +183,7 @@ def _keys(rows: Rows) -> kernels.Keys:
 
 def take_rows(rows: Rows, order: IntArray) -> Rows:
     """Return the rows `order`, a copy."""
-    return _reordered(
-        rows._replace(features=np.ascontiguousarray(rows.features[order])), order
-    )
+    return _reordered(rows._replace(features=np.ascontiguousarray(rows.features[order])), order)
 
 
 def _reordered(rows: Rows, order: IntArray) -> Rows:

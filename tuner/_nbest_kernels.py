@@ -289,7 +289,13 @@ def _grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
 
 @njit(cache=True, nogil=True)
 def _intern(
-    text: ByteArray, begin: int, end: int, table: TokenArray, hashes: HashArray, spans: IntArray, count: int
+    text: ByteArray,
+    begin: int,
+    end: int,
+    table: TokenArray,
+    hashes: HashArray,
+    spans: IntArray,
+    count: int,
 ) -> int:
     """Return the entry whose bytes are text[begin:end]; `count` if it was new and is now made.
 
@@ -720,7 +726,12 @@ def _equal(a: Keys, i: int, b: Keys, j: int) -> bool:
             sparse_b[j + 1],
         )
         and _same(
-            a.sparse_values, sparse[i], sparse[i + 1], b.sparse_values, sparse_b[j], sparse_b[j + 1]
+            a.sparse_values,
+            sparse[i],
+            sparse[i + 1],
+            b.sparse_values,
+            sparse_b[j],
+            sparse_b[j + 1],
         )
     )
 

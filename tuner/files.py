@@ -45,7 +45,9 @@ def read_lines(path: Path | str) -> list[str]:
     lines = read_bytes(path).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    return [decode_line(line.removesuffix(b"\r"), path, number) for number, line in enumerate(lines, 1)]
+    return [
+        decode_line(line.removesuffix(b"\r"), path, number) for number, line in enumerate(lines, 1)
+    ]
 
 
 def decode_line(line: bytes, path: Path | str, number: int) -> str:

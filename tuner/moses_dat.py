@@ -79,6 +79,8 @@ def read_dat(
         )
     pool: HypothesisPool | None = None
     first_features = first_scores = None
+    names: FeatureNames = ()
+    columns: tuple[str, ...] = ()
     for features_path, scores_path in zip(features, scores, strict=True):
         feature_file = _read_dat_file(features_path, "FEATURES", segments)
         score_file = _read_dat_file(scores_path, "SCORES", segments)
@@ -86,10 +88,11 @@ def read_dat(
         if first_features is None or first_scores is None or pool is None:
             first_features, first_scores = feature_file, score_file
             _check_names(feature_file)
+            names, columns = _grouped(feature_file.names)
             pool = HypothesisPool(
                 features=feature_file.table.shape[1], stats=score_file.table.shape[1]
             )
-        table = feature_file.table[:, _column_order(first_features, feature_file)]
+        table = feature_file.table[:, _column_order(first_features, feature_file, columns)]
         _check_same_metric(first_scores, score_file)
         rows = empty_rows(len(table), features=0, stats=0)._replace(
             segments=np.repeat(feature_file.ids, feature_file.counts),
@@ -109,7 +112,7 @@ def read_dat(
         features=rows.features,
         stats=rows.stats,
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        feature_names=_grouped(first_features.names),
+        feature_names=names,
         score_name=first_scores.names[0],
     )
 
@@ -149,7 +152,9 @@ def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFil
         numbers = [int(token) for token in head[1:4] if token.isdigit()]
         if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
             _fail(
-                where, data, at,
+                where,
+                data,
+                at,
                 "expected segment id, number of lines, number of columns and names after "
                 f"{begin.decode()}",
             )
@@ -159,7 +164,9 @@ def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFil
             _fail(where, data, at, "another number of columns, or other names, than in line 1")
         if segments is not None and numbers[0] >= segments:
             _fail(
-                where, data, at,
+                where,
+                data,
+                at,
                 f"segment id {numbers[0]}, the references have {segments} segments, so ids are "
                 f"0..{segments - 1}",
             )
@@ -180,12 +187,21 @@ def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFil
         text, np.array(starts), np.array(counts), table
     )
     if code != kernels.OK:
-        _wrong_line(where, data, position, kind, f"{found_columns}" if code == kernels.TOO_FEW else "more", width)
+        _wrong_line(
+            where,
+            data,
+            position,
+            kind,
+            f"{found_columns}" if code == kernels.TOO_FEW else "more",
+            width,
+        )
     _slow_numbers(where, data, slow, table)
     for block, stop in enumerate(ends.tolist()):
         if not data.startswith(end, stop):
             _fail(
-                where, data, stop,
+                where,
+                data,
+                stop,
                 f"expected {end.decode()} after the {counts[block]} lines of segment "
                 f"{ids[block]}; is the file cut off?",
             )
@@ -258,11 +274,9 @@ def _check_names(file: _DatFile) -> None:
         raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
 
 
-def _column_order(first: _DatFile, file: _DatFile) -> IntArray:
-    """Return where in `file` the columns of `first` stand."""
+def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> IntArray:
+    """Return where in `file` the columns stand, which are those of `first`."""
     _check_names(file)
-    if file.names == first.names:
-        return np.arange(len(file.names))
     for name in (*first.names, *file.names):
         lacks, has = (file, first) if name in first.names else (first, file)
         if name not in lacks.names:
@@ -270,7 +284,7 @@ def _column_order(first: _DatFile, file: _DatFile) -> IntArray:
                 f"{file.where}: {lacks.where} has no feature {name}, {has.where} has; files that "
                 f"are merged must come from one model"
             )
-    return np.array([file.names.index(name) for name in first.names])
+    return np.array([file.names.index(name) for name in columns])
 
 
 def _check_same_metric(first: _DatFile, file: _DatFile) -> None:
@@ -282,13 +296,23 @@ def _check_same_metric(first: _DatFile, file: _DatFile) -> None:
         )
 
 
-def _grouped(names: Sequence[str]) -> FeatureNames:
-    """Return features and sizes from column names LM0_0, TranslationModel0_0, ..._1."""
-    grouped: list[tuple[str, int]] = []
-    for column in names:
-        name, _, index = column.rpartition("_")
-        if grouped and grouped[-1][0] == name and index == str(grouped[-1][1]):
-            grouped[-1] = (name, grouped[-1][1] + 1)
+def _grouped(columns: Sequence[str]) -> tuple[FeatureNames, tuple[str, ...]]:
+    """Return features and sizes, and the columns in their order.
+
+    Columns LM0_0, TM0_0, TM0_1 are features LM0 of one value and TM0 of two, in the order of
+    their first columns. Where the numbers are not 0, 1, ... a column is a feature by itself.
+    """
+    groups: dict[str, list[str]] = {}
+    for column in columns:
+        groups.setdefault(column.rpartition("_")[0], []).append(column)
+    names: list[tuple[str, int]] = []
+    ordered: list[str] = []
+    for name, members in groups.items():
+        expected = [f"{name}_{k}" for k in range(len(members))]
+        if name and set(members) == set(expected):
+            names.append((name, len(members)))
+            ordered.extend(expected)
         else:
-            grouped.append((name, 1) if index == "0" and name else (column, 1))
-    return tuple(grouped)
+            names.extend((column, 1) for column in members)
+            ordered.extend(members)
+    return tuple(names), tuple(ordered)

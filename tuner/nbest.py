@@ -128,9 +128,7 @@ def read_nbest(
     return merger.finish(vocabulary, segments)
 
 
-def merge(
-    lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None
-) -> NBest:
+def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None) -> NBest:
     """Merge lists of the same segments: of equal hypotheses of a segment the first stays.
 
     Raises
@@ -336,9 +334,7 @@ def model_score_mismatch(
     )
 
 
-def write_nbest(
-    nbest: NBest, path: Path | str, weights: FeatureWeights | None = None
-) -> None:
+def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None = None) -> None:
     """Write a Moses n-best list, whole or not at all; reading it gives `nbest` again.
 
     Numbers have as many digits as it takes to read the same float64. With `weights` the model
@@ -569,7 +565,9 @@ def _sparse_columns(
     columns = [rows.sparse_columns, *(np.full(n, base + k) for k in range(len(moved)))]
     values = [rows.sparse_values, *(rows.features[:, column] for _, column in moved)]
     rows = rows._replace(features=np.ascontiguousarray(rows.features[:, kept]))
-    rows = _with_entries(rows, np.concatenate(lines), np.concatenate(columns), np.concatenate(values))
+    rows = _with_entries(
+        rows, np.concatenate(lines), np.concatenate(columns), np.concatenate(values)
+    )
     return rows, tuple(item for item in names if item[0] in keep), sparse_names
 
 
@@ -775,8 +773,8 @@ class _Reader:
         tuple[IntArray, IntArray, FloatArray] | None,
     ]:
         """Return scores, dense matrix, names, sparse names, and (lines, columns, values)."""
-        code, position, scores, values, labels, offsets, spans, slow, same = kernels.parse_features(
-            self.text, self.cuts, self._most(2, shortest=2)
+        code, position, scores, values, labels, offsets, spans, slow, same = (
+            kernels.parse_features(self.text, self.cuts, self._most(2, shortest=2))
         )
         line = int(np.searchsorted(self.starts, position, side="right")) - 1
         if code == kernels.NO_LABEL:
@@ -813,7 +811,9 @@ class _Reader:
             token = self.data[begin:end]
             what = "the model score" if index < 0 else f"feature {names[labels[index]]}"
             if index < 0 and not token:
-                self.fail(int(self.starts[-1 - index]), "no model score (the fourth field is empty)")
+                self.fail(
+                    int(self.starts[-1 - index]), "no model score (the fourth field is empty)"
+                )
             value = parse_number(token.decode("utf-8", errors="replace"))
             if value is None:
                 hint = ""
@@ -829,9 +829,7 @@ class _Reader:
 
     def _ragged_features(
         self, values: FloatArray, labels: TokenArray, offsets: IntArray, names: list[str]
-    ) -> tuple[
-        FloatArray, FeatureNames, tuple[str, ...], tuple[IntArray, IntArray, FloatArray]
-    ]:
+    ) -> tuple[FloatArray, FeatureNames, tuple[str, ...], tuple[IntArray, IntArray, FloatArray]]:
         """Tell dense from sparse features where lines differ."""
         lines = len(offsets) - 1
         line_of = np.repeat(np.arange(lines), np.diff(offsets))

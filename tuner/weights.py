@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,9 @@ class FeatureWeights:
         return np.array(columns, dtype=np.float64)
 
     @classmethod
-    def from_vector(cls, names: FeatureNames, vector: FloatArray | Sequence[float]) -> FeatureWeights:
+    def from_vector(
+        cls, names: FeatureNames, vector: FloatArray | Sequence[float]
+    ) -> FeatureWeights:
         """Name the columns of a weight vector."""
         values, start = {}, 0
         for name, size in names:
@@ -158,6 +161,8 @@ def _from_json(text: str, where: str) -> FeatureWeights:
                 raise InputError(
                     f"{where}: weight of {name} is {json.dumps(number)}, expected a number"
                 )
+            if isinstance(number, int) and abs(number) > sys.float_info.max:
+                raise InputError(f"{where}: weight of {name} is too large")
             if not math.isfinite(number):
                 raise InputError(f"{where}: weight of {name} is {number}; weights must be finite")
         values[name] = tuple(float(number) for number in numbers)
@@ -185,9 +190,7 @@ def _weight_section(lines: Sequence[str]) -> list[tuple[int, str]]:
     return chosen
 
 
-def _from_lines(
-    lines: Sequence[tuple[int, str]], where: str, *, repeated: bool
-) -> FeatureWeights:
+def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:
     """Read lines `Name0= v v`; `repeated`: a name may come again, with its next values."""
     values: dict[str, tuple[float, ...]] = {}
     for number, line in lines:

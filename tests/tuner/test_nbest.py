@@ -31,7 +31,9 @@ from tuner.nbest import (
 from tuner.weights import FeatureWeights, read_weights
 
 MOSES = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "mert-bleu"
-needs_moses = pytest.mark.skipif(not MOSES.is_dir(), reason="no real Moses lists beside the project")
+needs_moses = pytest.mark.skipif(
+    not MOSES.is_dir(), reason="no real Moses lists beside the project"
+)
 
 LINE = "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3 ||| 0-1=0-1 ||| 0-0 1-1\n"
 
@@ -204,7 +206,9 @@ def test_columns_are_matched_by_name(tmp_path):
 
 
 def test_value_may_stand_directly_behind_the_equals_sign(tmp_path):
-    assert read(tmp_path, "0 ||| a ||| F0=-1.2 F1=3 4 ||| -1\n").features.tolist() == [[-1.2, 3, 4]]
+    assert read(tmp_path, "0 ||| a ||| F0=-1.2 F1=3 4 ||| -1\n").features.tolist() == [
+        [-1.2, 3, 4]
+    ]
 
 
 def test_ids_need_not_be_sorted_and_order_of_arrival_stays(tmp_path):
@@ -320,7 +324,9 @@ def test_score_missing(tmp_path):
     assert fails(tmp_path, "0 ||| a ||| F= 1 |||\n") == (
         "list1:1: no model score (the fourth field is empty)"
     )
-    assert "'1 2' for the model score is not a number" in fails(tmp_path, "0 ||| a ||| F= 1 ||| 1 2\n")
+    assert "'1 2' for the model score is not a number" in fails(
+        tmp_path, "0 ||| a ||| F= 1 ||| 1 2\n"
+    )
 
 
 def test_feature_missing_or_unknown(tmp_path):
@@ -433,7 +439,9 @@ def test_bars_inside_the_hypothesis(tmp_path):
 
 
 def test_empty_file(tmp_path):
-    assert fails(tmp_path, "") == "list1: empty file, expected an n-best list; did the decoder fail?"
+    assert (
+        fails(tmp_path, "") == "list1: empty file, expected an n-best list; did the decoder fail?"
+    )
 
 
 def test_file_missing(tmp_path):
@@ -530,7 +538,9 @@ def test_best_hypothesis_of_equal_scores_is_the_first(tmp_path):
 
 def test_written_with_weights_the_scores_are_theirs(tmp_path):
     write_nbest(read(tmp_path, LINE), tmp_path / "out", WEIGHTS)
-    assert (tmp_path / "out").read_text() == "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -1 ||| 0-0 1-1\n"
+    assert (
+        tmp_path / "out"
+    ).read_text() == "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -1 ||| 0-0 1-1\n"
 
 
 def test_model_score_mismatch_is_reported_in_a_line(tmp_path):

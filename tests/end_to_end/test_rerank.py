@@ -1,0 +1,77 @@
+"""`portmert rerank`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+
+LIST = """0 ||| a b ||| F= 1 G= 0 ||| 0 ||| 0-0 1-1
+0 ||| c d ||| F= 0 G= 1 ||| 0 ||| 0-1
+0 ||| e ||| F= 0 G= 1 ||| 0 ||| 0-0
+1 |||  ||| F= 5 G= 0 ||| 0 ||| 
+1 ||| g ||| F= 0 G= 0 ||| 0 ||| 2-0
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "list").write_text(LIST)
+    (tmp_path / "weights.json").write_text(json.dumps({"weights": {"F": [0], "G": [1]}}))
+    return tmp_path
+
+
+def run(files, *more, nbest="list"):
+    given = ["rerank", "--nbest", files / nbest, "--weights", files / "weights.json", *more]
+    return CliRunner().invoke(main, [str(word) for word in given])
+
+
+def test_rerank_prints_the_first_of_the_best(files):
+    # G decides segment 0 (c d, e equal); in segment 1 both have score 0
+    result = run(files)
+    assert (result.exit_code, result.stdout) == (0, "c d\n\n")
+
+
+def test_rerank_writes_hypotheses_and_links(files):
+    (files / "weights.json").write_text(json.dumps({"weights": {"F": [-1], "G": [-1]}}))
+    (files / "list2").write_text("0 ||| z ||| G= -9 F= 0 ||| 0 ||| 1-0\n")
+    result = run(
+        files, "--nbest", files / "list2", "--out", files / "out", "--links-out", files / "links"
+    )
+    assert (result.exit_code, result.output) == (0, "")
+    assert (files / "out").read_text() == "z\ng\n"
+    assert (files / "links").read_text() == "1-0\n2-0\n"
+
+
+def test_rerank_without_links_in_the_list(files):
+    (files / "bare").write_text("0 ||| a ||| F= 1 G= 0 ||| 0\n")
+    result = run(files, "--links-out", files / "links", "--out", files / "out", nbest="bare")
+    assert result.exit_code == 1
+    assert "the list has no word alignment for --links-out" in result.stderr
+    assert not (files / "links").exists()
+    assert not (files / "out").exists()
+
+
+def test_rerank_names_the_feature_without_weight(files):
+    (files / "weights.json").write_text(json.dumps({"weights": {"F": [0]}}))
+    result = run(files, "--out", files / "out")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("portmert: error: ")
+    assert "weights.json: no weight for feature G" in result.stderr
+    assert not (files / "out").exists()
+
+
+def test_rerank_to_one_file_for_both_is_wrong_usage(files):
+    assert run(files, "--links-out", "-").exit_code == 2
+
+
+def test_rerank_with_a_faulty_list_leaves_the_old_output(files):
+    (files / "out").write_text("old\n")
+    (files / "list").write_text(LIST + "1 ||| x\n")
+    result = run(files, "--out", files / "out")
+    assert result.exit_code == 1
+    assert "list:6: 2 fields separated by |||, line 1 has 5" in result.stderr
+    assert (files / "out").read_text() == "old\n"

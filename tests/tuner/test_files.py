@@ -1,0 +1,92 @@
+"""Files: compression by suffix, UTF-8, outputs whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuner.errors import InputError, PortmertError
+from tuner.files import read_bytes, read_lines, write_text, writing
+
+PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, "": bytes}
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@settings(max_examples=50, deadline=None)
+@given(content=st.binary())
+def test_written_then_read_is_identity_and_the_same_bytes(tmp_path_factory, suffix, content):
+    folder = tmp_path_factory.mktemp("files")
+    for name in ("one", "two"):
+        with writing(folder / f"{name}{suffix}") as out:
+            out.write(content)
+    assert read_bytes(folder / f"one{suffix}") == content
+    assert (folder / f"one{suffix}").read_bytes() == (folder / f"two{suffix}").read_bytes()
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_several_compressed_parts_are_one_content(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(PACK[suffix](b"one ") + PACK[suffix](b"two"))
+    assert read_bytes(path) == b"one two"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-5], lambda data: b"text" + data, lambda data: data[:3]]
+)
+def test_damaged_stream_is_named(tmp_path, suffix, damage):
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(damage(PACK[suffix](b"some text " * 50)))
+    with pytest.raises(
+        InputError, match=rf"file\{suffix}: the compressed stream is damaged or cut"
+    ):
+        read_bytes(path)
+
+
+def test_lines_end_in_either_way(tmp_path):
+    (tmp_path / "file").write_bytes("a\r\n\nb é\u2028c".encode())
+    assert read_lines(tmp_path / "file") == ["a", "", "b é\u2028c"]
+
+
+def test_wrong_byte_is_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"a\nbc\xff\n")
+    with pytest.raises(InputError, match="file:2: byte 0xff in column 3 is not UTF-8"):
+        read_lines(tmp_path / "file")
+
+
+def test_failure_leaves_what_was_there(tmp_path):
+    (tmp_path / "file").write_text("old")
+
+    def fail():
+        with writing(tmp_path / "file") as out:
+            out.write(b"new")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert (tmp_path / "file").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_folder_missing(tmp_path):
+    with pytest.raises(PortmertError, match="cannot write: No such file or directory"):
+        write_text(tmp_path / "none" / "file", "x")
+
+
+def test_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_folder_is_not_a_file(tmp_path):
+    with pytest.raises(InputError, match="Is a directory"):
+        read_bytes(tmp_path)
