@@ -81,7 +81,8 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     prefix = f"{where}: " if where else ""
     for key in options:
         if key not in fields:
-            raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{suggest(key, fields)}")
+            near = suggest(key, fields)
+            raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
     try:
         return TypeAdapter(cls).validate_python(dict(options))
     except ValidationError as error:
