@@ -67,25 +67,38 @@ class HypothesisPool:
 
     def append(self, block: Rows) -> NDArray[np.bool_]:
         """Add the rows of `block` that are not there yet; return (n,) which these were."""
-        keys = _keys(block)
-        hashes = kernels.hash_rows(keys)
-        new = kernels.find_new(_keys(self.rows), self._hashes, keys, hashes)
-        del keys  # views of arrays that grow
-        chosen = np.flatnonzero(new)
-        if len(chosen) < len(new):
-            block, hashes = take_rows(block, chosen), hashes[chosen]
-        _extend(self._hashes, hashes)
-        _extend(self.rows.segments, block.segments)
-        _extend(self.rows.tokens, block.tokens)
-        _extend_offsets(self.rows.token_offsets, block.token_offsets)
-        _extend(self.rows.links, block.links)
-        _extend_offsets(self.rows.link_offsets, block.link_offsets)
-        _extend(self.rows.features, block.features)
-        _extend(self.rows.stats, block.stats)
-        _extend(self.rows.sparse_columns, block.sparse_columns)
-        _extend(self.rows.sparse_values, block.sparse_values)
-        _extend_offsets(self.rows.sparse_offsets, block.sparse_offsets)
-        return np.asarray(new)
+        known = len(self)
+        self._extend(block)
+        _extend(self._hashes, kernels.hash_rows(_keys(block)))
+        new = np.asarray(kernels.find_new(_keys(self.rows), self._hashes, known))
+        if not new.all():
+            hashes = self._hashes[known:][new]
+            self._shrink(known)
+            self._extend(take_rows(block, np.flatnonzero(new)))
+            _extend(self._hashes, hashes)
+        return new
+
+    def _extend(self, block: Rows) -> None:
+        for array, more, name in zip(self.rows, block, Rows._fields, strict=True):
+            if name.endswith("offsets"):
+                _extend(array, more[1:] + (array[-1] - more[0]))
+            else:
+                _extend(array, more)
+
+    def _shrink(self, size: int) -> None:
+        """Keep the first `size` rows."""
+        rows = self.rows
+        _resize(self._hashes, size)
+        for array in (rows.segments, rows.features, rows.stats):
+            _resize(array, size)
+        for offsets, flat in (
+            (rows.token_offsets, [rows.tokens]),
+            (rows.link_offsets, [rows.links]),
+            (rows.sparse_offsets, [rows.sparse_columns, rows.sparse_values]),
+        ):
+            for array in flat:
+                _resize(array, int(offsets[size]))
+            _resize(offsets, size + 1)
 
     def finish(self) -> tuple[Rows, IntArray]:
         """Return the rows by segment, order of arrival within one, and their order (H,).
@@ -101,9 +114,7 @@ class HypothesisPool:
         flat = rows.features.reshape(-1)
         kernels.turn(flat, rank, max(width, 1))
         rows = rows._replace(features=flat.reshape(width, n).T)
-        if not np.array_equal(order, rank):  # equal: an identity, or its own inverse
-            rows = _reordered(rows, order)
-        elif not np.all(order[:-1] < order[1:]):
+        if np.any(order[1:] < order[:-1]):
             rows = _reordered(rows, order)
         return rows, order
 
@@ -149,7 +160,8 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
     if len(present) < count:
         # Not np.arange(count): one mad id would ask for all memory.
         known = set(present.tolist())
-        missing, k = [], 0
+        missing: list[str] = []
+        k = 0
         while len(missing) < _LISTED and k < count:
             if k not in known:
                 missing.append(str(k))
@@ -211,11 +223,10 @@ def _reordered(rows: Rows, order: IntArray) -> Rows:
 def _extend(array: NDArray[Any], more: NDArray[Any]) -> None:
     """Append rows to an array that owns its memory and that nothing else looks at."""
     size = len(array)
-    array.resize((size + len(more), *array.shape[1:]), refcheck=False)
+    _resize(array, size + len(more))
     array[size:] = more
 
 
-def _extend_offsets(offsets: IntArray, more: IntArray) -> None:
-    """Append rows to offsets."""
-    base = offsets[-1] - more[0]
-    _extend(offsets, more[1:] + base)
+def _resize(array: NDArray[Any], size: int) -> None:
+    """Change the number of rows in place (realloc)."""
+    array.resize((size, *array.shape[1:]), refcheck=False)

@@ -1,8 +1,8 @@
 """Compiled loops that read n-best lists: bytes in, flat arrays out.
 
-Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. White space is what
-`bytes.split` splits at. A fault is returned as a code and the byte position where it was found; the
-caller makes the message of it.
+Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. White space is
+what `bytes.split` splits at. A fault is returned as a code and the byte position where it was
+found; the caller makes the message of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from metrics._base import FloatArray, IntArray, TokenArray
+from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads Keys
 
 ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]
@@ -126,9 +126,9 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
     shift = np.uint64(top + 9)
     bits = high >> shift  # 54 bits: 53 and the one that decides the rounding
     exponent = ((217706 * power) >> 16) + 63 + top - zeros  # 217706 / 2^16 = log2(10)
-    if low <= np.uint64(1) and -4 <= power <= 23 and bits & np.uint64(3) == np.uint64(1):
-        if bits << shift == high:  # exactly half way: to even
-            bits &= ~np.uint64(1)
+    half_way = low <= np.uint64(1) and bits << shift == high
+    if half_way and -4 <= power <= 23 and bits & np.uint64(3) == np.uint64(1):
+        bits -= np.uint64(1)  # to even
     bits = (bits + (bits & np.uint64(1))) >> np.uint64(1)
     return math.ldexp(np.float64(bits), exponent - 52), True
 
@@ -327,7 +327,7 @@ def _intern(
 def intern_tokens(
     text: ByteArray, cuts: IntArray, column: int, most: int
 ) -> tuple[TokenArray, IntArray, IntArray]:
-    """Number the distinct tokens of a field in order of arrival.
+    """Give each distinct token of a field a number, in order of arrival.
 
     Parameters
     ----------
@@ -693,81 +693,57 @@ def hash_rows(keys: Keys) -> HashArray:
 
 
 @njit(cache=True, nogil=True)
-def _same(a: Any, begin: int, end: int, b: Any, other: int, other_end: int) -> bool:
-    """Whether a[begin:end] is b[other:other_end]."""
-    if end - begin != other_end - other:
+def _same(values: Any, begin: int, end: int, other: int, other_end: int) -> bool:
+    """Whether values[begin:end] is values[other:other_end]."""
+    size = end - begin
+    if other_end - other != size:
         return False
-    for k in range(end - begin):
-        if a[begin + k] != b[other + k]:
-            return False
-    return True
+    k = 0
+    while k < size and values[begin + k] == values[other + k]:
+        k += 1
+    return k == size
 
 
 @njit(cache=True, nogil=True)
-def _equal(a: Keys, i: int, b: Keys, j: int) -> bool:
-    """Whether row i of a is row j of b, in everything; both have the same widths."""
-    width, more = a.feature_width, a.stat_width
-    tokens, links, sparse = a.token_offsets, a.link_offsets, a.sparse_offsets
-    tokens_b, links_b, sparse_b = b.token_offsets, b.link_offsets, b.sparse_offsets
+def _equal(keys: Keys, i: int, j: int) -> bool:
+    """Whether rows i and j are equal in everything."""
+    width, more = keys.feature_width, keys.stat_width
+    tokens, links, sparse = keys.token_offsets, keys.link_offsets, keys.sparse_offsets
+    begin, end, other, other_end = sparse[i], sparse[i + 1], sparse[j], sparse[j + 1]
     return (
-        a.segments[i] == b.segments[j]
-        and _same(a.tokens, tokens[i], tokens[i + 1], b.tokens, tokens_b[j], tokens_b[j + 1])
-        and _same(
-            a.links, 2 * links[i], 2 * links[i + 1], b.links, 2 * links_b[j], 2 * links_b[j + 1]
-        )
-        and _same(a.features, i * width, (i + 1) * width, b.features, j * width, (j + 1) * width)
-        and _same(a.stats, i * more, (i + 1) * more, b.stats, j * more, (j + 1) * more)
-        and _same(
-            a.sparse_columns,
-            sparse[i],
-            sparse[i + 1],
-            b.sparse_columns,
-            sparse_b[j],
-            sparse_b[j + 1],
-        )
-        and _same(
-            a.sparse_values,
-            sparse[i],
-            sparse[i + 1],
-            b.sparse_values,
-            sparse_b[j],
-            sparse_b[j + 1],
-        )
+        keys.segments[i] == keys.segments[j]
+        and _same(keys.features, i * width, (i + 1) * width, j * width, (j + 1) * width)
+        and _same(keys.stats, i * more, (i + 1) * more, j * more, (j + 1) * more)
+        and _same(keys.sparse_values, begin, end, other, other_end)
+        and _same(keys.sparse_columns, begin, end, other, other_end)
+        and _same(keys.tokens, tokens[i], tokens[i + 1], tokens[j], tokens[j + 1])
+        and _same(keys.links, 2 * links[i], 2 * links[i + 1], 2 * links[j], 2 * links[j + 1])
     )
 
 
 @njit(cache=True, nogil=True)
-def find_new(
-    pool: Keys, pool_hashes: HashArray, block: Keys, block_hashes: HashArray
-) -> NDArray[np.bool_]:
-    """Say which rows of `block` are neither in `pool` nor earlier in `block`: (n,) bool."""
-    known, n = pool_hashes.size, block_hashes.size
+def find_new(keys: Keys, hashes: HashArray, known: int) -> NDArray[np.bool_]:
+    """Say which rows from `known` on equal no earlier row: (n - known,) bool.
+
+    The first `known` rows all differ.
+    """
+    n = hashes.size
     size = 1024
-    while size < 2 * (known + n):
+    while size < 2 * n:
         size *= 2
     mask = np.uint64(size - 1)
     table = _empty_table(size)
-    for row in range(known):
-        slot = pool_hashes[row] & mask
-        while table[slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        table[slot] = row
-    new = np.empty(n, dtype=np.bool_)
+    new = np.empty(n - known, dtype=np.bool_)
     for row in range(n):
-        h = block_hashes[row]
-        slot = h & mask
-        found = False
+        slot, found = hashes[row] & mask, False
         while not found and table[slot] >= 0:
-            other = table[slot]
-            if other < known:
-                found = pool_hashes[other] == h and _equal(pool, other, block, row)
-            else:
-                other -= known
-                found = block_hashes[other] == h and _equal(block, other, block, row)
+            if row >= known and hashes[table[slot]] == hashes[row]:
+                found = _equal(keys, table[slot], row)
             slot = (slot + np.uint64(1)) & mask
-        new[row] = not found
         if not found:
-            table[slot] = known + row
+            table[slot] = row
+        if row >= known:
+            new[row - known] = not found
     return new
 
 
