@@ -198,6 +198,19 @@ def take_rows(rows: Rows, order: IntArray) -> Rows:
     return _reordered(rows._replace(features=np.ascontiguousarray(rows.features[order])), order)
 
 
+def with_sparse(
+    rows: Rows, lines: IntArray, columns: NDArray[np.integer], values: FloatArray
+) -> Rows:
+    """Return the rows with these sparse entries (E,), given in any order."""
+    order = np.lexsort((columns, lines))
+    counts = np.bincount(lines, minlength=len(rows.segments))
+    return rows._replace(
+        sparse_columns=columns[order].astype(np.int32),
+        sparse_values=np.ascontiguousarray(values[order], dtype=np.float64),
+        sparse_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+    )
+
+
 def _reordered(rows: Rows, order: IntArray) -> Rows:
     """Reorder everything but the features."""
     tokens, token_offsets = kernels.gather(rows.tokens, rows.token_offsets, order, 1)
