@@ -28,7 +28,7 @@ def tokens_of(text: str) -> list[str]:
 def fields_of(line: str) -> list[list[str]]:
     fields: list[list[str]] = [[]]
     for token in tokens_of(line):
-        if token == "|||":
+        if token == "|||":  # noqa: S105  no password
             fields.append([])
         else:
             fields[-1].append(token)
@@ -38,13 +38,13 @@ def fields_of(line: str) -> list[list[str]]:
 def features_of(tokens: list[str]) -> dict[str, tuple[float, ...]]:
     features: dict[str, list[float]] = {}
     for token in tokens:
+        value = token
         if "=" in token:
-            name, _, token = token.rpartition("=")
+            name, _, value = token.rpartition("=")
             assert name not in features
             features[name] = []
-            if not token:
-                continue
-        features[name].append(float(token))
+        if value:
+            features[name].append(float(value))
     return {name: tuple(values) for name, values in features.items()}
 
 

@@ -24,8 +24,8 @@ def features(draw, names, sparse):
         glue = draw(st.sampled_from([" ", ""]))
         parts.append(f"{name}={glue}{' '.join(values)}")
     if sparse:
-        for name in draw(st.lists(st.sampled_from(["s_a", "s_b", "s_c=d"]), unique=True)):
-            parts.append(f"{name}= {draw(st.sampled_from(NUMBERS))}")
+        chosen = draw(st.lists(st.sampled_from(["s_a", "s_b", "s_c=d"]), unique=True))
+        parts.extend(f"{name}= {draw(st.sampled_from(NUMBERS))}" for name in chosen)
     return " ".join(draw(st.permutations(parts)))
 
 

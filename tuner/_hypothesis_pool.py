@@ -79,7 +79,10 @@ class HypothesisPool:
         return new
 
     def _extend(self, block: Rows) -> None:
-        for array, more, name in zip(self.rows, block, Rows._fields, strict=True):
+        array: NDArray[Any]
+        more: NDArray[Any]
+        for name in Rows._fields:
+            array, more = getattr(self.rows, name), getattr(block, name)
             if name.endswith("offsets"):
                 _extend(array, more[1:] + (array[-1] - more[0]))
             else:
@@ -88,17 +91,16 @@ class HypothesisPool:
     def _shrink(self, size: int) -> None:
         """Keep the first `size` rows."""
         rows = self.rows
-        _resize(self._hashes, size)
-        for array in (rows.segments, rows.features, rows.stats):
-            _resize(array, size)
-        for offsets, flat in (
-            (rows.token_offsets, [rows.tokens]),
-            (rows.link_offsets, [rows.links]),
-            (rows.sparse_offsets, [rows.sparse_columns, rows.sparse_values]),
-        ):
-            for array in flat:
-                _resize(array, int(offsets[size]))
+        _resize(rows.tokens, int(rows.token_offsets[size]))
+        _resize(rows.links, int(rows.link_offsets[size]))
+        _resize(rows.sparse_columns, int(rows.sparse_offsets[size]))
+        _resize(rows.sparse_values, int(rows.sparse_offsets[size]))
+        for offsets in (rows.token_offsets, rows.link_offsets, rows.sparse_offsets):
             _resize(offsets, size + 1)
+        _resize(rows.segments, size)
+        _resize(rows.features, size)
+        _resize(rows.stats, size)
+        _resize(self._hashes, size)
 
     def finish(self) -> tuple[Rows, IntArray]:
         """Return the rows by segment, order of arrival within one, and their order (H,).

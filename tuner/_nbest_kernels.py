@@ -130,7 +130,8 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
     if half_way and -4 <= power <= 23 and bits & np.uint64(3) == np.uint64(1):
         bits -= np.uint64(1)  # to even
     bits = (bits + (bits & np.uint64(1))) >> np.uint64(1)
-    return math.ldexp(np.float64(bits), exponent - 52), True
+    value: float = math.ldexp(np.float64(bits), int(exponent) - 52)
+    return value, True
 
 
 @njit(cache=True, nogil=True)
@@ -144,7 +145,8 @@ def _number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     if i < end and (text[i] == 45 or text[i] == 43):
         negative = text[i] == 45
         i += 1
-    mantissa, digits, power, seen, point = 0, 0, 0, False, 0
+    mantissa: Any = 0
+    digits, power, seen, point = 0, 0, False, 0
     while i < end:
         if 48 <= text[i] <= 57:
             mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
@@ -160,7 +162,8 @@ def _number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
         i += 1
     if seen and i < end and (text[i] == 101 or text[i] == 69):
         i += 1
-        sign, size = 1, 0
+        sign = 1
+        size: Any = 0
         if i < end and (text[i] == 45 or text[i] == 43):
             sign = -1 if text[i] == 45 else 1
             i += 1
@@ -187,13 +190,15 @@ def _number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
 @njit(cache=True, nogil=True)
 def parse_number(text: ByteArray) -> tuple[float, bool]:
     """Return the number that is the whole of `text`; for tests of the number reader."""
-    return _number(text, 0, text.size)
+    value, exact = _number(text, 0, text.size)
+    return value, exact
 
 
 @njit(cache=True, nogil=True)
 def _natural(text: ByteArray, i: int, end: int) -> tuple[int, int]:
     """Read digits from i on: the number, and where they end; -1 if there is none or too large."""
-    value, begin = 0, i
+    value: Any = 0
+    begin = i
     while i < end and 48 <= text[i] <= 57:
         if value >= 2**31:  # enough to be refused, not enough to overflow
             return -1, begin
@@ -277,7 +282,7 @@ def _empty_table(size: int) -> TokenArray:
 def _grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
     """Return a hash table of twice the size with entries 0..count-1."""
     size = 2 * table.size
-    larger = _empty_table(size)
+    larger: TokenArray = _empty_table(size)
     mask = np.uint64(size - 1)
     for entry in range(count):
         slot = hashes[entry] & mask
@@ -308,7 +313,7 @@ def _intern(
     mask = np.uint64(table.size - 1)
     slot = h & mask
     while table[slot] >= 0:
-        entry = table[slot]
+        entry = int(table[slot])
         if hashes[entry] == h and spans[entry, 1] - spans[entry, 0] == end - begin:
             at, i = spans[entry, 0], begin
             while i < end and text[at] == text[i]:
@@ -540,7 +545,7 @@ def parse_links(
 
 @njit(cache=True, nogil=True)
 def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
-    """Read `a-b` or `a` (then b is a) from i on: a, b, and where it ends; a is -1 if it is none."""
+    """Read `a-b`, or `a` as `a-a`, from i on: a, b, and where it ends; a is -1 if it is none."""
     first, i = _natural(text, i, end)
     last = first
     if first >= 0 and i < end and text[i] == 45:
@@ -710,7 +715,7 @@ def _equal(keys: Keys, i: int, j: int) -> bool:
     width, more = keys.feature_width, keys.stat_width
     tokens, links, sparse = keys.token_offsets, keys.link_offsets, keys.sparse_offsets
     begin, end, other, other_end = sparse[i], sparse[i + 1], sparse[j], sparse[j + 1]
-    return (
+    equal: bool = (
         keys.segments[i] == keys.segments[j]
         and _same(keys.features, i * width, (i + 1) * width, j * width, (j + 1) * width)
         and _same(keys.stats, i * more, (i + 1) * more, j * more, (j + 1) * more)
@@ -719,6 +724,7 @@ def _equal(keys: Keys, i: int, j: int) -> bool:
         and _same(keys.tokens, tokens[i], tokens[i + 1], tokens[j], tokens[j + 1])
         and _same(keys.links, 2 * links[i], 2 * links[i + 1], 2 * links[j], 2 * links[j + 1])
     )
+    return equal
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,7 @@ def read_bytes(path: Path | str) -> bytes:
 
 
 def read_lines(path: Path | str) -> list[str]:
-    """Return the lines of a UTF-8 text without their ends (`\\n` or `\\r\\n`).
+    r"""Return the lines of a UTF-8 text without their ends (`\n` or `\r\n`).
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _decompress(data: bytes, path: Path) -> bytes:
 
         try:
             return cast("bytes", igzip.decompress(data))
-        except (EOFError, OSError, isal_zlib.error):
+        except (EOFError, OSError, cast("type[Exception]", isal_zlib.error)):
             raise InputError(damaged) from None
     if path.suffix == ".xz":
         import lzma  # noqa: PLC0415

@@ -74,8 +74,8 @@ def read_dat(
     """
     if not features or len(features) != len(scores):
         raise InputError(
-            f"{len(features)} feature files and {len(scores)} score files; give as many --features "
-            f"as --scores, in the same order"
+            f"{len(features)} feature files and {len(scores)} score files; give as many "
+            f"--features as --scores, in the same order"
         )
     pool: HypothesisPool | None = None
     first_features = first_scores = None
@@ -130,119 +130,128 @@ class _DatFile:
 
 def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFile:
     """Read a file of kind FEATURES or SCORES."""
-    where = "stdin" if str(path) == "-" else str(path)
-    data = read_bytes(path)
-    source = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
-    if not data:
-        raise InputError(f"{where}: empty file, expected {source}")
-    begin, end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
-    if not data.startswith(begin):
-        if data.startswith(f"{kind}_BIN_BEGIN".encode()):
+    return _DatReader(path, kind).read(segments)
+
+
+class _DatReader:
+    """One file: its bytes, and messages that name its lines."""
+
+    def __init__(self, path: Path | str, kind: str) -> None:
+        self.where = "stdin" if str(path) == "-" else str(path)
+        self.kind = kind
+        self.begin, self.end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
+        self.data = read_bytes(path)
+        what = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
+        if not self.data:
+            raise InputError(f"{self.where}: empty file, expected {what}")
+        if self.data.startswith(f"{kind}_BIN_BEGIN".encode()):
             raise InputError(
-                f"{where}: binary {source}, only text is read; run Moses' extractor without "
+                f"{self.where}: binary {what}, only text is read; run Moses' extractor without "
                 f"--binary"
             )
-        _fail(where, data, 0, f"expected {source}, which begins with {begin.decode()}_0")
-    ids, counts, starts, header = [], [], [], b""
-    at = 0
-    while at >= 0:
-        line_end = data.find(b"\n", at)
-        line_end = len(data) if line_end < 0 else line_end
-        head = data[at:line_end].split(None, 4)
-        numbers = [int(token) for token in head[1:4] if token.isdigit()]
-        if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
-            _fail(
-                where,
-                data,
-                at,
-                "expected segment id, number of lines, number of columns and names after "
-                f"{begin.decode()}",
-            )
-        found = head[3] + b" " + head[4].strip()
-        header = header or found
-        if found != header:
-            _fail(where, data, at, "another number of columns, or other names, than in line 1")
-        if segments is not None and numbers[0] >= segments:
-            _fail(
-                where,
-                data,
-                at,
-                f"segment id {numbers[0]}, the references have {segments} segments, so ids are "
-                f"0..{segments - 1}",
-            )
-        ids.append(numbers[0])
-        counts.append(numbers[1])
-        starts.append(min(line_end + 1, len(data)))
-        at = data.find(b"\n" + begin, line_end)
-        at += at >= 0  # the line begins after its \n
-    if sum(counts) > len(data):
-        _fail(where, data, 0, f"the headers announce {sum(counts)} lines, more than the file has")
-    try:
-        width, *names = header.decode("utf-8").split()
-    except UnicodeDecodeError:
-        _fail(where, data, 0, "the names are not UTF-8")
-    table = np.empty((sum(counts), int(width)))
-    text = np.frombuffer(data, dtype=np.uint8)
-    code, position, found_columns, ends, slow = kernels.parse_tables(
-        text, np.array(starts), np.array(counts), table
-    )
-    if code != kernels.OK:
-        _wrong_line(
-            where,
-            data,
-            position,
-            kind,
-            f"{found_columns}" if code == kernels.TOO_FEW else "more",
-            width,
+        if not self.data.startswith(self.begin):
+            self.fail(0, f"expected {what}, which begins with {self.begin.decode()}_0")
+
+    def fail(self, position: int, message: str) -> NoReturn:
+        """Raise the error of the line that `position` is in."""
+        line = self.data.count(b"\n", 0, position) + 1
+        raise InputError(f"{self.where}:{line}: {message}")
+
+    def read(self, segments: int | None) -> _DatFile:
+        """Parse headers, then all numbers."""
+        ids, counts, headers, names, width = self._headers(segments)
+        lines = sum(counts)
+        if lines * width > len(self.data):  # refused before memory is asked for
+            self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
+        table = np.empty((lines, width))
+        starts = [self._next_line(header) for header in headers]
+        code, position, found, ends, slow = kernels.parse_tables(
+            np.frombuffer(self.data, dtype=np.uint8), np.array(starts), np.array(counts), table
         )
-    _slow_numbers(where, data, slow, table)
-    for block, stop in enumerate(ends.tolist()):
-        if not data.startswith(end, stop):
-            _fail(
-                where,
-                data,
-                stop,
-                f"expected {end.decode()} after the {counts[block]} lines of segment "
-                f"{ids[block]}; is the file cut off?",
+        if code != kernels.OK:
+            self._wrong_line(position, str(found) if code == kernels.TOO_FEW else "more", width)
+        self._slow_numbers(slow, table)
+        for block, stop in enumerate(ends.tolist()):
+            if not self.data.startswith(self.end, stop):
+                self.fail(
+                    stop,
+                    f"expected {self.end.decode()} after the {counts[block]} lines of segment "
+                    f"{ids[block]}; is the file cut off?",
+                )
+            after = self._next_line(stop)
+            if after != [*headers, len(self.data)][block + 1]:
+                self.fail(after, f"expected {self.begin.decode()} or the end of the file")
+        return _DatFile(self.where, np.array(ids, dtype=np.int64), np.array(counts), names, table)
+
+    def _next_line(self, position: int) -> int:
+        """Return where the next line begins."""
+        end = self.data.find(b"\n", position)
+        return len(self.data) if end < 0 else end + 1
+
+    def _headers(
+        self, segments: int | None
+    ) -> tuple[list[int], list[int], list[int], tuple[str, ...], int]:
+        """Return ids, numbers of lines and positions of all headers; names; number of columns."""
+        ids: list[int] = []
+        counts: list[int] = []
+        positions: list[int] = []
+        columns, at = b"", 0
+        while at >= 0:
+            head = self.data[at : self._next_line(at)].split(None, 4)
+            numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
+            if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
+                self.fail(
+                    at,
+                    "expected segment id, number of lines, number of columns and names after "
+                    f"{self.begin.decode()}",
+                )
+            found = head[3] + b" " + head[4].strip()
+            columns = columns or found
+            if found != columns:
+                self.fail(at, "another number of columns, or other names, than in line 1")
+            if segments is not None and numbers[0] >= segments:
+                self.fail(
+                    at,
+                    f"segment id {numbers[0]}, the references have {segments} segments, so ids "
+                    f"are 0..{segments - 1}",
+                )
+            ids.append(numbers[0])
+            counts.append(numbers[1])
+            positions.append(at)
+            at = self.data.find(b"\n" + self.begin, at)
+            at += at >= 0  # the line begins after its \n
+        try:
+            width, *names = columns.decode("utf-8").split()
+        except UnicodeDecodeError:
+            self.fail(0, "the names are not UTF-8; convert the file to UTF-8")
+        return ids, counts, positions, tuple(names), int(width)
+
+    def _wrong_line(self, position: int, found: str, width: int) -> NoReturn:
+        """Raise the error of a line without the right number of numbers."""
+        start = self.data.rfind(b"\n", 0, position) + 1
+        line = self.data[start : self._next_line(position)]
+        if line.startswith(self.kind.encode()):
+            message = "the block ends before the number of lines that its header announces"
+        elif self.kind == "FEATURES" and b"=" in line:
+            message = (
+                "sparse features (name=value) are read from n-best lists only; give the lists "
+                "with --nbest"
             )
-    return _DatFile(where, np.array(ids, dtype=np.int64), np.array(counts), tuple(names), table)
+        else:
+            message = f"{found} numbers, the header says {width}; is the file cut off?"
+        self.fail(position, message)
 
-
-def _fail(where: str, data: bytes, position: int, message: str) -> NoReturn:
-    line = data.count(b"\n", 0, position) + 1
-    raise InputError(f"{where}:{line}: {message}")
-
-
-def _wrong_line(
-    where: str, data: bytes, position: int, kind: str, found: str, width: str
-) -> NoReturn:
-    """Raise the error of a line without the right number of numbers."""
-    start = data.rfind(b"\n", 0, position) + 1
-    end = data.find(b"\n", position)
-    line = data[start : len(data) if end < 0 else end]
-    if line.startswith(kind.encode()):
-        message = "the block ends before the number of lines that its header announces"
-    elif kind == "FEATURES" and b"=" in line:
-        message = (
-            "sparse features (name=value) are read from n-best lists only; give the lists with "
-            "--nbest"
-        )
-    else:
-        message = f"{found} numbers, the header says {width}; is the file cut off?"
-    _fail(where, data, position, message)
-
-
-def _slow_numbers(where: str, data: bytes, slow: IntArray, table: FloatArray) -> None:
-    """Parse what the kernel left to Python; `table` is modified in place."""
-    flat = table.reshape(-1)
-    for index, begin, end in slow.tolist():
-        token = data[begin:end].decode("utf-8", errors="replace")
-        value = parse_number(token)
-        if value is None:
-            _fail(where, data, begin, f"'{token[:60]}' is not a number")
-        if not math.isfinite(value):
-            _fail(where, data, begin, f"{token[:60]} in the numbers; values must be finite")
-        flat[index] = value
+    def _slow_numbers(self, slow: IntArray, table: FloatArray) -> None:
+        """Parse what the kernel left to Python; `table` is modified in place."""
+        flat = table.reshape(-1)
+        for index, begin, end in slow.tolist():
+            token = self.data[begin:end].decode("utf-8", errors="replace")
+            value = parse_number(token)
+            if value is None:
+                self.fail(begin, f"'{token[:60]}' is not a number")
+            if not math.isfinite(value):
+                self.fail(begin, f"{token[:60]} in the numbers; values must be finite")
+            flat[index] = value
 
 
 def _check_pair(features: _DatFile, scores: _DatFile) -> None:

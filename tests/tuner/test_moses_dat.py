@@ -1,4 +1,5 @@
 """Moses' features.dat and scores.dat."""
+# ruff: noqa: W291  Moses ends its lines with a space
 
 from __future__ import annotations
 
@@ -129,7 +130,7 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
         (
             FEATURES.replace("TXT", "BIN"),
             SCORES,
-            "f1: binary Moses' features.dat, only text is read; run Moses' extractor without --bin",
+            "f1: binary Moses' features.dat, only text is read; run Moses' extractor without",
         ),
         (
             FEATURES.replace("0 2 3 LM0_0", "0 2 LM0_0"),
@@ -152,11 +153,22 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
             SCORES,
             "f1:4: expected FEATURES_TXT_END after the 2 lines of segment 0; is the file cut off?",
         ),
+        (FEATURES.replace(" 0 2 3 ", " 99999999999 2 3 "), SCORES, "f1:1: expected segment id, n"),
+        (
+            FEATURES.replace(" 0 2 3 ", " 0 2 999999999 "),
+            SCORES,
+            "f1:5: another number of columns",
+        ),
+        (
+            FEATURES.replace("_0\nF", "_0\nstray\nF"),
+            SCORES,
+            "f1:5: expected FEATURES_TXT_BEGIN or the end of the file",
+        ),
         (FEATURES[:-19], SCORES, "f1:7: expected FEATURES_TXT_END after the 1 lines of segment 1"),
         (FEATURES[:-27], SCORES, "f1:6: "),
         (FEATURES.replace("TM0_1", "TM0_0"), SCORES, "f1:1: feature TM0_0 stands twice"),
         (FEATURES.replace(" TM0_1", ""), SCORES, "f1:1: 2 feature names for 3 columns"),
-        (FEATURES.replace("0 0 2 3", "0 0 9999 3"), SCORES, "f1:1: the headers announce 10000 l"),
+        (FEATURES.replace("0 0 2 3", "0 0 9999 3"), SCORES, "f1:1: the headers announce 30000 n"),
         (FEATURES, SCORES.replace(" 1 1 2", " 2 1 2"), "s1: its segments are not those of f1"),
         (
             FEATURES,

@@ -1,4 +1,4 @@
-"""N-best lists: the reader against its slow twin, merging, writing, and the words of each error."""
+"""N-best lists: the reader against its slow twin, merging, writing, the words of each error."""
 
 from __future__ import annotations
 
@@ -255,7 +255,8 @@ def test_empty_links_are_told_from_segmentation_by_other_lines(tmp_path):
 
 
 def test_sparse_features_are_those_that_some_lines_lack(tmp_path):
-    text = "0 ||| a ||| F= 1 s_x= 2 ||| 0\n0 ||| b ||| F= 1 s_y= 3 s_x= 4 ||| 0\n1 ||| c ||| F= 0 ||| 0\n"
+    texts = ["0 ||| a ||| F= 1 s_x= 2 ||| 0", "0 ||| b ||| F= 1 s_y= 3 s_x= 4 ||| 0"]
+    text = "\n".join([*texts, "1 ||| c ||| F= 0 ||| 0\n"])
     nbest = read(tmp_path, text)
     assert nbest.feature_names == (("F", 1),)
     assert nbest.sparse.names == ("s_x", "s_y")
@@ -291,8 +292,10 @@ def test_lists_with_and_without_links_have_none_and_a_notice_says_so(tmp_path):
     assert nbest.texts.links is None
     assert nbest.offsets.tolist() == [0, 2]  # the two that differed in links alone are one now
     assert [line.replace(f"{tmp_path}/", "") for line in notices] == [
-        "list2 has no word alignment, list1 has; metrics that need links will not find them: "
-        "leave out the lists without"
+        (
+            "list2 has no word alignment, list1 has; metrics that need links will not find them: "
+            "leave out the lists without"
+        )
     ]
     assert read(tmp_path, without, with_links).texts.links is None
 
@@ -324,9 +327,8 @@ def test_score_missing(tmp_path):
     assert fails(tmp_path, "0 ||| a ||| F= 1 |||\n") == (
         "list1:1: no model score (the fourth field is empty)"
     )
-    assert "'1 2' for the model score is not a number" in fails(
-        tmp_path, "0 ||| a ||| F= 1 ||| 1 2\n"
-    )
+    message = fails(tmp_path, "0 ||| a ||| F= 1 ||| 1 2\n")
+    assert "'1 2' for the model score is not a number" in message
 
 
 def test_feature_missing_or_unknown(tmp_path):
@@ -348,7 +350,8 @@ def test_feature_missing_or_unknown(tmp_path):
 def test_feature_sets_differ_between_files(tmp_path):
     line = "0 ||| a ||| LM0= 1 TM0= 2 ||| 0\n"
     assert fails(tmp_path, line, line.replace("LM0= 1 ", "")) == (
-        "list2: list2 has no feature LM0, list1 has; lists that are merged must come from one model"
+        "list2: list2 has no feature LM0, list1 has; "
+        "lists that are merged must come from one model"
     )
     assert "list1 has no feature LM1, list2 has" in fails(
         tmp_path, line, line.replace("LM0= 1 ", "LM0= 1 LM1= 1 ")
@@ -558,7 +561,8 @@ def test_model_score_mismatch_is_reported_in_a_line(tmp_path):
 
 def test_model_score_mismatch_allows_a_factor_and_a_constant_of_each_segment(tmp_path):
     text = "".join(
-        f"{s} ||| w{k} ||| LM0= {k} TM0= 1 {s} ||| {0.25 * (2 * k + 1 + 0.5 * s) - 100 * (s == 2)}\n"
+        f"{s} ||| w{k} ||| LM0= {k} TM0= 1 {s} ||| "
+        f"{0.25 * (2 * k + 1 + 0.5 * s) - 100 * (s == 2)}\n"
         for k in range(1, 4)
         for s in range(3)
     )

@@ -100,8 +100,7 @@ def test_real_moses_files_are_read():
         ("[feature]\nLM0= 1\n", "weights: no [weight] section"),
         (
             "[weight-l]\n0.5\n",
-            "weights: no [weight] section; [weight-l] is the form of Moses before 2012, write the "
-            "weights as `Name0= v v`",
+            "weights: no [weight] section; [weight-l] is the form of Moses before 2012, write",
         ),
         ("[weight]\nLM0= 1\nLM0= 2\n", "weights:3: feature LM0 stands twice in [weight]"),
         ("[weight]\nLM0= x\n", "weights:2: weight of LM0 is 'x', expected a number"),
@@ -137,7 +136,9 @@ def test_vector_goes_by_name_and_ignores_other_features():
 
 def test_vector_names_what_is_missing():
     weights = FeatureWeights({"LM0": (1.0,)})
-    with pytest.raises(InputError, match="w.json: no weight for feature LM1; did you mean 'LM0'?"):
+    with pytest.raises(
+        InputError, match=r"w.json: no weight for feature LM1; did you mean 'LM0'\?"
+    ):
         weights.vector((("LM1", 1),), origin="w.json")
     with pytest.raises(InputError, match="LM0 has 1 weights, the n-best list has 2 values"):
         weights.vector((("LM0", 2),))
@@ -160,6 +161,6 @@ def test_number(text):
     assert parse_number(text) == float(text)
 
 
-@pytest.mark.parametrize("text", ["", ".", "1_0", "0x1", "١", "1 2", "e5", "nano", " 1"])
+@pytest.mark.parametrize("text", ["", ".", "1_0", "0x1", "\u0661", "1 2", "e5", "nano", " 1"])
 def test_no_number(text):
     assert parse_number(text) is None
