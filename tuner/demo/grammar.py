@@ -1,7 +1,7 @@
 """A bitext between two made-up languages, from a stochastic synchronous grammar.
 
 The source language puts the verb last, has postpositions and case particles, and everything that
-describes a noun before it; it has no articles and often no plural. The target language puts the
+describes a noun before it; its nouns have no gender and no definite article. The target language puts the
 verb second, has prepositions, articles and most adjectives that agree with the noun in gender and
 number, verbs that agree with the subject, negation in two words around the verb, a past of two
 words, verbs with a particle at the end of the clause, and clauses in another order. Which word
@@ -254,6 +254,7 @@ class Lexicon:
         # Grammatical words are short and made first.
         self.subject_case, self.object_case, self.genitive = (src.word(1) for _ in range(3))
         self.plural, self.negation, self.past, self.question = (src.word(1) for _ in range(4))
+        self.one = src.word(1)
         self.that = (src.word(1), tgt.word(1))
         self.because = (src.word(2), tgt.word(2))
         self.and_ = (src.word(2), tgt.word(1))
@@ -315,8 +316,8 @@ class Lexicon:
             self._source(),
             self._forms(),
             chance.happens(0.7) if transitive is None else transitive,
-            chance.choose(self.particles) if chance.happens(0.3) else None,
-            tuple(self._target() if chance.happens(0.3) else None for _ in range(KINDS)),
+            chance.choose(self.particles) if chance.happens(0.2) else None,
+            tuple(self._target() if chance.happens(0.2) else None for _ in range(KINDS)),
         )
 
 
@@ -489,13 +490,13 @@ class Grammar:
         concept = self._concept()
         form = self._form(noun.stems) + ("s" if plural else "")
         parts: dict[str, Node] = {"noun": Leaf("NOUN", (noun.source,), (form,), concept)}
-        if plural and chance.happens(0.7):
+        if plural and chance.happens(0.9):
             parts["plural"] = Leaf("PL", (words.plural,), (), concept)
-        if plural or chance.happens(0.75):
+        if plural or chance.happens(0.7):
             article = words.definite[noun.gender][plural]
+            parts["article"] = Leaf("DET", (), (article,))
         else:
-            article = words.indefinite[noun.gender]
-        parts["article"] = Leaf("DET", (), (article,))
+            parts["article"] = self._word("DET", words.one, words.indefinite[noun.gender])
         where = "after"
         if chance.happens(0.3):
             adjective = words.pick(words.adjectives)
@@ -504,16 +505,16 @@ class Grammar:
                 "ADJ", adjective.source, self._form(adjective.stems) + ending
             )
             where = "before" if adjective.before_noun else "after"
-        if depth == 0 and chance.happens(0.12):
+        if depth == 0 and chance.happens(0.10):
             owner = self._noun_phrase(depth=1)
             of = self._word("ADP", words.genitive, words.of)
             parts["owner"] = Phrase("PP", (owner.tree, of), (0, 1), (1, 0), 1)
-        elif depth == 0 and chance.happens(0.14):
+        elif depth == 0 and chance.happens(0.10):
             parts["relative"] = self._relative(plural=plural)
         tree = _ordered(
             "NP",
             parts,
-            source=["relative", "owner", "adjective", "noun", "plural"],
+            source=["relative", "owner", "article", "adjective", "noun", "plural"],
             target=[
                 "article",
                 *(["adjective"] if where == "before" else []),

@@ -1,0 +1,170 @@
+"""A decoder whose search space is saved n-best lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Ragged, Vocabulary
+from tuner.decoders._base import Decoder, Progress
+from tuner.decoders._moses_ini import replace_weights
+from tuner.errors import InputError
+from tuner.files import read_lines, write_text
+from tuner.nbest import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
+from tuner.weights import FeatureWeights, read_weights
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class RecordedDecoder(Decoder):
+    """Replays n-best lists that a real decoder wrote.
+
+    Given weights it does what a decoder would do whose search space is all hypotheses of the
+    lists together: return the best ones of each segment under these weights. So a whole tuning
+    can be tried where the decoder is not at hand, and tested.
+
+    Parameters
+    ----------
+    lists : tuple of Path
+        Moses n-best lists of one source text, plain or compressed; at least one.
+    start : Path or None
+        Start weights: our JSON or a moses.ini. Absent: those of `config`, or else all 1.
+    config : Path or None
+        The decoder's moses.ini: the tuned configuration is a copy of it with new weights.
+        Absent: the tuned configuration is our weights file.
+    """
+
+    lists: tuple[Path, ...]
+    start: Path | None = None
+    config: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.lists:
+            raise ValueError("lists is empty, name at least one n-best list")
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the start weights of the features that the lists have."""
+        nbest = self._load()
+        # Sparse features have one value, and start at 0 as in Moses where nothing is said.
+        sparse = tuple((name, 1) for name in (nbest.sparse.names if nbest.sparse else ()))
+        path = self.start or self.config
+        if path is None:
+            ones = {name: (1.0,) * size for name, size in nbest.feature_names}
+            return FeatureWeights(ones | {name: (0.0,) for name, _ in sparse})
+        given = read_weights(path)
+        dense = FeatureWeights.from_vector(
+            nbest.feature_names, given.vector(nbest.feature_names, origin=str(path))
+        )
+        rest = {name: given.values.get(name, (0.0,)) for name, _ in sparse}
+        return FeatureWeights({**dense.values, **rest})
+
+    def decode(
+        self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,  # noqa: ARG002  nothing to keep
+        progress: Progress,
+    ) -> None:
+        """Write the `size` best hypotheses of each segment under `weights`, best first.
+
+        Of equal model scores the hypothesis that comes first in the lists is first.
+
+        Raises
+        ------
+        InputError
+            A list cannot be read, has another number of segments than `source`, or a feature
+            without a weight.
+        """
+        if size < 1:
+            raise ValueError(f"size is {size}, must be at least 1")
+        nbest = self._load()
+        lines = len(read_lines(source))
+        if lines != len(nbest):
+            raise InputError(
+                f"{source}: {lines} lines, the recorded lists have {len(nbest)} segments "
+                f"({self.lists[0]}); they must be lists of this text"
+            )
+        scores = model_scores(nbest, weights)
+        rows, offsets = best_rows(scores, nbest.offsets, size=size)
+        write_nbest(take(nbest, rows, offsets), out, weights)
+        progress(lines, lines)
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
+        """Write `config` with its [weight] section replaced, or our weights file."""
+        if self.config is None:
+            write_text(path, weights.to_json() + "\n")
+            return
+        text = replace_weights(
+            read_lines(self.config), weights, header=header, origin=str(self.config)
+        )
+        write_text(path, text)
+
+    def _load(self) -> NBest:
+        """Read the lists; a second call in the same process uses what the first one read."""
+        try:
+            stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in self.lists)
+        except OSError as error:
+            raise InputError(f"{error.filename}: {error.strerror}") from None
+        return _read(self.lists, stamps)
+
+
+@lru_cache(maxsize=1)
+def _read(lists: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> NBest:  # noqa: ARG001
+    """Read lists; `stamps` tells whether they changed since."""
+    return read_nbest(lists, Vocabulary())
+
+
+def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of the `size` highest scores of each segment, highest first.
+
+    Parameters
+    ----------
+    scores : (H,) float64
+    offsets : (S + 1,) int64
+        Segment s is rows `offsets[s]:offsets[s + 1]`.
+
+    Returns
+    -------
+    rows : (M,) int64
+        Of equal scores the lower row is first.
+    new_offsets : (S + 1,) int64
+        Segment s is `rows[new_offsets[s]:new_offsets[s + 1]]`.
+    """
+    lengths = np.diff(offsets)
+    segments = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((-scores, segments))  # stable
+    rank = np.arange(len(order)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    new_offsets = np.concatenate([[0], np.cumsum(np.minimum(lengths, size))]).astype(np.int64)
+    return order[rank < size], new_offsets
+
+
+def take(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
+    """Return the hypotheses `rows`, those of segment s at `offsets[s]:offsets[s + 1]`."""
+    sparse = None
+    if nbest.sparse is not None:
+        entries = Ragged(
+            np.arange(len(nbest.sparse.columns), dtype=np.int32), nbest.sparse.offsets
+        ).take(rows)
+        sparse = SparseFeatures(
+            nbest.sparse.names,
+            entries.offsets,
+            nbest.sparse.columns[entries.values],
+            nbest.sparse.values[entries.values],
+        )
+    return NBest(
+        texts=nbest.texts.take(rows),
+        offsets=offsets,
+        features=np.asfortranarray(nbest.features[rows]),
+        feature_names=nbest.feature_names,
+        model_scores=nbest.model_scores[rows],
+        sparse=sparse,
+    )
