@@ -1,0 +1,362 @@
+"""Numba kernels of the line search: arrays and numbers in and out, nothing else.
+
+All of them read one segment's hypotheses at a time, so that what they read twice is still in the
+processor's first cache. `features` is feature-major, (F, H): a feature's column is contiguous.
+No fastmath: the arithmetic is the same, to the last bit, wherever a line is evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def _crossing(
+    slopes: FloatArray, intercepts: FloatArray, left: int, right: int
+) -> tuple[float, float]:
+    """Return where two lines cross and how high; a crossing beyond float64 is infinitely high."""
+    step = (intercepts[left] - intercepts[right]) / (slopes[right] - slopes[left])
+    height = max(slopes[left] * step + intercepts[left], slopes[right] * step + intercepts[right])
+    if not np.isfinite(height):
+        return 0.0, np.inf
+    return step, height
+
+
+@njit(cache=True, nogil=True)
+def _above(
+    slopes: FloatArray, intercepts: FloatArray, left: int, right: int, lines: IntArray
+) -> tuple[int, int]:
+    """Put the lines above the crossing of two into `lines`; return the highest (or -1), how many."""
+    step, crossing = _crossing(slopes, intercepts, left, right)
+    count, middle, best = 0, -1, crossing
+    for i in range(slopes.size):
+        value = slopes[i] * step + intercepts[i]
+        lines[count] = i
+        count += value > crossing
+        if value > best:
+            middle, best = i, value
+    return middle, count
+
+
+@njit(cache=True, nogil=True)
+def segment_envelope(
+    slopes: FloatArray,
+    intercepts: FloatArray,
+    window: tuple[float, float],
+    winners: IntArray,
+    starts: FloatArray,
+    work: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
+) -> int:
+    """Find which line intercepts[i] + step * slopes[i] is highest, from which step on.
+
+    The highest lines at both ends of the window are winners. Whatever wins between two winners
+    is above their crossing (its differences to them are monotone), so only the lines above it
+    are looked at again, and the highest of those is the next winner: quickhull in the dual plane.
+    Most lines are dropped in the first pass; nothing is sorted.
+
+    Of equal lines the first wins; a line that only touches the envelope in a point does not win.
+
+    Parameters
+    ----------
+    slopes, intercepts : (N,) float64, N >= 1, finite
+    window : (low, high), finite, low < high
+        The steps of interest.
+    winners : (>= N,) int64
+        Modified in place: the first M entries become the winners from left to right.
+    starts : (>= N,) float64
+        Modified in place: winner m wins from `starts[m]` on; `starts[0]` is `low`.
+    work : five (> N,) int64
+        Modified in place.
+
+    Returns
+    -------
+    int
+        M, the number of winners.
+    """
+    lines, spare, rights, begins, middles = work
+    low, high = window
+    center = 0.0 if low < 0.0 < high else (low + high) / 2
+    size = slopes.size
+    left = right = middle = 0
+    at_low = slopes[0] * low + intercepts[0]
+    at_high = slopes[0] * high + intercepts[0]
+    at_center = slopes[0] * center + intercepts[0]
+    for i in range(1, size):
+        value = slopes[i] * low + intercepts[i]
+        if value >= at_low and (value > at_low or slopes[i] > slopes[left]):
+            left, at_low = i, value
+        value = slopes[i] * high + intercepts[i]
+        if value >= at_high and (value > at_high or slopes[i] < slopes[right]):
+            right, at_high = i, value
+        value = slopes[i] * center + intercepts[i]
+        if value > at_center:
+            middle, at_center = i, value
+    winners[0] = left
+    starts[0] = low
+    if slopes[left] >= slopes[right]:
+        return 1
+    if not slopes[left] < slopes[middle] < slopes[right]:
+        middle = -1
+    for i in range(size):
+        lines[i] = i
+    # A stack of gaps: between the last winner found and `rights[depth]` only the lines from
+    # `begins[depth]` to the next gap's begin are above the crossing; `middles[depth]` is a
+    # winner among them, -1 if there is none. The first gap holds all lines.
+    depth, found, end = 0, 1, size
+    rights[0], begins[0], middles[0] = right, 0, middle
+    if middle < 0:
+        middles[0], end = _above(slopes, intercepts, left, right, lines)
+    while depth >= 0:
+        right, begin, middle = rights[depth], begins[depth], middles[depth]
+        if middle < 0 or not slopes[left] < slopes[middle] < slopes[right]:
+            winners[found] = right
+            found += 1
+            left = right
+            end = begin
+            depth -= 1
+            continue
+        left_step, left_crossing = _crossing(slopes, intercepts, left, middle)
+        right_step, right_crossing = _crossing(slopes, intercepts, middle, right)
+        left_count, left_middle, left_best = 0, -1, left_crossing
+        right_end, right_middle, right_best = begin, -1, right_crossing
+        for n in range(begin, end):
+            # Without branches, as these would be unpredictable: write, then keep or overwrite.
+            i = lines[n]
+            value = slopes[i] * left_step + intercepts[i]
+            spare[left_count] = i
+            left_count += value > left_crossing
+            if value > left_best:
+                left_middle, left_best = i, value
+            value = slopes[i] * right_step + intercepts[i]
+            lines[right_end] = i
+            right_end += value > right_crossing
+            if value > right_best:
+                right_middle, right_best = i, value
+        for n in range(left_count):
+            lines[right_end + n] = spare[n]
+        middles[depth] = right_middle
+        depth += 1
+        rights[depth], begins[depth], middles[depth] = middle, right_end, left_middle
+        end = right_end + left_count
+    # Rounding can leave a winner an interval that is empty or outside the window: drop it.
+    kept = 1
+    for m in range(1, found):
+        i = winners[m]
+        start = low
+        while kept > 0:
+            top = winners[kept - 1]
+            start = (intercepts[top] - intercepts[i]) / (slopes[i] - slopes[top])
+            if start > starts[kept - 1]:
+                break
+            kept -= 1
+            start = low
+        if start < high:
+            winners[kept] = i
+            starts[kept] = start
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _add_columns(
+    features: FloatArray, columns: IntArray, values: FloatArray, a: int, b: int, out: FloatArray
+) -> None:
+    """Add values . features of hypotheses a..b-1 to `out`; four columns a pass, in order."""
+    d = 0
+    while d + 4 <= columns.size:
+        v0, v1, v2, v3 = values[d], values[d + 1], values[d + 2], values[d + 3]
+        c0, c1 = features[columns[d], a:b], features[columns[d + 1], a:b]
+        c2, c3 = features[columns[d + 2], a:b], features[columns[d + 3], a:b]
+        for i in range(b - a):
+            out[i] = (((out[i] + v0 * c0[i]) + v1 * c1[i]) + v2 * c2[i]) + v3 * c3[i]
+        d += 4
+    while d < columns.size:
+        v0, c0 = values[d], features[columns[d], a:b]
+        for i in range(b - a):
+            out[i] += v0 * c0[i]
+        d += 1
+
+
+@njit(cache=True, nogil=True)
+def model_scores(
+    features: FloatArray,
+    offsets: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    fixed: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Compute fixed + weights . features[columns] of every hypothesis.
+
+    `offsets` only bounds the blocks in which it is done. `fixed` is (H,), or empty for 0; `out`
+    (H,) is modified in place.
+    """
+    for s in range(offsets.size - 1):
+        a, b = offsets[s], offsets[s + 1]
+        block = out[a:b]
+        for i in range(b - a):
+            block[i] = fixed[a + i] if fixed.size else 0.0
+        _add_columns(features, columns, weights, a, b, block)
+
+
+@njit(cache=True, nogil=True)
+def best_hypotheses(scores: FloatArray, offsets: IntArray) -> IntArray:
+    """Return the (S,) hypothesis of highest score in each segment; of equal ones the first."""
+    best = np.empty(offsets.size - 1, dtype=np.int64)
+    for s in range(offsets.size - 1):
+        top = offsets[s]
+        for i in range(offsets[s] + 1, offsets[s + 1]):
+            if scores[i] > scores[top]:
+                top = i
+        best[s] = top
+    return best
+
+
+@njit(cache=True, nogil=True)
+def envelopes(
+    features: FloatArray,
+    offsets: IntArray,
+    columns: IntArray,
+    direction: FloatArray,
+    scores: FloatArray,
+    window: tuple[float, float],
+    slopes: FloatArray,
+    out: tuple[IntArray, FloatArray],
+) -> int:
+    """Find which hypotheses win their segment along a line through feature weights.
+
+    Parameters
+    ----------
+    features : (F, H) float64
+    offsets : (S + 1,) int64
+    columns, direction : (D,), D >= 1
+        The direction's non-zero entries: which feature, and its change per unit step.
+    scores : (H,) float64
+        Model scores at step 0.
+    window : (low, high)
+        The steps of interest.
+    slopes : (H,) float64
+        Modified in place: change of each model score per unit step.
+    out : (winners, starts), (H,) each
+        Modified in place: one entry a winner, segment by segment, from left to right: the
+        hypothesis, and the step from which on it wins; the first of each segment starts at `low`,
+        the others above it.
+
+    Returns
+    -------
+    int
+        Number of winners; without the first of each segment, the number of breakpoints.
+    """
+    winners, starts = out
+    widest = 0
+    for s in range(offsets.size - 1):
+        widest = max(widest, offsets[s + 1] - offsets[s])
+    work = (
+        np.empty(widest + 1, dtype=np.int64),
+        np.empty(widest + 1, dtype=np.int64),
+        np.empty(widest + 1, dtype=np.int64),
+        np.empty(widest + 1, dtype=np.int64),
+        np.empty(widest + 1, dtype=np.int64),
+    )
+    count = 0
+    for s in range(offsets.size - 1):
+        a, b = offsets[s], offsets[s + 1]
+        segment = slopes[a:b]
+        segment[:] = 0.0
+        _add_columns(features, columns, direction, a, b, segment)
+        found = segment_envelope(
+            segment, scores[a:b], window, winners[count:], starts[count:], work
+        )
+        for m in range(count, count + found):
+            winners[m] += a
+        count += found
+    return count
+
+
+@njit(cache=True, nogil=True)
+def cumulate(winner_stats: FloatArray, order: IntArray, segments: int) -> FloatArray:
+    """Sum the winners' statistics before the first breakpoint and after each.
+
+    Parameters
+    ----------
+    winner_stats : (W, K) float64
+        Statistics of all winners, segment by segment, from left to right.
+    order : (W,) int64
+        Winners by the step from which on they win; the first `segments` are each segment's first.
+
+    Returns
+    -------
+    (W - segments + 1, K) float64
+    """
+    size = winner_stats.shape[1]
+    sums = np.zeros((order.size - segments + 1, size))
+    for n in range(segments):
+        for k in range(size):
+            sums[0, k] += winner_stats[order[n], k]
+    for n in range(segments, order.size):
+        row, winner = n - segments, order[n]
+        for k in range(size):
+            change = winner_stats[winner, k] - winner_stats[winner - 1, k]
+            sums[row + 1, k] = sums[row, k] + change
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> FloatArray:
+    """Return the (H,) distance of each hypothesis from its segment's mean, features / spread."""
+    out = np.zeros(features.shape[1])
+    for s in range(offsets.size - 1):
+        a, b = offsets[s], offsets[s + 1]
+        for f in range(features.shape[0]):
+            column = features[f, a:b]
+            mean, scale = column.mean(), 1.0 / spread[f]
+            for i in range(b - a):
+                difference = (column[i] - mean) * scale
+                out[a + i] += difference * difference
+    return np.sqrt(out)
+
+
+@njit(cache=True, nogil=True)
+def reachable(
+    features: FloatArray,
+    offsets: IntArray,
+    scores: FloatArray,
+    spread: FloatArray,
+    deviation: FloatArray,
+    radius: float,
+) -> IntArray:
+    """Return the hypotheses that can win their segment within `radius` of the current weights.
+
+    Hypothesis i can overtake the winner b only where the weights' change, measured in units of
+    1 / spread, is at least (score_b - score_i) / |(features_i - features_b) / spread| (Cauchy
+    and Schwarz). That distance is at most the sum of both deviations from the segment's mean,
+    which settles most hypotheses without a look at their features. Nothing that can win is left
+    out; rounding is allowed for.
+    """
+    best = best_hypotheses(scores, offsets)
+    kept = np.empty(scores.size, dtype=np.int64)
+    count = 0
+    for s in range(offsets.size - 1):
+        top = best[s]
+        slack = 1e-9 * (1.0 + abs(scores[top]))
+        reach = radius * (1.0 + 1e-9)
+        begin = count
+        for i in range(offsets[s], offsets[s + 1]):
+            kept[count] = i
+            count += scores[top] - scores[i] <= reach * (deviation[i] + deviation[top]) + slack
+        near, count = count, begin
+        for n in range(begin, near):
+            i = kept[n]
+            square = 0.0
+            for f in range(features.shape[0]):
+                difference = (features[f, i] - features[f, top]) / spread[f]
+                square += difference * difference
+            kept[count] = i
+            count += scores[top] - scores[i] <= reach * np.sqrt(square) + slack
+    return kept[:count].copy()

@@ -1,0 +1,270 @@
+"""`portmert optimize`: one optimization over given lists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from metrics._base import Metric
+    from tuner.constraints import Constraints
+    from tuner.optimization import Optimization
+    from tuner.optimizers._base import Optimizer
+    from tuner.weights import FeatureWeights
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--metric",
+    "metric_text",
+    required=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="What to tune on, as port or bleu:smooth=add1. `portmert metrics` lists all.",
+)
+@click.option(
+    "--nbest", "lists", multiple=True, type=_FILE, help="N-best list; repeat to merge several."
+)
+@click.option(
+    "--ref", "refs", multiple=True, type=_FILE, help="References; repeat for more than one."
+)
+@click.option("--source", type=_FILE, help="Source text, needed with links.")
+@click.option(
+    "--ref-links",
+    multiple=True,
+    type=_FILE,
+    help="Links of source and reference, one file for each --ref.",
+)
+@click.option("--lowercase", is_flag=True, help="Lowercase hypotheses and references.")
+@click.option("--features", multiple=True, type=_FILE, help="Moses' features.dat, repeatable.")
+@click.option("--scores", multiple=True, type=_FILE, help="Moses' scores.dat, one a --features.")
+@click.option(
+    "--weights", type=_FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
+)
+@click.option("--optimizer", "optimizer_name", default="mert", show_default=True)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the optimizer, as effort=1600.",
+)
+@click.option("--restarts", type=click.IntRange(1), help="Independent searches.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--threads", type=click.IntRange(0), default=0, help="0, the default: one for each processor."
+)
+@click.option("--fix", "fixed", multiple=True, metavar="NAME", help="Keep a feature's weight.")
+@click.option(
+    "--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH", help="Keep a weight in a range."
+)
+@click.option("--sign", "signs", multiple=True, metavar="NAME=+", help="Demand a weight's sign.")
+@click.option(
+    "--tie", "tied", multiple=True, metavar="NAME,NAME", help="Keep the ratios of some weights."
+)
+@click.option("--out", required=True, type=_FILE, help="Where the weights go (JSON).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    *,
+    metric_text: str,
+    lists: tuple[Path, ...],
+    refs: tuple[Path, ...],
+    source: Path | None,
+    ref_links: tuple[Path, ...],
+    lowercase: bool,
+    features: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    weights: Path | None,
+    optimizer_name: str,
+    settings: tuple[str, ...],
+    restarts: int | None,
+    seed: int,
+    threads: int,
+    fixed: tuple[str, ...],
+    bounds: tuple[str, ...],
+    signs: tuple[str, ...],
+    tied: tuple[str, ...],
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Find the weights under which the lists' best hypotheses score highest.
+
+    Give n-best lists and references, or Moses' features.dat and scores.dat.
+    """
+    import os  # noqa: PLC0415  start-up time
+    import time  # noqa: PLC0415
+
+    from tuner import registry  # noqa: PLC0415
+    from tuner.constraints import Constraints  # noqa: PLC0415
+    from tuner.weights import read_weights  # noqa: PLC0415
+
+    begin = time.perf_counter()
+    _check_usage(lists, refs, features, scores, source, ref_links)
+    metric = registry.metric(metric_text)
+    optimizer = _optimizer(optimizer_name, settings, restarts)
+    constraints = Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs)
+    start = None if weights is None else read_weights(weights)
+    common = _Common(
+        metric, optimizer, start, constraints, seed, threads or os.cpu_count() or 1
+    )
+    if features:
+        found, reading = _from_dat(features, scores, common)
+    else:
+        found, reading = _from_lists(lists, refs, source, ref_links, common, lowercase=lowercase)
+    _write(out, found, metric)
+    seconds = {
+        "reading": reading,
+        **found.seconds,
+        "total": time.perf_counter() - begin,
+    }
+    if as_json:
+        click.echo(json.dumps(_report(found, seconds), indent=1))
+    else:
+        click.echo(
+            f"{metric.signature}: {100 * found.start_score:.2f} -> {100 * found.final_score:.2f} "
+            f"(oracle {100 * found.oracle_score:.2f}; {found.hypotheses} hypotheses, "
+            f"{found.line_searches} line searches, {seconds['total']:.1f} s)"
+        )
+        click.echo(f"weights: {out}")
+
+
+class _Common:
+    """What both kinds of input need."""
+
+    def __init__(
+        self,
+        metric: Metric,
+        optimizer: Optimizer,
+        start: FeatureWeights | None,
+        constraints: Constraints,
+        seed: int,
+        threads: int,
+    ) -> None:
+        self.metric = metric
+        self.options = {
+            "optimizer": optimizer,
+            "start": start,
+            "constraints": constraints,
+            "seed": seed,
+            "threads": threads,
+            "notice": notice,
+        }
+
+
+def notice(line: str) -> None:
+    """Show one line on stderr."""
+    click.echo(f"portmert: note: {line}", err=True)
+
+
+def _check_usage(
+    lists: tuple[Path, ...],
+    refs: tuple[Path, ...],
+    features: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    source: Path | None,
+    ref_links: tuple[Path, ...],
+) -> None:
+    if bool(lists) == bool(features):
+        raise click.UsageError("give --nbest and --ref, or --features and --scores")
+    if lists and not refs:
+        raise click.UsageError("--nbest needs --ref")
+    if lists and scores:
+        raise click.UsageError("--scores goes with --features")
+    if features and len(features) != len(scores):
+        raise click.UsageError(
+            f"{len(features)} --features and {len(scores)} --scores; give one for each"
+        )
+    if features and (refs or source or ref_links):
+        raise click.UsageError("--features and --scores need no --ref, --source or --ref-links")
+    if ref_links and source is None:
+        raise click.UsageError("--ref-links need --source to be checked against")
+
+
+def _optimizer(name: str, settings: tuple[str, ...], restarts: int | None) -> Optimizer:
+    from tuner import registry  # noqa: PLC0415
+
+    options: dict[str, object] = {}
+    for item in settings:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {item}: expected KEY=VALUE")
+        options[key] = value
+    if restarts is not None:
+        options["restarts"] = restarts
+    return registry.optimizer(name, options)
+
+
+def _from_dat(
+    features: tuple[Path, ...], scores: tuple[Path, ...], common: _Common
+) -> tuple[Optimization, float]:
+    import time  # noqa: PLC0415
+
+    from tuner.moses_dat import read_dat  # noqa: PLC0415
+    from tuner.optimization import optimize_dat  # noqa: PLC0415
+
+    begin = time.perf_counter()
+    lists = read_dat(features, scores)
+    reading = time.perf_counter() - begin
+    return optimize_dat(lists, common.metric, **common.options), reading
+
+
+def _from_lists(
+    lists: tuple[Path, ...],
+    refs: tuple[Path, ...],
+    source: Path | None,
+    ref_links: tuple[Path, ...],
+    common: _Common,
+    *,
+    lowercase: bool,
+) -> tuple[Optimization, float]:
+    import time  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415
+
+    from metrics._base import Vocabulary  # noqa: PLC0415
+    from tuner import corpus  # noqa: PLC0415
+    from tuner.nbest import check_links, read_nbest  # noqa: PLC0415
+    from tuner.optimization import optimize_lists  # noqa: PLC0415
+
+    begin = time.perf_counter()
+    vocabulary = Vocabulary()
+    references = corpus.read_references(
+        refs, vocabulary=vocabulary, source=source, links=ref_links, lowercase=lowercase
+    )
+    nbest = read_nbest(lists, vocabulary, segments=len(references), notice=notice)
+    if references.source_lengths is not None:
+        check_links(nbest, references.source_lengths)
+    if lowercase:
+        nbest = replace(nbest, texts=corpus.lowercase(nbest.texts))
+    reading = time.perf_counter() - begin
+    return optimize_lists(nbest, references, common.metric, **common.options), reading
+
+
+def _write(out: Path, found: Optimization, metric: Metric) -> None:
+    """Write the weights; nothing in the file changes from run to run."""
+    import tuner  # noqa: PLC0415
+    from tuner.files import write_text  # noqa: PLC0415
+
+    content = {
+        "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
+        "metric": metric.signature,
+        "score": found.final_score,
+        "portmert": tuner.__version__,
+    }
+    write_text(out, json.dumps(content, indent=1) + "\n")
+
+
+def _report(found: Optimization, seconds: dict[str, float]) -> dict[str, object]:
+    return {
+        "start_score": found.start_score,
+        "final_score": found.final_score,
+        "oracle_score": found.oracle_score,
+        "restarts": list(found.restarts),
+        "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
+        "hypotheses": found.hypotheses,
+        "line_searches": found.line_searches,
+        "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
+    }

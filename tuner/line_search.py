@@ -1,0 +1,233 @@
+"""Exact line search on the upper envelope (Och, ACL 2003), and what surrounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner import _kernels
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+    from tuner.problem import TuningProblem
+
+OUTER_STEP = 0.1
+"""How far beyond the outermost breakpoint the outer intervals are entered, in units of the
+weights' own length: far enough to be inside, near enough that no weight explodes (Moses, cdec and
+travatar step 1000 or 0.1, 0.1 or 1000, and 1, in units of whatever the direction happens to be)."""
+
+REACH = 1000.0
+"""Steps are searched up to a change of weights this many times as long as the weights: beyond,
+the weights are the direction itself."""
+
+TIE = 1e-12
+"""Scores closer than this are equal: cumulated sums of fractional statistics carry rounding."""
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """Where a line search ends: `step` along the direction, and the objective there."""
+
+    step: float
+    value: float
+
+
+class LineSearch:
+    """Searches lines through the weights of one problem; keeps its working arrays.
+
+    Not for use by several threads at once: give each its own.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    lower, upper : (F,) float64
+        Hard bounds of each weight, infinite where there is none.
+    smooth : float
+        Half width of a window over which the objective is averaged before the best interval is
+        chosen, in units of the weights' length; 0, the default, is Och's exact search.
+
+    Attributes
+    ----------
+    count : int
+        Line searches so far.
+    slopes : (H,) float64
+        Change of each model score per unit step along the line searched last.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        lower: FloatArray,
+        upper: FloatArray,
+        *,
+        smooth: float = 0.0,
+    ) -> None:
+        self.problem = problem
+        self.lower = lower
+        self.upper = upper
+        self.smooth = smooth
+        self.count = 0
+        self.slopes = np.empty(problem.size)
+        self._out = (np.empty(problem.size, dtype=np.int64), np.empty(problem.size))
+
+    def search(
+        self,
+        weights: FloatArray,
+        scores: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        ball: tuple[FloatArray, float] | None = None,
+    ) -> LinePoint | None:
+        """Find the best-scoring step along a line, exactly.
+
+        Of equal objectives the interval nearest to step 0 wins, of equally near ones the left;
+        the step is the interval's middle.
+
+        Parameters
+        ----------
+        weights : (F,) float64
+            Feature weights at step 0. Not modified.
+        scores : (H,) float64
+            Model scores under `weights`. Not modified.
+        columns, direction : (D,)
+            The direction's non-zero entries.
+        ball : (center (F,), radius), optional
+            Search only where |(w - center) * spread| <= radius.
+
+        Returns
+        -------
+        LinePoint or None
+            None if bounds leave no room along this line.
+
+        Raises
+        ------
+        ValueError
+            `direction` is zero or not finite.
+
+        References
+        ----------
+        Och, "Minimum Error Rate Training in SMT", ACL 2003.
+        """
+        if not (np.isfinite(direction).all() and direction.any()):
+            raise ValueError("direction must be finite and not zero")
+        self.count += 1
+        window, unit = self._window(weights, columns, direction, ball)
+        if not window[0] < window[1]:
+            return None
+        steps, values = self._surface(scores, columns, direction, window)
+        if self.smooth > 0:
+            values = averaged(steps, values, self.smooth * unit)
+        return _choose(steps, values, OUTER_STEP * unit)
+
+    def surface(
+        self, weights: FloatArray, columns: IntArray, direction: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the objective along a line as a step function.
+
+        Returns
+        -------
+        steps : (B + 2,) float64
+            Ends of the intervals, rising.
+        values : (B + 1,) float64
+            Objective in each interval.
+        """
+        window, _ = self._window(weights, columns, direction, None)
+        return self._surface(self.problem.model_scores(weights), columns, direction, window)
+
+    def _window(
+        self,
+        weights: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        ball: tuple[FloatArray, float] | None,
+    ) -> tuple[tuple[float, float], float]:
+        """Return the steps allowed, and the step that changes weights by their own length."""
+        spread = self.problem.spread
+        scaled = direction * spread[columns]
+        square = float(scaled @ scaled)
+        length = float(np.linalg.norm(weights * spread)) or 1.0
+        unit = length / square**0.5
+        low, high = -REACH * unit, REACH * unit
+        with np.errstate(divide="ignore"):
+            to_lower = (self.lower[columns] - weights[columns]) / direction
+            to_upper = (self.upper[columns] - weights[columns]) / direction
+        low = max(low, float(np.minimum(to_lower, to_upper).max()))
+        high = min(high, float(np.maximum(to_lower, to_upper).min()))
+        if ball is not None:
+            offset = (weights - ball[0]) * spread
+            along = float(scaled @ offset[columns])
+            rest = along * along - square * (float(offset @ offset) - ball[1] ** 2)
+            if rest <= 0:
+                return (0.0, 0.0), unit
+            low = max(low, (-along - rest**0.5) / square)
+            high = min(high, (-along + rest**0.5) / square)
+        return (low, high), unit
+
+    def _surface(
+        self,
+        scores: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        window: tuple[float, float],
+    ) -> tuple[FloatArray, FloatArray]:
+        problem = self.problem
+        segments = len(problem.offsets) - 1
+        count = _kernels.envelopes(
+            problem.features,
+            problem.offsets,
+            columns,
+            direction,
+            scores,
+            window,
+            self.slopes,
+            self._out,
+        )
+        winners, starts = self._out[0][:count], self._out[1][:count]
+        # Gathered segment by segment, where neighbours lie close, before they are sorted by step.
+        stats = problem.stats_of(winners)
+        order = np.argsort(starts, kind="stable")
+        sums = _kernels.cumulate(stats, order, segments)
+        ends = np.empty(len(sums) + 1)
+        ends[0], ends[-1] = window
+        ends[1:-1] = starts[order[segments:]]
+        return ends, problem.objective(sums)
+
+
+def _choose(steps: FloatArray, values: FloatArray, outer: float) -> LinePoint:
+    """Return the middle of the best interval nearest to step 0."""
+    widths = np.diff(steps)
+    best = values[widths > 0].max()
+    intervals = np.flatnonzero((values >= best - TIE) & (widths > 0))
+    middles = (steps[intervals] + steps[intervals + 1]) / 2
+    if intervals[-1] == len(values) - 1:  # no breakpoint bounds it on the right
+        middles[-1] = min(middles[-1], steps[-2] + outer)
+    if intervals[0] == 0:
+        middles[0] = max(middles[0], steps[1] - outer) if len(values) > 1 else 0.0
+    nearest = int(np.argmin(np.abs(middles)))
+    return LinePoint(float(middles[nearest]), float(values[intervals[nearest]]))
+
+
+def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
+    """Return each interval's objective averaged over `half_width` to both sides of its middle.
+
+    A peak that is narrow beside the window counts little, as its neighbours enter the mean. The
+    first and last value continue beyond the ends.
+    """
+    inner = np.clip(steps, steps[1] - half_width * 4, steps[-2] + half_width * 4)
+    middles = (inner[:-1] + inner[1:]) / 2
+    integral = np.concatenate([[0.0], np.cumsum(values * np.diff(inner))])
+
+    def primitive(at: FloatArray) -> FloatArray:
+        inside = np.interp(at, inner, integral)
+        return (
+            inside
+            + np.minimum(at - inner[0], 0) * values[0]
+            + np.maximum(at - inner[-1], 0) * values[-1]
+        )
+
+    mean: FloatArray = (primitive(middles + half_width) - primitive(middles - half_width)) / (
+        2 * half_width
+    )
+    return mean

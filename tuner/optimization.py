@@ -1,0 +1,368 @@
+"""One optimization over given lists: from hypotheses with features to tuned weights."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner import nbest as nbest_lists
+from tuner.constraints import Constraints
+from tuner.corpus import make_batch
+from tuner.problem import NOTHING, StatTable, TuningProblem
+from tuner.statistics import compute_stats, notices
+from tuner.variables import choose_variables
+from tuner.weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import FloatArray, IntArray, Metric
+    from tuner.corpus import References
+    from tuner.moses_dat import DatLists
+    from tuner.nbest import NBest
+    from tuner.optimizers._base import Optimizer
+    from tuner.variables import Variables
+    from tuner.weights import FeatureNames
+
+ORACLE_SWEEPS = 10
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """What an optimization found; all scores on the metric's own scale.
+
+    Parameters
+    ----------
+    weights : FeatureWeights
+        None of them is NaN or infinite; none is 0 unless it was at the start and was not searched.
+    start_score, final_score : float
+        Of the best hypotheses under the start weights and under `weights`, rescored from scratch.
+    oracle_score : float
+        Of one hypothesis a segment chosen to score high, see `oracle`: what perfect weights could
+        not exceed by much.
+    restarts : tuple of float
+        Score each restart ended at, before weights were normalised.
+    hypotheses, line_searches : int
+    seconds : dict
+        Wall-clock time of each phase.
+    """
+
+    weights: FeatureWeights
+    start_score: float
+    final_score: float
+    oracle_score: float
+    restarts: tuple[float, ...]
+    hypotheses: int
+    line_searches: int
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """What is searched, wherever it came from; features are (F, H)."""
+
+    features: FloatArray
+    offsets: IntArray
+    names: FeatureNames
+    stats: FloatArray
+    metric: Metric
+    rescore: Callable[[FeatureWeights], float]
+    sparse_scores: FloatArray
+
+
+def optimize_lists(
+    nbest: NBest,
+    references: References,
+    metric: Metric,
+    *,
+    optimizer: Optimizer,
+    start: FeatureWeights | None = None,
+    others: Sequence[FeatureWeights] = (),
+    constraints: Constraints | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> Optimization:
+    """Find the weights under which the lists' best hypotheses score highest.
+
+    Parameters
+    ----------
+    start : FeatureWeights, optional
+        Absent: all equal, adding to 1. Weights of sparse features stay as they are here, 0 where
+        none is given.
+    others
+        Further weights to start from.
+    notice
+        Called with one line for what the user should know.
+    progress
+        Called as progress(restarts done, restarts in all).
+
+    Raises
+    ------
+    InputError
+        Lists and references do not fit, the metric needs what they lack, a feature has no weight.
+    ConfigError
+        Constraints on unknown features, or contradicting ones.
+    """
+    begin = time.perf_counter()
+    batch = make_batch(nbest.texts, nbest.offsets, references)
+    stats = compute_stats(metric, batch, threads=threads)
+    for line in notices(metric, batch):
+        notice(line)
+    start = start or equal_weights(nbest.feature_names)
+    sparse_scores = NOTHING
+    if nbest.sparse is not None:
+        notice(
+            f"{len(nbest.sparse.names)} sparse features keep their start weights: this search is "
+            f"for dense ones"
+        )
+        dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
+        sparse_scores = nbest_lists.model_scores(
+            nbest, FeatureWeights({**start.values, **dense_only.values})
+        )
+
+    def rescore(weights: FeatureWeights) -> float:
+        """Score as `portmert rerank` chooses."""
+        best = nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
+        return float(metric.score(stats[best].sum(axis=0)))
+
+    lists = _Lists(
+        nbest.features.T,
+        nbest.offsets,
+        nbest.feature_names,
+        stats,
+        metric,
+        rescore,
+        sparse_scores,
+    )
+    statistics_seconds = time.perf_counter() - begin
+    return _optimize(
+        lists,
+        optimizer,
+        [start, *others],
+        constraints or Constraints(),
+        seed=seed,
+        threads=threads,
+        notice=notice,
+        progress=progress,
+        seconds={"statistics": statistics_seconds},
+    )
+
+
+def optimize_dat(
+    lists: DatLists,
+    metric: Metric,
+    *,
+    optimizer: Optimizer,
+    start: FeatureWeights | None = None,
+    constraints: Constraints | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> Optimization:
+    """As `optimize_lists`, over Moses' features.dat and scores.dat.
+
+    Raises
+    ------
+    InputError
+        The statistics are not this metric's, or a feature has no weight.
+    """
+    stats = moses_stats(lists, metric)
+    features, offsets = lists.features.T, lists.offsets
+
+    def rescore(weights: FeatureWeights) -> float:
+        problem = TuningProblem(features, offsets, StatTable(stats), metric)
+        return problem.score(weights.vector(lists.feature_names))
+
+    return _optimize(
+        _Lists(features, offsets, lists.feature_names, stats, metric, rescore, NOTHING),
+        optimizer,
+        [start or equal_weights(lists.feature_names)],
+        constraints or Constraints(),
+        seed=seed,
+        threads=threads,
+        notice=notice,
+        progress=progress,
+        seconds={},
+    )
+
+
+def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
+    """Return the (H, K) statistics of a scores.dat if they are those of `metric`.
+
+    Raises
+    ------
+    InputError
+        They are another metric's.
+    """
+    from tuner.errors import InputError  # noqa: PLC0415
+
+    if lists.score_name.lower() != metric.name() or lists.stats.shape[1] != len(metric.stat_names):
+        raise InputError(
+            f"scores.dat holds {lists.stats.shape[1]} statistics of {lists.score_name}, metric "
+            f"{metric.name()} has {len(metric.stat_names)}; give --metric "
+            f"{lists.score_name.lower()}, or the n-best lists and references in place of the files"
+        )
+    return lists.stats
+
+
+def equal_weights(names: FeatureNames) -> FeatureWeights:
+    """Return equal weights that add to 1."""
+    size = sum(count for _, count in names)
+    return FeatureWeights({name: (1.0 / size,) * count for name, count in names})
+
+
+def oracle(
+    stats: FloatArray, offsets: IntArray, metric: Metric, start: IntArray
+) -> tuple[float, IntArray]:
+    """Choose one hypothesis a segment for a high corpus score, whatever the model scores.
+
+    Segment by segment, the hypothesis is taken that makes the corpus score highest while the
+    others stay, again and again until nothing changes: a local optimum, no more, as the exact
+    one is not known how to be found for most metrics.
+
+    Parameters
+    ----------
+    stats : (H, K) float64
+    start : (S,) int64
+        Hypotheses to begin with.
+
+    Returns
+    -------
+    score : float
+    chosen : (S,) int64
+    """
+    sign = 1.0 if metric.higher_is_better else -1.0
+    chosen = start.copy()
+    total = stats[chosen].sum(axis=0)
+    for _ in range(ORACLE_SWEEPS):
+        before = chosen.copy()
+        for segment in range(len(chosen)):
+            rows = stats[offsets[segment] : offsets[segment + 1]]
+            rest = total - stats[chosen[segment]]
+            values = sign * metric.score(rest + rows)
+            best = int(np.argmax(values))
+            if values[best] > values[chosen[segment] - offsets[segment]]:
+                chosen[segment] = offsets[segment] + best
+                total = rest + rows[best]
+        if (chosen == before).all():
+            break
+    return float(metric.score(stats[chosen].sum(axis=0))), chosen
+
+
+def _optimize(
+    lists: _Lists,
+    optimizer: Optimizer,
+    starts: list[FeatureWeights],
+    constraints: Constraints,
+    *,
+    seed: int,
+    threads: int,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None,
+    seconds: dict[str, float],
+) -> Optimization:
+    begin = time.perf_counter()
+    vectors = [start.vector(lists.names) for start in starts]
+    variables, moving = choose_variables(
+        lists.features, lists.offsets, lists.names, vectors[0], constraints, notice
+    )
+    fixed = variables.fixed(lists.features, moving)
+    if lists.sparse_scores.size:
+        fixed = lists.sparse_scores if not fixed.size else fixed + lists.sparse_scores
+    start_score = lists.rescore(starts[0])
+    numbers = [variables.bounds.clip(variables.reduce(vector)) for vector in vectors]
+    _report_clipped(variables, vectors[0], notice)
+    restarts: tuple[float, ...] = (start_score,)
+    line_searches = 0
+    final = starts[0]
+    problem = TuningProblem(
+        variables.features(lists.features),
+        lists.offsets,
+        StatTable(lists.stats),
+        lists.metric,
+        fixed,
+    )
+    if len(variables):
+        outcome = optimizer.optimize(
+            problem, numbers, bounds=variables.bounds, seed=seed, threads=threads, progress=progress
+        )
+        sign = 1.0 if lists.metric.higher_is_better else -1.0
+        restarts = tuple(sign * value for value in outcome.restarts)
+        line_searches = outcome.line_searches
+        found = outcome.weights
+        if not fixed.size and variables.bounds.allow_scaling:
+            found = _as_long_as(found, numbers[0])
+        found = _without_zeros(found, problem, variables)
+        final = _named(lists.names, variables.expand(found), starts[0])
+    else:
+        notice("no feature is left to search; the weights are the start weights")
+    seconds["search"] = time.perf_counter() - begin
+    begin = time.perf_counter()
+    final_score = lists.rescore(final)
+    if len(variables) and final_score == start_score and len(set(restarts)) == 1:
+        notice(
+            f"{lists.metric.name()} is {start_score:.6g} under the start weights and no weights "
+            f"were found under which it is better"
+        )
+    oracle_score, _ = oracle(
+        lists.stats, lists.offsets, lists.metric, problem.winners(variables.reduce(_vector(final, lists.names)))
+    )
+    seconds["oracle"] = time.perf_counter() - begin
+    return Optimization(
+        weights=final,
+        start_score=start_score,
+        final_score=final_score,
+        oracle_score=oracle_score,
+        restarts=restarts,
+        hypotheses=lists.features.shape[1],
+        line_searches=line_searches,
+        seconds=seconds,
+    )
+
+
+def _named(names: FeatureNames, vector: FloatArray, start: FeatureWeights) -> FeatureWeights:
+    """Name the columns, keep what else `start` holds: sparse and untuned features."""
+    return FeatureWeights({**start.values, **FeatureWeights.from_vector(names, vector).values})
+
+
+def _vector(weights: FeatureWeights, names: FeatureNames) -> FloatArray:
+    return weights.vector(names)
+
+
+def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:
+    """Scale weights so that their absolute values add to what those of the start do.
+
+    Model scores only rank, so that any positive factor will do; this one keeps the searched
+    weights as they were beside the ones that the decoder has and nobody searches.
+    """
+    size = float(np.abs(start).sum())
+    return found * ((size or 1.0) / float(np.abs(found).sum()))
+
+
+def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
+    """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
+    found = found.copy()
+    tiny = 1e-9 * max(float(np.abs(found).max()), 1e-9)
+    for v in np.flatnonzero(found == 0):
+        options = []
+        for value in (tiny, -tiny):
+            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]:
+                changed = found.copy()
+                changed[v] = value
+                options.append((problem.value(problem.model_scores(changed)), value))
+        found[v] = max(options)[1] if options else 0.0
+    return found
+
+
+def _report_clipped(
+    variables: Variables, start: FloatArray, notice: Callable[[str], None]
+) -> None:
+    numbers = variables.reduce(start)
+    if (variables.bounds.clip(numbers) != numbers).any():
+        notice("start weights outside of their bounds were moved to the nearest weight allowed")

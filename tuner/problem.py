@@ -1,0 +1,178 @@
+"""What an optimizer sees: features, statistics, a metric. No text, no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner import _kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics._base import FloatArray, IntArray, Metric
+
+NOTHING: FloatArray = np.empty(0)
+
+
+class StatTable:
+    """Sufficient statistics of hypotheses, all known or computed when first asked for.
+
+    An expensive metric (one that parses, say) is asked only for hypotheses that win somewhere;
+    the result is the same as with all of them known.
+
+    Parameters
+    ----------
+    rows : (H, K) float64
+        The statistics; with `compute`, where they are put (not read before they are known).
+    compute : callable, optional
+        Takes (n,) int64 hypotheses, each once, rising, and returns their (n, K) statistics. May
+        be called from several threads, but not at the same time.
+    """
+
+    def __init__(
+        self, rows: FloatArray, compute: Callable[[IntArray], FloatArray] | None = None
+    ) -> None:
+        import threading  # noqa: PLC0415
+
+        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self._compute = compute
+        self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
+        self._lock = threading.Lock()
+
+    @property
+    def known(self) -> int:
+        """Number of hypotheses whose statistics were needed so far."""
+        return len(self.rows) if self._known is None else int(self._known.sum())
+
+    def need(self, hypotheses: IntArray) -> None:
+        """Make sure that the statistics of `hypotheses` (in any order, repeated or not) are known."""
+        if self._known is None or self._compute is None or self._known[hypotheses].all():
+            return
+        with self._lock:
+            missing = np.unique(hypotheses[~self._known[hypotheses]])
+            if missing.size:
+                self.rows[missing] = self._compute(missing)
+                self._known[missing] = True
+
+
+@dataclass(frozen=True, eq=False)
+class TuningProblem:
+    """Find the weights whose best hypotheses, one a segment, score highest.
+
+    Parameters
+    ----------
+    features : (F, H) float64, C order
+        Feature-major: the column of one feature over all hypotheses is contiguous.
+    offsets : (S + 1,) int64
+        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
+    stats : StatTable
+    metric : Metric
+    fixed : (H,) float64, or empty for 0
+        The part of each model score that is not searched.
+    rows : (H,) int64, or None for 0..H-1
+        Which row of `stats` belongs to each hypothesis.
+    spread : (F,) float64, positive
+        Root mean square deviation of each feature from its segment's mean. Weights times spread
+        are comparable between features; distances and random directions are measured in it.
+    """
+
+    features: FloatArray
+    offsets: IntArray
+    stats: StatTable
+    metric: Metric
+    fixed: FloatArray = field(default_factory=lambda: NOTHING)
+    rows: IntArray | None = None
+    spread: FloatArray = field(default_factory=lambda: NOTHING)
+
+    def __post_init__(self) -> None:
+        if self.spread.size == 0:
+            object.__setattr__(self, "spread", within_segment_spread(self.features, self.offsets))
+
+    @property
+    def size(self) -> int:
+        """H, the number of hypotheses."""
+        return self.features.shape[1]
+
+    @cached_property
+    def _deviations(self) -> FloatArray:
+        return _kernels.deviations(self.features, self.offsets, self.spread)
+
+    @cached_property
+    def all_columns(self) -> IntArray:
+        """0..F-1."""
+        return np.arange(self.features.shape[0])
+
+    def model_scores(self, weights: FloatArray) -> FloatArray:
+        """Return the (H,) model scores under (F,) weights."""
+        scores = np.empty(self.size)
+        _kernels.model_scores(
+            self.features, self.offsets, self.all_columns, weights, self.fixed, scores
+        )
+        return scores
+
+    def stats_of(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (n, K) statistics of (n,) hypotheses."""
+        rows = hypotheses if self.rows is None else self.rows[hypotheses]
+        self.stats.need(rows)
+        return self.stats.rows[rows]
+
+    def objective(self, stats: FloatArray) -> FloatArray:
+        """Return the metric's score of summed statistics (..., K), negated if lower is better."""
+        score = self.metric.score(stats)
+        return score if self.metric.higher_is_better else -score
+
+    def value(self, model_scores: FloatArray) -> float:
+        """Return the objective of the best hypotheses under these model scores, from scratch."""
+        best = _kernels.best_hypotheses(model_scores, self.offsets)
+        return float(self.objective(self.stats_of(best).sum(axis=0)))
+
+    def winners(self, weights: FloatArray) -> IntArray:
+        """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
+        return _kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+
+    def score(self, weights: FloatArray) -> float:
+        """Return the metric's score under (F,) weights, from scratch, on the metric's scale."""
+        return float(self.metric.score(self.stats_of(self.winners(weights)).sum(axis=0)))
+
+    def within(self, weights: FloatArray, radius: float) -> TuningProblem:
+        """Return the same problem without the hypotheses that cannot win near `weights`.
+
+        Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
+        """
+        kept = _kernels.reachable(
+            self.features,
+            self.offsets,
+            self.model_scores(weights),
+            self.spread,
+            self._deviations,
+            radius,
+        )
+        return replace(
+            self,
+            features=np.ascontiguousarray(self.features[:, kept]),
+            offsets=np.searchsorted(kept, self.offsets),
+            fixed=self.fixed[kept] if self.fixed.size else self.fixed,
+            rows=kept if self.rows is None else self.rows[kept],
+        )
+
+
+def within_segment_spread(
+    features: FloatArray, offsets: IntArray, *, if_constant: float = 1.0
+) -> FloatArray:
+    """Return the (F,) root mean square deviation of features (F, H) from their segment's mean.
+
+    `if_constant` stands where a feature is constant in every segment (up to the rounding of the
+    mean).
+    """
+    lengths = np.diff(offsets)
+    spread = np.empty(len(features))
+    for f, column in enumerate(features):
+        means = np.add.reduceat(column, offsets[:-1]) / lengths
+        deviation = float(np.sqrt(np.mean((column - np.repeat(means, lengths)) ** 2)))
+        size = float(np.max(np.abs(means)))
+        spread[f] = deviation if deviation > 1e-12 * size else if_constant
+    return spread

@@ -1,0 +1,139 @@
+"""Weights on their way up: the moves every optimizer makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.line_search import LinePoint, LineSearch
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+    from tuner.constraints import Bounds
+    from tuner.problem import TuningProblem
+
+
+class Climb:
+    """Current weights with their model scores and objective, and the best seen so far.
+
+    The objective is always that of the best hypotheses under the current model scores, counted
+    from scratch; what a line search promised is not relied upon.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    weights : (F,) float64
+        Where to start; inside the bounds. Not modified.
+    bounds : Bounds
+    tolerance : float
+        A line search's gain counts if it is larger than this share of the objective's size.
+    smooth : float
+        See `LineSearch`.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        weights: FloatArray,
+        bounds: Bounds,
+        *,
+        tolerance: float,
+        smooth: float = 0.0,
+    ) -> None:
+        self.whole = problem
+        self.bounds = bounds
+        self.tolerance = tolerance
+        self.smooth = smooth
+        self._searched = 0
+        self._set_problem(problem, None)
+        self.go(weights)
+        self.best_weights = self.weights
+        self.best_value = self.value
+
+    @property
+    def features(self) -> int:
+        """F, the number of weights."""
+        return len(self.whole.features)
+
+    @property
+    def line_searches(self) -> int:
+        """Number of line searches so far."""
+        return self._searched + self._line.count
+
+    def go(self, weights: FloatArray) -> None:
+        """Stand at `weights`."""
+        self.weights = weights
+        self.scores = self.problem.model_scores(weights)
+        self.value = self.problem.value(self.scores)
+
+    def restore(self, weights: FloatArray, scores: FloatArray, value: float) -> None:
+        """Stand again where the climb stood before, in the same problem."""
+        self.weights, self.scores, self.value = weights, scores, value
+
+    def keep(self) -> None:
+        """Remember the current weights if they are better than the best so far."""
+        if self.value > self.best_value:
+            self.best_weights, self.best_value = self.weights, self.value
+
+    def length(self, change: FloatArray) -> float:
+        """Return the length of a change of weights, each measured by its feature's spread."""
+        return float(np.linalg.norm(change * self.whole.spread))
+
+    def focus(self, radius: float) -> None:
+        """Leave out, until the next call, what cannot win within `radius` of the weights.
+
+        Moves are then confined to that ball, in which they are exact.
+        """
+        self._set_problem(self.whole.within(self.weights, radius), (self.weights, radius))
+        self.go(self.weights)
+
+    def widen(self) -> None:
+        """Search the whole problem again."""
+        if self.problem is not self.whole:
+            self._set_problem(self.whole, None)
+            self.go(self.weights)
+
+    def outside(self, weights: FloatArray) -> bool:
+        """Whether weights lie outside the ball of `focus`, or on its rim."""
+        return self._ball is not None and (
+            self.length(weights - self._ball[0]) > 0.95 * self._ball[1]
+        )
+
+    def look_along(self, feature: int) -> LinePoint | None:
+        """Search along one feature's weight without moving."""
+        return self._line.search(
+            self.weights, self.scores, np.array([feature]), np.ones(1), self._ball
+        )
+
+    def move_along(self, feature: int) -> float:
+        """Move along one feature's weight; see `move`."""
+        return self.move(np.array([feature]), np.ones(1))
+
+    def move_randomly(self, rng: np.random.Generator) -> float:
+        """Move along a random direction, each feature scaled by its spread; see `move`."""
+        return self.move(self.whole.all_columns, rng.normal(size=self.features) / self.whole.spread)
+
+    def move(self, columns: IntArray, direction: FloatArray) -> float:
+        """Search along a direction; go to the best step if that is a gain. Return the gain."""
+        point = self._line.search(self.weights, self.scores, columns, direction, self._ball)
+        if point is None or point.value <= self.value + self.tolerance * abs(self.value):
+            return 0.0
+        weights = self.weights.copy()
+        weights[columns] += point.step * direction
+        weights = self.bounds.clip(weights)  # for rounding at the bounds
+        scores = self.scores + point.step * self._line.slopes
+        value = self.problem.value(scores)
+        gain = value - self.value
+        if gain <= 0:  # the interval was narrower than rounding
+            return 0.0
+        self.weights, self.scores, self.value = weights, scores, value
+        return gain
+
+    def _set_problem(
+        self, problem: TuningProblem, ball: tuple[FloatArray, float] | None
+    ) -> None:
+        self._searched += self._line.count if hasattr(self, "_line") else 0
+        self.problem = problem
+        self._ball = ball
+        self._line = LineSearch(problem, self.bounds.lower, self.bounds.upper, smooth=self.smooth)
