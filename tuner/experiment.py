@@ -22,7 +22,7 @@ from tuner.corpus import lowercase, make_batch, read_references
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
 from tuner.nbest import merge, model_score_mismatch, read_nbest
-from tuner.optimization import optimize_lists
+from tuner.optimization import Setup, optimize_lists
 from tuner.run_folder import open_run
 from tuner.scoring import score_texts
 from tuner.statistics import notices
@@ -106,6 +106,9 @@ class Result:
         Why the loop ended.
     test
         Score of the test set under the result; None where there is none.
+    start_list, dev_list, test_list
+        The n-best lists of the dev set under the start weights and under the result, and of the
+        test set (None where there is none); the first hypothesis of each segment is the output.
     """
 
     metric: str
@@ -118,6 +121,9 @@ class Result:
     weights_path: Path
     config_path: Path
     test: Scored | None
+    start_list: Path
+    dev_list: Path
+    test_list: Path | None
 
 
 def run(
@@ -322,15 +328,15 @@ class _Run:
             pool = self._pool(last.number)
             pool = replace(pool, texts=self._for_metric(pool.texts))
             before = self._weights_of(last.number)
-            found = self._from_starts(pool, self._starts(iterations), last.number)
+            found = self._search(pool, self._starts(iterations), last.number)
             _write_json(
                 path,
                 {
-                    "start_score": found[0].start_score,
-                    "optimized_score": self._better(found).final_score,
-                    "oracle_score": found[0].oracle_score,
-                    "change": weight_change(before, self._better(found).weights),
-                    "weights": self._better(found).weights.values,
+                    "start_score": found.start_score,
+                    "optimized_score": found.final_score,
+                    "oracle_score": found.oracle_score,
+                    "change": weight_change(before, found.weights),
+                    "weights": found.weights.values,
                 },
             )
         held = _read_json(path)
@@ -346,35 +352,24 @@ class _Run:
         numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
         return [self._weights_of(number) for number in numbers]
 
-    def _from_starts(
-        self, pool: NBest, starts: Sequence[FeatureWeights], number: int
-    ) -> list[Optimization]:
+    def _search(self, pool: NBest, starts: Sequence[FeatureWeights], number: int) -> Optimization:
         experiment = self.experiment
-        constraints = None
-        if experiment.constraints:
-            constraints = Constraints.from_table(
-                experiment.constraints, f"{experiment.path}: [constraints]"
-            )
-        return [
-            optimize_lists(
-                pool,
-                self.references,
-                experiment.metric,
+        constraints = Constraints.from_table(
+            experiment.constraints, f"{experiment.path}: [constraints]"
+        )
+        return optimize_lists(
+            pool,
+            self.references,
+            experiment.metric,
+            Setup(
                 optimizer=experiment.optimizer,
-                start=start,
+                starts=tuple(starts),
                 constraints=constraints,
-                seed=_seed(experiment.tune.seed, number, index),
+                seed=_seed(experiment.tune.seed, number),
                 threads=experiment.threads,
-                notice=self.note,
-                progress=self.progress,
-            )
-            for index, start in enumerate(starts)
-        ]
-
-    def _better(self, found: Sequence[Optimization]) -> Optimization:
-        """Return the best optimization, the earliest of equal ones."""
-        sign = 1 if self.experiment.metric.higher_is_better else -1
-        return max(found, key=lambda optimization: sign * optimization.final_score)
+            ),
+            notice=self.note,
+        )
 
     def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
         experiment, path = self.experiment, self.folder.path
@@ -417,6 +412,9 @@ class _Run:
             weights_path=weights_path,
             config_path=config_path,
             test=test,
+            start_list=self._list(1),
+            dev_list=self._list(best.number),
+            test_list=None if test is None else self.folder.test / "nbest.gz",
         )
 
     def _test(self, weights: FeatureWeights) -> Scored | None:

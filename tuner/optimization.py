@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +11,14 @@ import numpy as np
 from tuner import nbest as nbest_lists
 from tuner.constraints import Constraints
 from tuner.corpus import make_batch
+from tuner.errors import InputError
 from tuner.problem import NOTHING, StatTable, TuningProblem
 from tuner.statistics import compute_stats, notices
 from tuner.variables import choose_variables
 from tuner.weights import FeatureWeights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from metrics._base import FloatArray, IntArray, Metric
     from tuner.corpus import References
@@ -28,6 +29,29 @@ if TYPE_CHECKING:
     from tuner.weights import FeatureNames
 
 ORACLE_SWEEPS = 10
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to search.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    starts : tuple of FeatureWeights
+        Weights to start from; the first also names the weights of what is not searched. None:
+        all equal, adding to 1.
+    constraints : Constraints
+    seed : int
+    threads : int
+        Restarts that run at once; no number of them changes the result.
+    """
+
+    optimizer: Optimizer
+    starts: tuple[FeatureWeights, ...] = ()
+    constraints: Constraints = field(default_factory=Constraints)
+    seed: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -77,13 +101,8 @@ def optimize_lists(
     nbest: NBest,
     references: References,
     metric: Metric,
+    setup: Setup,
     *,
-    optimizer: Optimizer,
-    start: FeatureWeights | None = None,
-    others: Sequence[FeatureWeights] = (),
-    constraints: Constraints | None = None,
-    seed: int = 0,
-    threads: int = 1,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimization:
@@ -91,11 +110,8 @@ def optimize_lists(
 
     Parameters
     ----------
-    start : FeatureWeights, optional
-        Absent: all equal, adding to 1. Weights of sparse features stay as they are here, 0 where
-        none is given.
-    others
-        Further weights to start from.
+    setup
+        Weights of sparse features stay as they are in the first start, 0 where it has none.
     notice
         Called with one line for what the user should know.
     progress
@@ -110,10 +126,10 @@ def optimize_lists(
     """
     begin = time.perf_counter()
     batch = make_batch(nbest.texts, nbest.offsets, references)
-    stats = compute_stats(metric, batch, threads=threads)
+    stats = compute_stats(metric, batch, threads=setup.threads)
     for line in notices(metric, batch):
         notice(line)
-    start = start or equal_weights(nbest.feature_names)
+    starts = setup.starts or (equal_weights(nbest.feature_names),)
     sparse_scores = NOTHING
     if nbest.sparse is not None:
         notice(
@@ -122,7 +138,7 @@ def optimize_lists(
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
         sparse_scores = nbest_lists.model_scores(
-            nbest, FeatureWeights({**start.values, **dense_only.values})
+            nbest, FeatureWeights({**starts[0].values, **dense_only.values})
         )
 
     def rescore(weights: FeatureWeights) -> float:
@@ -142,11 +158,8 @@ def optimize_lists(
     statistics_seconds = time.perf_counter() - begin
     return _optimize(
         lists,
-        optimizer,
-        [start, *others],
-        constraints or Constraints(),
-        seed=seed,
-        threads=threads,
+        starts,
+        setup,
         notice=notice,
         progress=progress,
         seconds={"statistics": statistics_seconds},
@@ -156,12 +169,8 @@ def optimize_lists(
 def optimize_dat(
     lists: DatLists,
     metric: Metric,
+    setup: Setup,
     *,
-    optimizer: Optimizer,
-    start: FeatureWeights | None = None,
-    constraints: Constraints | None = None,
-    seed: int = 0,
-    threads: int = 1,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimization:
@@ -181,11 +190,8 @@ def optimize_dat(
 
     return _optimize(
         _Lists(features, offsets, lists.feature_names, stats, metric, rescore, NOTHING),
-        optimizer,
-        [start or equal_weights(lists.feature_names)],
-        constraints or Constraints(),
-        seed=seed,
-        threads=threads,
+        setup.starts or (equal_weights(lists.feature_names),),
+        setup,
         notice=notice,
         progress=progress,
         seconds={},
@@ -200,8 +206,6 @@ def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
     InputError
         They are another metric's.
     """
-    from tuner.errors import InputError  # noqa: PLC0415
-
     if lists.score_name.lower() != metric.name() or lists.stats.shape[1] != len(metric.stat_names):
         raise InputError(
             f"scores.dat holds {lists.stats.shape[1]} statistics of {lists.score_name}, metric "
@@ -257,12 +261,9 @@ def oracle(
 
 def _optimize(
     lists: _Lists,
-    optimizer: Optimizer,
-    starts: list[FeatureWeights],
-    constraints: Constraints,
+    starts: tuple[FeatureWeights, ...],
+    setup: Setup,
     *,
-    seed: int,
-    threads: int,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None,
     seconds: dict[str, float],
@@ -270,7 +271,7 @@ def _optimize(
     begin = time.perf_counter()
     vectors = [start.vector(lists.names) for start in starts]
     variables, moving = choose_variables(
-        lists.features, lists.offsets, lists.names, vectors[0], constraints, notice
+        lists.features, lists.offsets, lists.names, vectors[0], setup.constraints, notice
     )
     fixed = variables.fixed(lists.features, moving)
     if lists.sparse_scores.size:
@@ -289,8 +290,13 @@ def _optimize(
         fixed,
     )
     if len(variables):
-        outcome = optimizer.optimize(
-            problem, numbers, bounds=variables.bounds, seed=seed, threads=threads, progress=progress
+        outcome = setup.optimizer.optimize(
+            problem,
+            numbers,
+            bounds=variables.bounds,
+            seed=setup.seed,
+            threads=setup.threads,
+            progress=progress,
         )
         sign = 1.0 if lists.metric.higher_is_better else -1.0
         restarts = tuple(sign * value for value in outcome.restarts)
@@ -310,9 +316,8 @@ def _optimize(
             f"{lists.metric.name()} is {start_score:.6g} under the start weights and no weights "
             f"were found under which it is better"
         )
-    oracle_score, _ = oracle(
-        lists.stats, lists.offsets, lists.metric, problem.winners(variables.reduce(_vector(final, lists.names)))
-    )
+    best = problem.winners(variables.reduce(final.vector(lists.names)))
+    oracle_score, _ = oracle(lists.stats, lists.offsets, lists.metric, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
         weights=final,
@@ -329,10 +334,6 @@ def _optimize(
 def _named(names: FeatureNames, vector: FloatArray, start: FeatureWeights) -> FeatureWeights:
     """Name the columns, keep what else `start` holds: sparse and untuned features."""
     return FeatureWeights({**start.values, **FeatureWeights.from_vector(names, vector).values})
-
-
-def _vector(weights: FeatureWeights, names: FeatureNames) -> FloatArray:
-    return weights.vector(names)
 
 
 def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:

@@ -10,10 +10,8 @@ import click
 
 if TYPE_CHECKING:
     from metrics._base import Metric
-    from tuner.constraints import Constraints
-    from tuner.optimization import Optimization
+    from tuner.optimization import Optimization, Setup
     from tuner.optimizers._base import Optimizer
-    from tuner.weights import FeatureWeights
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -100,21 +98,25 @@ def command(
 
     from tuner import registry  # noqa: PLC0415
     from tuner.constraints import Constraints  # noqa: PLC0415
+    from tuner.optimization import Setup  # noqa: PLC0415
     from tuner.weights import read_weights  # noqa: PLC0415
 
     begin = time.perf_counter()
     _check_usage(lists, refs, features, scores, source, ref_links)
     metric = registry.metric(metric_text)
-    optimizer = _optimizer(optimizer_name, settings, restarts)
-    constraints = Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs)
-    start = None if weights is None else read_weights(weights)
-    common = _Common(
-        metric, optimizer, start, constraints, seed, threads or os.cpu_count() or 1
+    setup = Setup(
+        optimizer=_optimizer(optimizer_name, settings, restarts),
+        starts=() if weights is None else (read_weights(weights),),
+        constraints=Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs),
+        seed=seed,
+        threads=threads or os.cpu_count() or 1,
     )
     if features:
-        found, reading = _from_dat(features, scores, common)
+        found, reading = _from_dat(features, scores, metric, setup)
     else:
-        found, reading = _from_lists(lists, refs, source, ref_links, common, lowercase=lowercase)
+        found, reading = _from_lists(
+            lists, refs, source, ref_links, metric, setup, lowercase=lowercase
+        )
     _write(out, found, metric)
     seconds = {
         "reading": reading,
@@ -130,29 +132,6 @@ def command(
             f"{found.line_searches} line searches, {seconds['total']:.1f} s)"
         )
         click.echo(f"weights: {out}")
-
-
-class _Common:
-    """What both kinds of input need."""
-
-    def __init__(
-        self,
-        metric: Metric,
-        optimizer: Optimizer,
-        start: FeatureWeights | None,
-        constraints: Constraints,
-        seed: int,
-        threads: int,
-    ) -> None:
-        self.metric = metric
-        self.options = {
-            "optimizer": optimizer,
-            "start": start,
-            "constraints": constraints,
-            "seed": seed,
-            "threads": threads,
-            "notice": notice,
-        }
 
 
 def notice(line: str) -> None:
@@ -199,7 +178,7 @@ def _optimizer(name: str, settings: tuple[str, ...], restarts: int | None) -> Op
 
 
 def _from_dat(
-    features: tuple[Path, ...], scores: tuple[Path, ...], common: _Common
+    features: tuple[Path, ...], scores: tuple[Path, ...], metric: Metric, setup: Setup
 ) -> tuple[Optimization, float]:
     import time  # noqa: PLC0415
 
@@ -209,7 +188,7 @@ def _from_dat(
     begin = time.perf_counter()
     lists = read_dat(features, scores)
     reading = time.perf_counter() - begin
-    return optimize_dat(lists, common.metric, **common.options), reading
+    return optimize_dat(lists, metric, setup, notice=notice), reading
 
 
 def _from_lists(
@@ -217,7 +196,8 @@ def _from_lists(
     refs: tuple[Path, ...],
     source: Path | None,
     ref_links: tuple[Path, ...],
-    common: _Common,
+    metric: Metric,
+    setup: Setup,
     *,
     lowercase: bool,
 ) -> tuple[Optimization, float]:
@@ -240,7 +220,7 @@ def _from_lists(
     if lowercase:
         nbest = replace(nbest, texts=corpus.lowercase(nbest.texts))
     reading = time.perf_counter() - begin
-    return optimize_lists(nbest, references, common.metric, **common.options), reading
+    return optimize_lists(nbest, references, metric, setup, notice=notice), reading
 
 
 def _write(out: Path, found: Optimization, metric: Metric) -> None:
