@@ -613,3 +613,24 @@ def test_moses_tuned_list_gives_its_own_best():
     best = best_hypotheses(nbest, model_scores(nbest, read_weights(MOSES / "moses.ini")))
     found = [" ".join(nbest.texts.words(row)) for row in best]
     assert found == [line.strip() for line in (MOSES / "test.out").read_text().splitlines()]
+
+
+@settings(max_examples=500, deadline=None)
+@given(nbest_texts(lists=1), st.data())
+def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, data):
+    """No damage ends in anything but an InputError that names the file."""
+    text = bytearray(texts[0].encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        piece = data.draw(
+            st.sampled_from([b"", b"|", b"=", b" ", b"\n", b"-", b"9", b"\xff", b" ||| ", b"\x00"])
+        )
+        text[at : at + data.draw(st.integers(0, 3))] = piece
+    try:
+        nbest = read(tmp_path_factory.mktemp("damaged"), bytes(text))
+    except InputError as error:
+        assert "list1" in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert np.isfinite(nbest.features).all()
+        assert nbest.offsets[-1] == len(nbest.texts)
