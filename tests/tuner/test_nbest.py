@@ -626,11 +626,14 @@ def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, da
             st.sampled_from([b"", b"|", b"=", b" ", b"\n", b"-", b"9", b"\xff", b" ||| ", b"\x00"])
         )
         text[at : at + data.draw(st.integers(0, 3))] = piece
+    nbest, message = None, ""
     try:
         nbest = read(tmp_path_factory.mktemp("damaged"), bytes(text))
     except InputError as error:
-        assert "list1" in str(error)
-        assert "\n" not in str(error)
+        message = str(error)
+    if nbest is None:
+        assert "list1" in message
+        assert "\n" not in message
     else:
         assert np.isfinite(nbest.features).all()
         assert nbest.offsets[-1] == len(nbest.texts)
