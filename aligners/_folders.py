@@ -83,10 +83,8 @@ def make_folder(
         notes = make(aside)
         record = {"fingerprint": dict(fingerprint), "notes": dict(notes)}
         (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        if folder.is_dir():
-            folder.rmdir()  # empty, see read_record
         try:
-            aside.rename(folder)
+            aside.rename(folder)  # an empty folder may be there
         except OSError:
             # Another process made the same model meanwhile: take that one.
             if read_record(folder) is None:

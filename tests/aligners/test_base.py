@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aligners._base import AlignerError, format_links, parse_links, tokens
+
+
+def test_parse_links_sorts_and_drops_repeats():
+    assert parse_links("2-0 0-1  0-1 10-3") == [(0, 1), (2, 0), (10, 3)]
+
+
+def test_parse_links_of_an_empty_line_are_none():
+    assert parse_links(" ") == []
+
+
+@pytest.mark.parametrize("entry", ["0", "0-", "-1", "0:1", "a-b", "1-2-3", "\u00b2-0", "0--1"])
+def test_parse_links_names_the_entry_it_cannot_read(entry):
+    with pytest.raises(AlignerError) as error:
+        parse_links(f"0-0 {entry}", origin="dev.links:7")
+    assert str(error.value) == (
+        f"dev.links:7: found '{entry}', expected source-target positions such as 0-0"
+    )
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sets(st.tuples(st.integers(0, 300), st.integers(0, 300))))
+def test_format_then_parse_is_identity(links):
+    assert parse_links(format_links(sorted(links))) == sorted(links)
+
+
+def test_tokens_splits_at_ascii_white_space_only():
+    assert tokens(" a\u00a0b\tc\u3000d \x0b e ") == ["a\u00a0b", "c\u3000d", "e"]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from aligners._base import AlignerError
+from aligners._folders import RECORD, make_folder, read_record
+
+
+def make(folder):
+    (folder / "file").write_text("made")
+    return {"pairs": 3}
+
+
+def never(folder):
+    raise AssertionError(folder)
+
+
+def test_make_folder_makes_once_and_then_uses_it(tmp_path):
+    folder = tmp_path / "deep" / "model"
+    first = make_folder(folder, {"model": "hmm"}, make)
+    second = make_folder(folder, {"model": "hmm"}, never)
+    assert first == second == {"fingerprint": {"model": "hmm"}, "notes": {"pairs": 3}}
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_make_folder_takes_an_empty_folder(tmp_path):
+    make_folder(tmp_path, {}, make)
+    assert (tmp_path / "file").read_text() == "made"
+
+
+def test_make_folder_leaves_nothing_when_making_fails(tmp_path):
+    def fail(folder):
+        make(folder)
+        raise AlignerError("no")
+
+    with pytest.raises(AlignerError, match="no"):
+        make_folder(tmp_path / "model", {}, fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_make_folder_names_what_changed(tmp_path):
+    make_folder(tmp_path / "model", {"model": "hmm", "iterations": 5}, make)
+    with pytest.raises(AlignerError, match="was trained with another iterations; remove it"):
+        make_folder(tmp_path / "model", {"model": "hmm", "iterations": 6}, never)
+
+
+def test_make_folder_refuses_a_folder_of_something_else(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(AlignerError, match=f"holds no {RECORD}, so it is not a trained model"):
+        make_folder(tmp_path, {}, never)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_read_record_refuses_a_damaged_one(tmp_path):
+    (tmp_path / RECORD).write_text('{"finger')
+    with pytest.raises(AlignerError, match="not readable"):
+        read_record(tmp_path)
+    (tmp_path / RECORD).write_text("{}")
+    with pytest.raises(AlignerError, match="has no fingerprint"):
+        read_record(tmp_path)
+
+
+def test_make_folder_takes_what_another_process_made_meanwhile(tmp_path):
+    folder = tmp_path / "model"
+
+    def slow(aside):
+        make_folder(folder, {"model": "hmm"}, make)  # the other one is faster
+        return make(aside)
+
+    assert make_folder(folder, {"model": "hmm"}, slow)["notes"] == {"pairs": 3}
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

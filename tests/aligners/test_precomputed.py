@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from aligners._base import AlignerError
+from aligners.precomputed import PrecomputedAligner
+
+
+def align(tmp_path, links, source=("a b", ""), target=("x y z", "")):
+    (tmp_path / "links").write_text(links)
+    aligner = PrecomputedAligner(links=tmp_path / "links")
+    return aligner.align(source=source, target=target, workdir=tmp_path)
+
+
+def test_align_returns_the_lines_of_the_file(tmp_path):
+    assert align(tmp_path, "1-2 0-0\n\n") == [[(0, 0), (1, 2)], []]
+
+
+def test_align_refuses_a_file_of_another_bitext(tmp_path):
+    with pytest.raises(AlignerError, match="links: 1 lines, the bitext has 2 pairs"):
+        align(tmp_path, "0-0\n")
+
+
+@pytest.mark.parametrize("link", ["2-0", "0-3"])
+def test_align_refuses_a_link_past_the_end(tmp_path, link):
+    with pytest.raises(AlignerError) as error:
+        align(tmp_path, f"0-0 {link}\n\n")
+    assert str(error.value) == (
+        f"{tmp_path}/links:1: link {link} is out of range, the pair has 2 source and 3 target tokens"
+    )
+
+
+def test_align_refuses_sides_of_different_length(tmp_path):
+    with pytest.raises(ValueError, match="2 source lines, 1 target lines"):
+        align(tmp_path, "\n\n", target=("x",))
