@@ -20,6 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
 from tuner import registry
+from tuner.constraints import Constraints
 from tuner.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Experiment:
     optimizer: Optimizer
     decoder: Decoder
     aligner: Aligner | None = None
-    constraints: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Constraints = field(default_factory=Constraints)
 
     @property
     def threads(self) -> int:
@@ -136,18 +137,17 @@ class Experiment:
             "metric": self.metric,
             "optimizer": self.optimizer,
             "decoder": self.decoder,
+            "constraints": self.constraints,
         }
         if self.aligner is not None and "links" in self.metric.needs:
             tables["aligner"] = self.aligner
         for table, content in tables.items():
-            if table not in {"tune", "data"}:
+            if table not in {"tune", "data", "constraints"}:
                 prints[f"{table}.name"] = _component_name(content)
             for item in dataclasses.fields(content):
                 if item.name not in RESULT_FREE and (table, item.name) != ("tune", "output"):
                     value = getattr(content, item.name)
                     prints[f"{table}.{item.name}"] = json.dumps(_content(value), sort_keys=True)
-        for key, value in self.constraints.items():
-            prints[f"constraints.{key}"] = json.dumps(value, sort_keys=True, default=str)
         return prints
 
 
@@ -233,7 +233,13 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
     if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
         parts["decoder"] = dataclasses.replace(decoder, processes=tune.threads)
     experiment = Experiment(
-        path=path, tune=tune, data=data, constraints=tables.get("constraints", {}), **parts
+        path=path,
+        tune=tune,
+        data=data,
+        constraints=Constraints.from_table(
+            tables.get("constraints", {}), f"{path}: [constraints]"
+        ),
+        **parts,
     )
     _check_files(experiment)
     _check_links(experiment)

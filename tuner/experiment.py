@@ -17,7 +17,6 @@ import numpy as np
 import tuner
 from metrics._base import Vocabulary
 from tuner.annotations import Annotator
-from tuner.constraints import Constraints
 from tuner.corpus import lowercase, make_batch, read_references
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
@@ -354,9 +353,6 @@ class _Run:
 
     def _search(self, pool: NBest, starts: Sequence[FeatureWeights], number: int) -> Optimization:
         experiment = self.experiment
-        constraints = Constraints.from_table(
-            experiment.constraints, f"{experiment.path}: [constraints]"
-        )
         return optimize_lists(
             pool,
             self.references,
@@ -364,7 +360,7 @@ class _Run:
             Setup(
                 optimizer=experiment.optimizer,
                 starts=tuple(starts),
-                constraints=constraints,
+                constraints=experiment.constraints,
                 seed=_seed(experiment.tune.seed, number),
                 threads=experiment.threads,
             ),
@@ -533,15 +529,16 @@ def _seed(seed: int, *path: int) -> int:
 
 
 def _line(iteration: Iteration) -> str:
-    def percent(score: float | None) -> str:
-        return "      -" if score is None else f"{100 * score:7.2f}"
-
-    change = "-" if iteration.change is None else f"{iteration.change:.4f}"
+    """Return the iteration as one line; scores in percent."""
+    line = (
+        f"iteration {iteration.number}: {iteration.hypotheses:7d} hypotheses, "
+        f"{iteration.new:6d} new, dev {100 * iteration.dev_score:6.2f}"
+    )
+    if iteration.start_score is None or iteration.optimized_score is None:
+        return line
     return (
-        f"iteration {iteration.number}: {iteration.hypotheses} hypotheses, {iteration.new} new; "
-        f"dev {percent(iteration.dev_score).strip()}, "
-        f"all lists {percent(iteration.start_score).strip()} -> "
-        f"{percent(iteration.optimized_score).strip()}, weights change {change}"
+        f"{line}; optimized over all lists {100 * iteration.start_score:6.2f} -> "
+        f"{100 * iteration.optimized_score:6.2f}, weights change {iteration.change:.4f}"
     )
 
 

@@ -1,0 +1,252 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CONFIG = REPOSITORY / "configs" / "recorded.toml"
+ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
+           "--set", "aligner.model=ibm1", "--set", "aligner.iterations=2"]  # fmt: skip
+
+
+def tune(folder, *options, config=CONFIG):
+    return CliRunner().invoke(
+        main, ["tune", str(config), "--set", f"tune.output={folder}", *options]
+    )
+
+
+def products(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in {"log.txt", ".lock"} and "scratch" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tune") / "run"
+    result = tune(folder)
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+def test_tune_raises_the_dev_score_and_says_where_the_result_is(finished):
+    folder, shown = finished
+    result = json.loads((folder / "result.json").read_text())
+    assert result["metric"].startswith("port:alpha=0.25")
+    assert result["dev_score"] > result["start_dev_score"] + 0.03
+    assert result["dev_score"] == max(line["dev_score"] for line in result["iterations"])
+    assert f"weights: {folder / 'weights.json'}" in shown.stdout
+    assert f"dev {100 * result['start_dev_score']:.2f} -> " in shown.stdout
+    assert "iteration 1: optimizing over" in shown.stderr
+
+
+def test_tune_keeps_the_weights_of_the_best_iteration(finished):
+    folder, _ = finished
+    best = json.loads((folder / "result.json").read_text())["best_iteration"]
+    weights = (folder / "weights.json").read_bytes()
+    assert weights == (folder / f"iteration-{best:02d}" / "weights.json").read_bytes()
+
+
+def test_the_dev_score_is_that_of_portmert_score(finished, tmp_path):
+    folder, _ = finished
+    best = json.loads((folder / "result.json").read_text())["best_iteration"]
+    nbest = folder / f"iteration-{best:02d}" / "nbest.gz"
+    data = REPOSITORY / "configs" / "recorded"
+    out, links = tmp_path / "out", tmp_path / "links"
+    reranked = CliRunner().invoke(
+        main,
+        ["rerank", "--nbest", str(nbest), "--weights", str(folder / "weights.json"),
+         "--out", str(out), "--links-out", str(links)],
+    )  # fmt: skip
+    assert reranked.exit_code == 0, reranked.output
+    scored = CliRunner().invoke(
+        main,
+        ["score", "--metric", "port", "--hyp", str(out), "--ref", str(data / "dev.tgt"),
+         "--source", str(data / "dev.src"), "--hyp-links", str(links),
+         "--ref-links", str(data / "dev.links"), "--json"],
+    )  # fmt: skip
+    assert scored.exit_code == 0, scored.output
+    assert json.loads(scored.stdout)["scores"][0]["score"] == pytest.approx(
+        json.loads((folder / "result.json").read_text())["dev_score"], abs=1e-12
+    )
+
+
+def test_nothing_but_the_log_knows_of_time_and_place(finished):
+    folder, _ = finished
+    for name, content in products(folder).items():
+        if not name.endswith(".gz"):
+            assert str(folder).encode() not in content, name
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_same_seed_same_bytes_for_any_number_of_threads(finished, tmp_path, threads):
+    folder, _ = finished
+    assert tune(tmp_path / "run", "--threads", str(threads)).exit_code == 0
+    assert products(tmp_path / "run") == products(folder)
+
+
+def test_a_finished_run_started_again_changes_nothing(finished):
+    folder, first = finished
+    before = products(folder)
+    again = tune(folder)
+    assert again.exit_code == 0
+    assert again.stdout == first.stdout
+    assert "decoding" not in again.stderr
+    assert products(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--seed=2", "tune.seed was 1, is now 2;"),
+        ("--set=metric.alpha=0.5", "metric.alpha was 0.25, is now 0.5;"),
+        ("--set=data.references=['recorded/dev.src']", "the content of data.references changed;"),
+    ],
+)
+def test_a_changed_config_or_input_is_refused(finished, option, said):
+    folder, _ = finished
+    before = products(folder)
+    result = tune(folder, option)
+    assert result.exit_code == 1
+    assert f"portmert: error: {folder}: holds work of another experiment than " in result.stderr
+    assert said in result.stderr
+    assert "--fresh" in result.stderr
+    assert products(folder) == before
+
+
+def test_fresh_starts_over_and_keeps_what_is_not_ours(tmp_path):
+    folder = tmp_path / "run"
+    assert tune(folder, "--set=tune.iterations=1").exit_code == 0
+    (folder / "notes.txt").write_text("mine")
+    assert (folder / "iteration-02").exists()
+    assert tune(folder, "--set=tune.iterations=2", "--seed=5", "--fresh").exit_code == 0
+    (folder / "notes.txt").unlink()
+    assert tune(tmp_path / "other", "--set=tune.iterations=2", "--seed=5").exit_code == 0
+    assert products(folder) == products(tmp_path / "other")
+
+
+def test_fresh_with_a_wrong_config_removes_nothing(finished):
+    folder, _ = finished
+    before = products(folder)
+    result = tune(folder, "--fresh", "--set=metric.alhpa=0.5")
+    assert result.exit_code == 1
+    assert "[metric]: metric port has no option 'alhpa'; did you mean 'alpha'?" in result.stderr
+    assert products(folder) == before
+
+
+def test_a_second_process_is_refused(finished):
+    folder, _ = finished
+    code = (
+        "import sys; from pathlib import Path; from tuner.run_folder import *\n"
+        "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=REPOSITORY,
+    ) as other:
+        assert other.stdout.readline() == b"held\n"
+        result = tune(folder)
+        other.stdin.close()
+    assert result.exit_code == 1
+    assert "another portmert is at work in this folder" in result.stderr
+
+
+def test_the_aligner_makes_the_links_that_are_missing(tmp_path):
+    result = tune(tmp_path / "run", "--set=tune.iterations=1", *ALIGNER)
+    assert result.exit_code == 0, result.output
+    assert "aligning the dev references" in result.stderr
+    links = (tmp_path / "run" / "annotations" / "dev-1.links").read_text().splitlines()
+    assert len(links) == 40
+
+
+def test_a_list_without_links_goes_through_the_aligner(tmp_path):
+    stripped = []
+    import gzip
+
+    for number in (1, 2):
+        path = REPOSITORY / "configs" / "recorded" / f"{number}.nbest.gz"
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        stripped.append(tmp_path / f"{number}.nbest")
+        stripped[-1].write_text("".join(" ||| ".join(x.split(" ||| ")[:4]) + "\n" for x in lines))
+    options = [
+        f"--set=decoder.lists={[str(path) for path in stripped]}",
+        "--set=tune.iterations=2",
+    ]
+    without = tune(tmp_path / "none", *options)
+    assert without.exit_code == 1
+    assert "the n-best list has no word alignment and there is no [aligner]" in without.stderr
+    first = tune(tmp_path / "run", *options, *ALIGNER)
+    assert first.exit_code == 0, first.output
+    assert "new hypotheses" in first.stderr
+    again = tune(tmp_path / "run", *options, *ALIGNER)
+    assert again.exit_code == 0
+    assert "aligning" not in again.stderr
+
+
+def test_test_data_is_decoded_and_scored_with_the_result(tmp_path):
+    result = tune(
+        tmp_path / "run",
+        "--set=data.test_source='recorded/dev.src'",
+        "--set=data.test_references=['recorded/dev.tgt']",
+        "--set=data.test_reference_links=['recorded/dev.links']",
+        "--set=tune.iterations=2",
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert found["test"]["score"] == pytest.approx(found["dev_score"], abs=1e-12)
+    assert f"test {100 * found['test']['score']:.2f}" in result.stdout
+    assert len((tmp_path / "run" / "test" / "output.txt").read_text().splitlines()) == 40
+
+
+def test_constraints_reach_the_optimizer(tmp_path):
+    result = tune(tmp_path / "run", "--set=constraints.fixed=['LM0']", "--set=tune.iterations=1")
+    assert result.exit_code == 0, result.output
+    weights = json.loads((tmp_path / "run" / "iteration-01" / "optimized.json").read_text())
+    assert weights["weights"]["LM0"] == [1.0]
+    wrong = tune(tmp_path / "wrong", "--set=constraints.fixd=['LM0']")
+    assert wrong.exit_code == 1
+    assert "[constraints] has no key 'fixd'; did you mean 'fixed'?" in wrong.stderr
+
+
+def test_start_weights_are_taken_by_name(tmp_path):
+    given = tmp_path / "given.json"
+    start = json.loads((REPOSITORY / "configs/recorded/start.json").read_text())["weights"]
+    given.write_text(json.dumps({"weights": dict(reversed([*start.items()])) | {"LM0": [2.0]}}))
+    result = tune(tmp_path / "run", f"--set=tune.weights={given}", "--set=tune.iterations=1")
+    assert result.exit_code == 0, result.output
+    held = json.loads((tmp_path / "run" / "iteration-01" / "weights.json").read_text())["weights"]
+    assert list(held) == list(start)
+    assert held == start | {"LM0": [2.0]}
+
+
+def test_lowercase_reaches_the_metric(tmp_path):
+    upper = tmp_path / "dev.TGT"
+    lines = (REPOSITORY / "configs/recorded/dev.tgt").read_text()
+    upper.write_text(lines.upper())
+    options = [f"--set=data.references=['{upper}']", "--set=tune.iterations=1"]
+    assert tune(tmp_path / "run", *options, "--set=data.lowercase=true").exit_code == 0
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    plain = tune(tmp_path / "plain", "--set=tune.iterations=1")
+    assert plain.exit_code == 0
+    expected = json.loads((tmp_path / "plain" / "result.json").read_text())
+    assert found["start_dev_score"] == expected["start_dev_score"]
+
+
+def test_a_damaged_step_is_named(tmp_path):
+    folder = tmp_path / "run"
+    assert tune(folder, "--set=tune.iterations=1").exit_code == 0
+    (folder / "iteration-01" / "scores.json").write_text("{")
+    result = tune(folder, "--set=tune.iterations=1")
+    assert result.exit_code == 1
+    assert "iteration-01/scores.json: " in result.stderr
+    assert "--fresh starts the run over" in result.stderr

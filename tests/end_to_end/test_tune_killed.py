@@ -1,0 +1,136 @@
+"""A run killed with SIGKILL at every step, and started again each time, ends as one left alone.
+
+A driver process imports everything once and forks: each child works until it has made one new
+file (or is about to make its second) and kills itself.
+"""
+
+import gzip
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+DRIVER = """
+import os, pathlib, signal, sys
+from tuner import annotations
+from tuner.config import load_config
+from tuner.experiment import run
+
+config, mode = sys.argv[1:3]
+replace = pathlib.Path.replace
+align = annotations.Annotator._align
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def work():
+    made = 0
+    def replace_then_die(self, target):
+        nonlocal made
+        new = not pathlib.Path(target).exists()
+        made += new
+        if mode == "before" and made == 2:
+            die()  # the new file lies aside, complete, but has not taken its place
+        replace(self, target)
+        if mode == "after" and new:
+            die()
+        return target
+    def align_then_die(self, pairs):
+        links = align(self, pairs)
+        mark = self.folder / f"died-{hash(tuple(pairs))}"  # hashes are the parent's: it forks
+        if mode == "align" and not mark.exists():
+            mark.touch()
+            die()  # aligned, not yet kept
+        return links
+    pathlib.Path.replace = replace_then_die
+    annotations.Annotator._align = align_then_die
+    run(load_config(config, overrides=sys.argv[3:]), log=lambda _: None, progress=lambda *_: None)
+
+kills = 0
+while True:
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        break
+    kills += 1
+print(kills)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def products(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in {"log.txt", ".lock"}
+        and "scratch" not in path.parts and "annotations" not in path.parts
+    }  # fmt: skip
+
+
+def drive(mode, *overrides):
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, REPOSITORY / "configs/recorded.toml", mode, *overrides],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def left_alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    assert drive("never", f"tune.output={folder}") == 0
+    return products(folder)
+
+
+@pytest.mark.parametrize("mode", ["after", "before"])
+def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, mode, left_alone):
+    folder = tmp_path / "run"
+    kills = drive(mode, f"tune.output={folder}")
+    assert kills >= len(left_alone) // 2
+    assert products(folder) == left_alone
+
+
+def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):
+    lists = []
+    for number in (1, 2):
+        packed = (REPOSITORY / f"configs/recorded/{number}.nbest.gz").read_bytes()
+        lines = gzip.decompress(packed).decode().splitlines()
+        lists.append(tmp_path / f"{number}.nbest")
+        fields = (line.split(" ||| ")[:4] for line in lines)  # without segmentation and alignment
+        lists[-1].write_text("".join(" ||| ".join(kept) + "\n" for kept in fields))
+    options = [
+        f"decoder.lists={[str(path) for path in lists]}",
+        "tune.iterations=2",
+        "data.reference_links=[]",
+        "aligner.name=thot",
+        "aligner.model=ibm1",
+    ]
+    assert drive("never", f"tune.output={tmp_path / 'alone'}", *options) == 0
+    for mode in ("align", "after"):
+        killed = tmp_path / mode
+        assert drive(mode, f"tune.output={killed}", *options) > 0
+        assert products(killed) == products(tmp_path / "alone")
+        assert links(killed) == links(tmp_path / "alone")
+
+
+def links(folder):
+    (made,) = folder.glob("annotations/dev-1.links")
+    with closing(sqlite3.connect(folder / "annotations" / "links.sqlite3")) as database:
+        return made.read_text(), sorted(database.execute("SELECT * FROM links"))
