@@ -32,7 +32,7 @@ def _crossing(
 def _above(
     slopes: FloatArray, intercepts: FloatArray, left: int, right: int, lines: IntArray
 ) -> tuple[int, int]:
-    """Put the lines above the crossing of two into `lines`; return the highest (or -1), how many."""
+    """Put the lines above the crossing of two into `lines`; return highest (or -1), count."""
     step, crossing = _crossing(slopes, intercepts, left, right)
     count, middle, best = 0, -1, crossing
     for i in range(slopes.size):
@@ -226,8 +226,7 @@ def envelopes(
     direction: FloatArray,
     scores: FloatArray,
     window: tuple[float, float],
-    slopes: FloatArray,
-    out: tuple[IntArray, FloatArray],
+    work: tuple[FloatArray, IntArray, FloatArray],
 ) -> int:
     """Find which hypotheses win their segment along a line through feature weights.
 
@@ -241,23 +240,21 @@ def envelopes(
         Model scores at step 0.
     window : (low, high)
         The steps of interest.
-    slopes : (H,) float64
-        Modified in place: change of each model score per unit step.
-    out : (winners, starts), (H,) each
-        Modified in place: one entry a winner, segment by segment, from left to right: the
-        hypothesis, and the step from which on it wins; the first of each segment starts at `low`,
-        the others above it.
+    work : (slopes, winners, starts), (H,) each
+        Modified in place. `slopes`: change of each model score per unit step. The others: one
+        entry a winner, segment by segment, from left to right: the hypothesis, and the step from
+        which on it wins; the first of each segment starts at `low`, the others above it.
 
     Returns
     -------
     int
         Number of winners; without the first of each segment, the number of breakpoints.
     """
-    winners, starts = out
+    slopes, winners, starts = work
     widest = 0
     for s in range(offsets.size - 1):
         widest = max(widest, offsets[s + 1] - offsets[s])
-    work = (
+    buffers = (
         np.empty(widest + 1, dtype=np.int64),
         np.empty(widest + 1, dtype=np.int64),
         np.empty(widest + 1, dtype=np.int64),
@@ -271,7 +268,7 @@ def envelopes(
         segment[:] = 0.0
         _add_columns(features, columns, direction, a, b, segment)
         found = segment_envelope(
-            segment, scores[a:b], window, winners[count:], starts[count:], work
+            segment, scores[a:b], window, winners[count:], starts[count:], buffers
         )
         for m in range(count, count + found):
             winners[m] += a
@@ -280,13 +277,14 @@ def envelopes(
 
 
 @njit(cache=True, nogil=True)
-def cumulate(winner_stats: FloatArray, order: IntArray, segments: int) -> FloatArray:
+def cumulate(stats: FloatArray, rows: IntArray, order: IntArray, segments: int) -> FloatArray:
     """Sum the winners' statistics before the first breakpoint and after each.
 
     Parameters
     ----------
-    winner_stats : (W, K) float64
-        Statistics of all winners, segment by segment, from left to right.
+    stats : (R, K) float64
+    rows : (W,) int64
+        Rows of all winners, segment by segment, from left to right.
     order : (W,) int64
         Winners by the step from which on they win; the first `segments` are each segment's first.
 
@@ -294,17 +292,65 @@ def cumulate(winner_stats: FloatArray, order: IntArray, segments: int) -> FloatA
     -------
     (W - segments + 1, K) float64
     """
-    size = winner_stats.shape[1]
+    size = stats.shape[1]
+    # Gathered segment by segment, where rows lie close, before they are read in another order.
+    table = np.empty((rows.size, size))
+    for n in range(rows.size):
+        for k in range(size):
+            table[n, k] = stats[rows[n], k]
     sums = np.zeros((order.size - segments + 1, size))
     for n in range(segments):
         for k in range(size):
-            sums[0, k] += winner_stats[order[n], k]
+            sums[0, k] += table[order[n], k]
     for n in range(segments, order.size):
         row, winner = n - segments, order[n]
         for k in range(size):
-            change = winner_stats[winner, k] - winner_stats[winner - 1, k]
-            sums[row + 1, k] = sums[row, k] + change
+            sums[row + 1, k] = sums[row, k] + (table[winner, k] - table[winner - 1, k])
     return sums
+
+
+@njit(cache=True, nogil=True)
+def total(stats: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the (K,) sum of some rows of statistics (R, K)."""
+    out = np.zeros(stats.shape[1])
+    for row in rows:
+        for k in range(out.size):
+            out[k] += stats[row, k]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tuple[float, float]:
+    """Return the middle of the best interval nearest to step 0, and its value.
+
+    Parameters
+    ----------
+    ends : (B + 2,) float64
+        Ends of the intervals, from left to right; some intervals may be empty, not all.
+    values : (B + 1,) float64
+    tie : float
+        Values that are less apart are equal.
+    outer : float
+        The outermost intervals are entered by at most this much beyond the outermost breakpoint.
+    """
+    best, last = -np.inf, values.size - 1
+    for i in range(values.size):
+        if values[i] > best and ends[i + 1] > ends[i]:
+            best = values[i]
+    step, value = np.inf, best
+    for i in range(values.size):
+        if values[i] < best - tie or not ends[i + 1] > ends[i]:
+            continue
+        middle = (ends[i] + ends[i + 1]) / 2
+        if i == 0 and last == 0:
+            middle = 0.0
+        elif i == 0:
+            middle = max(middle, ends[1] - outer)
+        elif i == last:
+            middle = min(middle, ends[last] + outer)
+        if abs(middle) < abs(step):
+            step, value = middle, values[i]
+    return step, value
 
 
 @njit(cache=True, nogil=True)

@@ -121,7 +121,9 @@ class Constraints:
             name, equals, pair = text.partition("=")
             low, colon, high = pair.partition(":")
             if not (name and equals and colon):
-                raise ConfigError(f"--bound {text}: expected NAME=LOW:HIGH, either end may be empty")
+                raise ConfigError(
+                    f"--bound {text}: expected NAME=LOW:HIGH, either end may be empty"
+                )
             limits[name] = _pair(low, high, f"--bound {text}")
         for text in signs:
             name, _, sign = text.rpartition("=")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the
 weights' own length: far enough to be inside, near enough that no weight explodes (Moses, cdec and
-travatar step 1000 or 0.1, 0.1 or 1000, and 1, in units of whatever the direction happens to be)."""
+travatar step 1000 or 0.1, 0.1 or 1000, and 1, in units of whatever the direction is)."""
 
 REACH = 1000.0
 """Steps are searched up to a change of weights this many times as long as the weights: beyond,
@@ -70,7 +70,9 @@ class LineSearch:
         self.smooth = smooth
         self.count = 0
         self.slopes = np.empty(problem.size)
-        self._out = (np.empty(problem.size, dtype=np.int64), np.empty(problem.size))
+        self._bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+        size = problem.size
+        self._work = (self.slopes, np.empty(size, dtype=np.int64), np.empty(size))
 
     def search(
         self,
@@ -92,7 +94,7 @@ class LineSearch:
         scores : (H,) float64
             Model scores under `weights`. Not modified.
         columns, direction : (D,)
-            The direction's non-zero entries.
+            The direction's entries, those that are not 0 at least.
         ball : (center (F,), radius), optional
             Search only where |(w - center) * spread| <= radius.
 
@@ -113,13 +115,15 @@ class LineSearch:
         if not (np.isfinite(direction).all() and direction.any()):
             raise ValueError("direction must be finite and not zero")
         self.count += 1
+        if not direction.all():
+            columns, direction = columns[direction != 0], direction[direction != 0]
         window, unit = self._window(weights, columns, direction, ball)
         if not window[0] < window[1]:
             return None
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
             values = averaged(steps, values, self.smooth * unit)
-        return _choose(steps, values, OUTER_STEP * unit)
+        return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -147,14 +151,15 @@ class LineSearch:
         spread = self.problem.spread
         scaled = direction * spread[columns]
         square = float(scaled @ scaled)
-        length = float(np.linalg.norm(weights * spread)) or 1.0
+        scaled_weights = weights * spread
+        length = float(scaled_weights @ scaled_weights) ** 0.5 or 1.0
         unit = length / square**0.5
         low, high = -REACH * unit, REACH * unit
-        with np.errstate(divide="ignore"):
+        if self._bounded:
             to_lower = (self.lower[columns] - weights[columns]) / direction
             to_upper = (self.upper[columns] - weights[columns]) / direction
-        low = max(low, float(np.minimum(to_lower, to_upper).max()))
-        high = min(high, float(np.maximum(to_lower, to_upper).min()))
+            low = max(low, float(np.minimum(to_lower, to_upper).max()))
+            high = min(high, float(np.maximum(to_lower, to_upper).min()))
         if ball is not None:
             offset = (weights - ball[0]) * spread
             along = float(scaled @ offset[columns])
@@ -181,32 +186,15 @@ class LineSearch:
             direction,
             scores,
             window,
-            self.slopes,
-            self._out,
+            self._work,
         )
-        winners, starts = self._out[0][:count], self._out[1][:count]
-        # Gathered segment by segment, where neighbours lie close, before they are sorted by step.
-        stats = problem.stats_of(winners)
+        rows, starts = problem.rows_of(self._work[1][:count]), self._work[2][:count]
         order = np.argsort(starts, kind="stable")
-        sums = _kernels.cumulate(stats, order, segments)
+        sums = _kernels.cumulate(problem.stats.rows, rows, order, segments)
         ends = np.empty(len(sums) + 1)
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]
         return ends, problem.objective(sums)
-
-
-def _choose(steps: FloatArray, values: FloatArray, outer: float) -> LinePoint:
-    """Return the middle of the best interval nearest to step 0."""
-    widths = np.diff(steps)
-    best = values[widths > 0].max()
-    intervals = np.flatnonzero((values >= best - TIE) & (widths > 0))
-    middles = (steps[intervals] + steps[intervals + 1]) / 2
-    if intervals[-1] == len(values) - 1:  # no breakpoint bounds it on the right
-        middles[-1] = min(middles[-1], steps[-2] + outer)
-    if intervals[0] == 0:
-        middles[0] = max(middles[0], steps[1] - outer) if len(values) > 1 else 0.0
-    nearest = int(np.argmin(np.abs(middles)))
-    return LinePoint(float(middles[nearest]), float(values[intervals[nearest]]))
 
 
 def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
@@ -220,14 +208,13 @@ def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatA
     integral = np.concatenate([[0.0], np.cumsum(values * np.diff(inner))])
 
     def primitive(at: FloatArray) -> FloatArray:
-        inside = np.interp(at, inner, integral)
+        inside: FloatArray = np.interp(at, inner, integral)
         return (
             inside
             + np.minimum(at - inner[0], 0) * values[0]
             + np.maximum(at - inner[-1], 0) * values[-1]
         )
 
-    mean: FloatArray = (primitive(middles + half_width) - primitive(middles - half_width)) / (
-        2 * half_width
-    )
+    window: FloatArray = primitive(middles + half_width) - primitive(middles - half_width)
+    mean: FloatArray = window / (2 * half_width)
     return mean

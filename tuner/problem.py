@@ -49,7 +49,7 @@ class StatTable:
         return len(self.rows) if self._known is None else int(self._known.sum())
 
     def need(self, hypotheses: IntArray) -> None:
-        """Make sure that the statistics of `hypotheses` (in any order, repeated or not) are known."""
+        """Make sure that the statistics of `hypotheses` are known; any order, repeated or not."""
         if self._known is None or self._compute is None or self._known[hypotheses].all():
             return
         with self._lock:
@@ -95,11 +95,12 @@ class TuningProblem:
     @property
     def size(self) -> int:
         """H, the number of hypotheses."""
-        return self.features.shape[1]
+        return int(self.features.shape[1])
 
     @cached_property
     def _deviations(self) -> FloatArray:
-        return _kernels.deviations(self.features, self.offsets, self.spread)
+        deviations: FloatArray = _kernels.deviations(self.features, self.offsets, self.spread)
+        return deviations
 
     @cached_property
     def all_columns(self) -> IntArray:
@@ -114,11 +115,16 @@ class TuningProblem:
         )
         return scores
 
-    def stats_of(self, hypotheses: IntArray) -> FloatArray:
-        """Return the (n, K) statistics of (n,) hypotheses."""
+    def rows_of(self, hypotheses: IntArray) -> IntArray:
+        """Return the rows of `stats.rows` that belong to hypotheses; they are known from now on."""
         rows = hypotheses if self.rows is None else self.rows[hypotheses]
         self.stats.need(rows)
-        return self.stats.rows[rows]
+        return rows
+
+    def total(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (K,) summed statistics of (n,) hypotheses."""
+        total: FloatArray = _kernels.total(self.stats.rows, self.rows_of(hypotheses))
+        return total
 
     def objective(self, stats: FloatArray) -> FloatArray:
         """Return the metric's score of summed statistics (..., K), negated if lower is better."""
@@ -128,15 +134,16 @@ class TuningProblem:
     def value(self, model_scores: FloatArray) -> float:
         """Return the objective of the best hypotheses under these model scores, from scratch."""
         best = _kernels.best_hypotheses(model_scores, self.offsets)
-        return float(self.objective(self.stats_of(best).sum(axis=0)))
+        return float(self.objective(self.total(best)))
 
     def winners(self, weights: FloatArray) -> IntArray:
         """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
-        return _kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+        best: IntArray = _kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+        return best
 
     def score(self, weights: FloatArray) -> float:
         """Return the metric's score under (F,) weights, from scratch, on the metric's scale."""
-        return float(self.metric.score(self.stats_of(self.winners(weights)).sum(axis=0)))
+        return float(self.metric.score(self.total(self.winners(weights))))
 
     def within(self, weights: FloatArray, radius: float) -> TuningProblem:
         """Return the same problem without the hypotheses that cannot win near `weights`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
     from tuner.constraints import Bounds
     from tuner.problem import TuningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Stand:
+    """A place on the way: weights (F,), model scores (H,) of the problem at hand, objective."""
+
+    weights: FloatArray
+    scores: FloatArray
+    value: float
 
 
 class Climb:
@@ -45,10 +55,14 @@ class Climb:
         self.bounds = bounds
         self.tolerance = tolerance
         self.smooth = smooth
+        self.problem = problem
+        self._ball: tuple[FloatArray, float] | None = None
+        self._line = LineSearch(problem, bounds.lower, bounds.upper, smooth=smooth)
         self._searched = 0
-        self._set_problem(problem, None)
-        self.go(weights)
-        self.best_weights = self.weights
+        self.weights = weights
+        self.scores = problem.model_scores(weights)
+        self.value = problem.value(self.scores)
+        self.best_weights = weights
         self.best_value = self.value
 
     @property
@@ -67,9 +81,13 @@ class Climb:
         self.scores = self.problem.model_scores(weights)
         self.value = self.problem.value(self.scores)
 
-    def restore(self, weights: FloatArray, scores: FloatArray, value: float) -> None:
-        """Stand again where the climb stood before, in the same problem."""
-        self.weights, self.scores, self.value = weights, scores, value
+    def stand(self) -> Stand:
+        """Return where the climb stands, to return to."""
+        return Stand(self.weights, self.scores, self.value)
+
+    def return_to(self, stand: Stand) -> None:
+        """Stand again where the climb stood since the last `focus` or `widen`."""
+        self.weights, self.scores, self.value = stand.weights, stand.scores, stand.value
 
     def keep(self) -> None:
         """Remember the current weights if they are better than the best so far."""
@@ -86,19 +104,18 @@ class Climb:
         Moves are then confined to that ball, in which they are exact.
         """
         self._set_problem(self.whole.within(self.weights, radius), (self.weights, radius))
-        self.go(self.weights)
 
     def widen(self) -> None:
         """Search the whole problem again."""
         if self.problem is not self.whole:
             self._set_problem(self.whole, None)
-            self.go(self.weights)
 
-    def outside(self, weights: FloatArray) -> bool:
-        """Whether weights lie outside the ball of `focus`, or on its rim."""
-        return self._ball is not None and (
-            self.length(weights - self._ball[0]) > 0.95 * self._ball[1]
-        )
+    def inside(self, weights: FloatArray, *, share: float) -> bool:
+        """Whether weights lie within a share of the radius of `focus`; False without one."""
+        if self._ball is None:
+            return False
+        center, radius = self._ball
+        return self.length(weights - center) <= share * radius
 
     def look_along(self, feature: int) -> LinePoint | None:
         """Search along one feature's weight without moving."""
@@ -112,7 +129,9 @@ class Climb:
 
     def move_randomly(self, rng: np.random.Generator) -> float:
         """Move along a random direction, each feature scaled by its spread; see `move`."""
-        return self.move(self.whole.all_columns, rng.normal(size=self.features) / self.whole.spread)
+        return self.move(
+            self.whole.all_columns, rng.normal(size=self.features) / self.whole.spread
+        )
 
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
@@ -123,17 +142,16 @@ class Climb:
         weights[columns] += point.step * direction
         weights = self.bounds.clip(weights)  # for rounding at the bounds
         scores = self.scores + point.step * self._line.slopes
-        value = self.problem.value(scores)
-        gain = value - self.value
+        value: float = self.problem.value(scores)
+        gain: float = value - self.value
         if gain <= 0:  # the interval was narrower than rounding
             return 0.0
         self.weights, self.scores, self.value = weights, scores, value
         return gain
 
-    def _set_problem(
-        self, problem: TuningProblem, ball: tuple[FloatArray, float] | None
-    ) -> None:
-        self._searched += self._line.count if hasattr(self, "_line") else 0
+    def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
+        self._searched += self._line.count
         self.problem = problem
         self._ball = ball
         self._line = LineSearch(problem, self.bounds.lower, self.bounds.upper, smooth=self.smooth)
+        self.go(self.weights)

@@ -162,7 +162,9 @@ def _check_groups(
             if column in seen:
                 raise ConfigError(f"{labels[column]} is tied twice; tie each feature once")
             if column in fixed:
-                raise ConfigError(f"{labels[column]} is fixed and tied; it can be only one of them")
+                raise ConfigError(
+                    f"{labels[column]} is fixed and tied; it can be only one of them"
+                )
             if start[column] == 0:
                 raise ConfigError(
                     f"{labels[column]} is tied, but its start weight is 0 and tied weights keep "

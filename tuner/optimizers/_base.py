@@ -47,8 +47,8 @@ class Optimizer(ABC):
     Parameters
     ----------
     restarts : int
-        Independent searches; the best end wins. The first starts at each given start as it is,
-        the others at a start perturbed by noise of `spread` times its length.
+        Independent searches; the best end wins (Moses' default is 20). The first begin at the
+        starts given, the others at a start perturbed by noise of `spread` times its length.
     spread : float
         See `restarts`.
     tolerance : float
@@ -58,7 +58,7 @@ class Optimizer(ABC):
         is averaged before a step is chosen; 0 searches the surface as it is.
     """
 
-    restarts: Annotated[int, Ge(1)] = 2
+    restarts: Annotated[int, Ge(1)] = 20
     spread: Annotated[float, Gt(0)] = 0.5
     tolerance: Annotated[float, Ge(0), Lt(1)] = 1e-7
     smooth: Annotated[float, Ge(0)] = 0.0

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from annotated_types import Ge
 
 from tuner.optimizers._base import Optimizer
 
@@ -20,14 +19,7 @@ class Coordinate(Optimizer):
 
     A line along one feature needs only that feature's column: it is the slopes, and the model
     scores are carried from step to step.
-
-    Parameters
-    ----------
-    restarts : int
-        Moses' number of random starts is 20.
     """
-
-    restarts: Annotated[int, Ge(1)] = 20
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
         """Improve `climb` until no single feature's line gains."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from annotated_types import Ge
 
 from tuner.optimizers._base import Optimizer
 
@@ -21,14 +20,7 @@ class Powell(Optimizer):
     The set begins as the features' own directions. After each round, the way made in the round
     is searched as well and takes the place of the direction that gained most, for this is the one
     it resembles most; where the round did not gain along it, the set stays.
-
-    Parameters
-    ----------
-    restarts : int
-        See `Optimizer`.
     """
-
-    restarts: Annotated[int, Ge(1)] = 20
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
         """Improve `climb` until a round gains nothing."""
