@@ -1,0 +1,124 @@
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+from tuner.demo.run import CONFIGS, shipped_config
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SMALL = [
+    "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
+    "--set=optimizer.effort=5", "--set=decoder.non_monotonicity=1",
+    "--set=decoder.iterations=2", "--set=decoder.lm_order=2",
+]  # fmt: skip
+
+
+def demo(folder, *options):
+    return CliRunner().invoke(main, ["demo", "--dir", str(folder), *SMALL, *options])
+
+
+def products(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for run in ("bleu", "port", "untuned", "corpus")
+        for path in sorted((folder / run).rglob("*"))
+        if path.is_file() and path.suffix != ".log" and path.name not in {"log.txt", ".lock"}
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "run"
+    result = demo(folder)
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+def test_demo_shows_three_systems_and_what_to_do_next(finished):
+    folder, result = finished
+    lines = result.stdout.splitlines()
+    titles = ["BLEU", "PORT", "Qmean", "v", "length"]
+    assert lines[0].split() == ["system"] + [
+        word for part in ("dev", "test") for title in titles for word in (part, title)
+    ]
+    rows = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[2:5]}
+    assert list(rows) == ["untuned", "tuned on BLEU", "tuned on PORT"]
+    assert all(len(row) == 10 for row in rows.values())
+    assert rows["tuned on BLEU"][0] >= rows["untuned"][0]  # each gains what it was tuned on
+    assert rows["tuned on PORT"][1] >= rows["untuned"][1]
+    assert " of 10 test outputs of the two tuned systems are identical" in lines[5]
+    assert f"copy {folder / 'demo-port.toml'}" in result.stdout
+    assert "portmert optimize --metric port --nbest LIST" in result.stdout
+
+
+def test_demo_started_again_shows_the_same_and_decodes_nothing(finished):
+    folder, first = finished
+    before = products(folder)
+    again = demo(folder)
+    assert again.exit_code == 0
+    assert again.stdout == first.stdout
+    assert "decoding" not in again.stderr
+    assert products(folder) == before
+
+
+def test_demo_runs_are_what_tune_makes_of_their_configs(finished):
+    folder, _ = finished
+    before = products(folder)
+    options = [option for option in SMALL if option.startswith("--set")]
+    done = CliRunner().invoke(main, ["tune", str(folder / "demo-port.toml"), *options])
+    assert done.exit_code == 0, done.output
+    assert products(folder) == before
+
+
+def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
+    folder, _ = finished
+    before = products(folder)
+    result = demo(folder, "--dev=13")
+    assert result.exit_code == 1
+    assert "dev.src: holds 12 sentences, asked for are 13; name another folder, or give " in (
+        result.stderr
+    )
+    assert products(folder) == before
+
+
+def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path):
+    folder, first = finished
+    command = [sys.executable, "-m", "tuner", "demo", "--dir", tmp_path / "run", *SMALL]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        for line in process.stderr:
+            if "optimizing" in line:
+                break
+        process.kill()
+        process.stderr.read()
+    again = demo(tmp_path / "run")
+    assert again.exit_code == 0, again.output
+    assert again.stdout.splitlines()[:6] == first.stdout.splitlines()[:6]
+    assert products(tmp_path / "run") == products(folder)
+
+
+@pytest.mark.parametrize("name", CONFIGS.values())
+def test_the_wheel_carries_the_shipped_configs(name):
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included[f"configs/{name}"] == f"tuner/demo/configs/{name}"
+    assert shipped_config(name) == (REPOSITORY / "configs" / name).read_text()
+
+
+@pytest.mark.slow
+def test_the_whole_demo_tunes_visibly(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--dir", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    rows = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[2:5]}
+    untuned, on_bleu, on_port = rows.values()
+    assert 30 <= on_bleu[0] <= 70
+    assert on_bleu[0] > untuned[0] + 1
+    assert on_bleu[5] > untuned[5]
+    assert on_port[1] > untuned[1] + 1
+    assert on_port[6] > untuned[6]
