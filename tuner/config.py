@@ -301,7 +301,7 @@ def _under(value: object, folder: Path) -> object:
 def _check_files(experiment: Experiment) -> None:
     path, data = experiment.path, experiment.data
     for table, content in (("tune", experiment.tune), ("data", data)):
-        for item in dataclasses.fields(content):  # type: ignore[arg-type]  # two dataclasses
+        for item in dataclasses.fields(content):
             value = getattr(content, item.name)
             if (table, item.name) == ("tune", "output"):
                 continue

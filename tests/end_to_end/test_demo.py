@@ -30,6 +30,10 @@ def products(folder):
     }
 
 
+def table(lines):
+    return {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[3:6]}
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "run"
@@ -42,15 +46,14 @@ def test_demo_shows_three_systems_and_what_to_do_next(finished):
     folder, result = finished
     lines = result.stdout.splitlines()
     titles = ["BLEU", "PORT", "Qmean", "v", "length"]
-    assert lines[0].split() == ["system"] + [
-        word for part in ("dev", "test") for title in titles for word in (part, title)
-    ]
-    rows = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[2:5]}
+    assert lines[0].split() == ["system"] + ["dev"] * 5 + ["test"] * 5
+    assert lines[1].split() == titles * 2
+    rows = table(lines)
     assert list(rows) == ["untuned", "tuned on BLEU", "tuned on PORT"]
     assert all(len(row) == 10 for row in rows.values())
     assert rows["tuned on BLEU"][0] >= rows["untuned"][0]  # each gains what it was tuned on
     assert rows["tuned on PORT"][1] >= rows["untuned"][1]
-    assert " of 10 test outputs of the two tuned systems are identical" in lines[5]
+    assert " of 10 test outputs of the two tuned systems are identical" in lines[6]
     assert f"copy {folder / 'demo-port.toml'}" in result.stdout
     assert "portmert optimize --metric port --nbest LIST" in result.stdout
 
@@ -98,7 +101,7 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
         process.stderr.read()
     again = demo(tmp_path / "run")
     assert again.exit_code == 0, again.output
-    assert again.stdout.splitlines()[:6] == first.stdout.splitlines()[:6]
+    assert again.stdout.splitlines()[:7] == first.stdout.splitlines()[:7]
     assert products(tmp_path / "run") == products(folder)
 
 
@@ -115,7 +118,7 @@ def test_the_whole_demo_tunes_visibly(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--dir", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    rows = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[2:5]}
+    rows = table(lines)
     untuned, on_bleu, on_port = rows.values()
     assert 30 <= on_bleu[0] <= 70
     assert on_bleu[0] > untuned[0] + 1

@@ -59,7 +59,7 @@ def command(
     names = {"untuned": "untuned", "bleu": "tuned on BLEU", "port": "tuned on PORT"}
     headers = ["system"]
     for part in SETS:
-        headers += [f"{part} {titles[metric]}" for metric in METRICS] + [f"{part} length"]
+        headers += [f"{part}\n{titles[metric]}" for metric in METRICS] + [f"{part}\nlength"]
     rows = []
     for system in demo.systems:
         row = [names[system.name]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tuner.config import Experiment
     from tuner.decoders._base import Progress
 
-TRAIN, DEV, TEST = 4000, 200, 200
+SIZES = {"train": 4000, "dev": 200, "test": 200}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
 
 SEED = 1
@@ -80,9 +80,9 @@ def run_demo(
     overrides: Sequence[str] = (),
     threads: int | None = None,
     fresh: bool = False,
-    train: int = TRAIN,
-    dev: int = DEV,
-    test: int = TEST,
+    train: int = SIZES["train"],
+    dev: int = SIZES["dev"],
+    test: int = SIZES["test"],
 ) -> Demo:
     """Run the demo in `folder`, going on where an earlier demo there was interrupted.
 
@@ -105,9 +105,11 @@ def run_demo(
         untuned.unlink(missing_ok=True)
     else:
         _check_sizes(corpus, {"train": train, "dev": dev, "test": test})
-    log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
-    corpus.mkdir(parents=True, exist_ok=True)
-    write_bitext(corpus, train=train, dev=dev, test=test, seed=SEED)
+    parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
+    if fresh or not all(part.exists() for part in parts):
+        log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
+        corpus.mkdir(parents=True, exist_ok=True)
+        write_bitext(corpus, train=train, dev=dev, test=test, seed=SEED)
     experiments, results = {}, {}
     for metric, name in CONFIGS.items():
         config = folder / name
