@@ -36,8 +36,8 @@ class Mert(Optimizer):
     Parameters
     ----------
     restarts : int
-        See `Optimizer`. One is enough as a rule; more cost as much again each, and run at once
-        where there are processors.
+        See `Optimizer`. The second one is there for the few seeds whose first ends low; more cost
+        as much again each, and run at once where there are processors.
     effort : int
         Line searches of one restart, in multiples of the number of features.
     kick : float
@@ -46,8 +46,8 @@ class Mert(Optimizer):
         Loss accepted at first, in multiples of the median loss of a kick.
     """
 
-    restarts: Annotated[int, Ge(1)] = 1
-    effort: Annotated[int, Ge(1)] = 800
+    restarts: Annotated[int, Ge(1)] = 2
+    effort: Annotated[int, Ge(1)] = 600
     kick: Annotated[float, Gt(0)] = 0.05
     temperature: Annotated[float, Ge(0)] = 3.0
 
