@@ -1,3 +1,4 @@
+import gzip
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from tuner.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG = REPOSITORY / "configs" / "recorded.toml"
+MOSES = REPOSITORY.parent / "shared" / "data" / "moses-ja-en"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
            "--set", "aligner.model=ibm1", "--set", "aligner.iterations=2"]  # fmt: skip
 
@@ -171,8 +173,6 @@ def test_the_aligner_makes_the_links_that_are_missing(tmp_path):
 
 def test_a_list_without_links_goes_through_the_aligner(tmp_path):
     stripped = []
-    import gzip
-
     for number in (1, 2):
         path = REPOSITORY / "configs" / "recorded" / f"{number}.nbest.gz"
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -250,3 +250,49 @@ def test_a_damaged_step_is_named(tmp_path):
     assert result.exit_code == 1
     assert "iteration-01/scores.json: " in result.stderr
     assert "--fresh starts the run over" in result.stderr
+
+
+def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypatch):
+    from tuner.decoders.recorded import RecordedDecoder
+
+    real = RecordedDecoder.decode
+
+    def deaf(self, _weights, **where):
+        real(self, self.read_weights(), **where)
+
+    monkeypatch.setattr(RecordedDecoder, "decode", deaf)
+    result = tune(tmp_path / "run", "--set=tune.iterations=2")
+    assert result.exit_code == 0, result.output
+    assert "iteration 2: " in result.stderr
+    assert "are not weights . features" in result.stderr
+    assert "the decoder found no new hypothesis" in result.stdout
+
+
+@pytest.mark.skipif(not MOSES.is_dir(), reason="the real lists are not beside the repository")
+def test_real_moses_lists_with_giza_links(tmp_path):
+    config = tmp_path / "moses.toml"
+    config.write_text(f"""
+[tune]
+output = "run"
+iterations = 2
+[data]
+source = "{MOSES}/dev.ja"
+references = ["{MOSES}/dev.en"]
+reference_links = ["{MOSES}/dev.ja-en.giza"]
+[metric]
+name = "port"
+[optimizer]
+name = "mert"
+effort = 20
+[decoder]
+name = "recorded"
+lists = ["{MOSES}/mert-bleu/run1.best100.out.gz", "{MOSES}/mert-bleu/run3.best100.out.gz"]
+config = "{MOSES}/moses.ini"
+""")
+    result = CliRunner().invoke(main, ["tune", str(config)])
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert found["dev_score"] > found["start_dev_score"] + 0.04
+    tuned = (tmp_path / "run" / "decoder.config").read_text()
+    assert tuned.startswith("# Tuned by portmert ")
+    assert "[weight]" in tuned
