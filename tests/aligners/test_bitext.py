@@ -10,7 +10,7 @@ from aligners._bitext import digest, read_bitext, read_lines
 
 
 def test_read_lines_reads_plain_gz_and_xz_alike(tmp_path):
-    content = "eins zwei\r\n\ndrei".encode()
+    content = b"eins zwei\r\n\ndrei"
     (tmp_path / "a").write_bytes(content)
     (tmp_path / "a.gz").write_bytes(gzip.compress(content))
     (tmp_path / "a.xz").write_bytes(lzma.compress(content))

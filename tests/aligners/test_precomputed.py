@@ -26,7 +26,8 @@ def test_align_refuses_a_link_past_the_end(tmp_path, link):
     with pytest.raises(AlignerError) as error:
         align(tmp_path, f"0-0 {link}\n\n")
     assert str(error.value) == (
-        f"{tmp_path}/links:1: link {link} is out of range, the pair has 2 source and 3 target tokens"
+        f"{tmp_path}/links:1: link {link} is out of range, "
+        f"the pair has 2 source and 3 target tokens"
     )
 
 

@@ -39,7 +39,9 @@ def test_training_is_deterministic(tmp_path):
 
 
 def test_training_with_too_small_a_vocabulary_says_so(tmp_path):
-    with pytest.raises(AlignerError, match="sentencepiece with vocab_size 3: .*choose another size"):
+    with pytest.raises(
+        AlignerError, match=r"sentencepiece with vocab_size 3: .*choose another size"
+    ):
         train_subwords(tmp_path / "m", LINES, vocabulary_size=3)
 
 

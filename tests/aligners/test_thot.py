@@ -106,7 +106,9 @@ def test_nothing_to_train_on_is_an_error(tmp_path):
 
 def test_a_line_too_long_for_the_model_is_named(tmp_path):
     source, target = ["a", "b " * 201], ["x", "y"]
-    with pytest.raises(AlignerError, match="pair 2: 201 and 1 tokens, thot's hmm takes at most 200"):
+    with pytest.raises(
+        AlignerError, match="pair 2: 201 and 1 tokens, thot's hmm takes at most 200"
+    ):
         ThotAligner().align(source=source, target=target, workdir=tmp_path)
     ThotAligner(model="ibm1").align(source=source, target=target, workdir=tmp_path)
 

@@ -44,8 +44,8 @@ class ThotDecoder(Decoder):
     is a constant of the segment).
 
     The model score in a list is weights . features exactly. thot's own score has besides that
-    the weight of SentenceLength0 times that start value, the same for all hypotheses of a
-    segment, so that both order a list alike.
+    the weighted score of the empty start: log 0.7 as word penalty and the start value of the
+    sentence length. It is the same for all hypotheses of a segment, so both order a list alike.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_SOURCE_LENGTH = 18
+MAX_SOURCE_LENGTH = 12
 """Longer sentences are thrown away: decoding time grows with the square of the length."""
 
 
@@ -242,7 +242,7 @@ class Lexicon:
     chance: Chance
     sizes: dict[str, int] = field(
         default_factory=lambda: {
-            "nouns": 260, "verbs": 110, "adjectives": 70, "adverbs": 24, "prepositions": 8,
+            "nouns": 60, "verbs": 30, "adjectives": 15, "adverbs": 8, "prepositions": 5,
         }
     )  # fmt: skip
 

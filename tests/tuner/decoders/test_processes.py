@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tuner.decoders._processes import answers
+from tuner.errors import ProgramError
+
+WORKER = """
+import os, sys
+first = sys.stdin.readline().strip()
+for line in sys.stdin:
+    word = line.strip()
+    if word == "kill":
+        os.kill(os.getpid(), 9)
+    if word == "fail":
+        raise ValueError("cannot say fail")
+    print(first + word, flush=True)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "echo_worker_of_a_test.py").write_text(WORKER)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return "echo_worker_of_a_test"
+
+
+def run(module, requests, tmp_path, processes=2, progress=lambda _done, _total: None):
+    return answers(
+        module,
+        "re:",
+        requests,
+        processes=processes,
+        logs=tmp_path / "logs",
+        name=lambda index: f"line {index + 1}",
+        progress=progress,
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 3, 50])
+def test_answers_come_in_the_order_of_the_requests(module, tmp_path, processes):
+    requests = [str(number) for number in range(40)]
+    found = run(module, requests, tmp_path, processes)
+    assert found == [f"re:{number}\n" for number in range(40)]
+
+
+def test_no_request_needs_no_process(tmp_path):
+    assert run("no.such.module", [], tmp_path) == []
+
+
+def test_progress_counts_every_answer(module, tmp_path):
+    seen = []
+    run(module, ["a", "b", "c"], tmp_path, progress=lambda *step: seen.append(step))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_killed_process_is_named_by_what_it_worked_on(module, tmp_path):
+    with pytest.raises(ProgramError) as error:
+        run(module, ["a", "b", "kill", "c"], tmp_path)
+    assert "line 3: the decoder process ended with status -9: no message; its log" in str(
+        error.value
+    )
+
+
+def test_an_exception_in_a_process_shows_its_last_line(module, tmp_path):
+    with pytest.raises(
+        ProgramError, match=r"line 1: .*status 1: ValueError: cannot say fail; its"
+    ):
+        run(module, ["fail", "a"], tmp_path, processes=1)
