@@ -29,7 +29,10 @@ PREFIXES = {"direct": "tm_invswm", "inverse": "tm_swm"}
 """thot's file names for p(target | source) and p(source | target)."""
 
 PRUNE = 1e-5
-"""Lexical probabilities below are dropped: they are most of the file and none of the links."""
+"""Lexical probabilities below are dropped, more than half of them.
+
+On the demo's dev set no best hypothesis changes by it, and 63 of 16,000 word alignments do.
+"""
 
 LEXICON_ENTRY = np.dtype(
     [("source", "<u4"), ("target", "<u4"), ("log_count", "<f4"), ("log_total", "<f4")]
@@ -157,7 +160,7 @@ def write_language_model(path: Path, sentences: Sequence[Sequence[str]], *, orde
 def prune_lexicon(path: Path) -> None:
     """Drop the entries of a lexical table below PRUNE and normalise what is left.
 
-    The file is read again by every decoder process; this makes it several times smaller.
+    Every decoder process reads the file again.
     """
     entries = np.fromfile(path, dtype=LEXICON_ENTRY)
     # Sorted as well, so that the file does not depend on the order of thot's hash table.
