@@ -1,13 +1,13 @@
 """A bitext between two made-up languages, from a stochastic synchronous grammar.
 
 The source language puts the verb last, has postpositions and case particles, and everything that
-describes a noun before it; its nouns have no gender and no definite article. The target language puts the
-verb second, has prepositions, articles and most adjectives that agree with the noun in gender and
-number, verbs that agree with the subject, negation in two words around the verb, a past of two
-words, verbs with a particle at the end of the clause, and clauses in another order. Which word
-translates a verb depends on the object; some source words mean two things; some target words have
-a synonym. So a decoder must reorder over long distances and choose, and never gets everything
-right.
+describes a noun before it; its nouns have no gender and no definite article. The target language
+puts the verb second, has prepositions, articles and most adjectives that agree with the noun in
+gender and number, verbs that agree with the subject, negation in two words around the verb, a
+past of two words, verbs with a particle at the end of the clause, and clauses in another order.
+Which word translates a verb depends on the object; some source words mean two things; some target
+words have a synonym. So a decoder must reorder over long distances and choose, and never gets
+everything right.
 
 A sentence is derived as one tree whose nodes know the order of their children in both languages:
 whatever one wants to know of a sentence (links now; tags, constituents, heads) follows from it.
