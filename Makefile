@@ -1,0 +1,56 @@
+# Every target sets up what it needs in .venv; only Python 3.11+, make and a C compiler are assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEMO ?= demo-run
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-kernels test-slow format lint type check bench clean
+
+help:  ## Show this list.
+	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(READY)  ## Set up .venv with portmert and all it needs.
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).
+	$(BIN)/portmert demo --dir $(DEMO)
+
+test: $(READY)  ## Run all tests but the slow ones.
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto \
+		tests/metrics tests/tuner tests/contracts -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto \
+		tests/metrics tests/tuner/test_kernels.py tests/tuner/test_line_search.py
+
+test-slow: $(READY)  ## Run the slow tests.
+	$(BIN)/python -m pytest -q -m slow
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(READY)  ## Check style.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+type: $(READY)  ## Check types.
+	$(BIN)/mypy
+
+check: lint type test  ## All that must pass before a change is proposed.
+
+bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench
+
+clean:  ## Remove caches and what the demo made; .venv stays.
+	rm -rf $(DEMO) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

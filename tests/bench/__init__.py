@@ -1,0 +1,1 @@
+"""`make bench`: speed and memory against fixed units, never a test."""

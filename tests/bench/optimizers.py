@@ -1,0 +1,90 @@
+"""Compare optimizers on the same lists: the table of docs/optimizer.md.
+
+python -m tests.bench.optimizers [--seeds N] [NAME:OPTION=VALUE,... ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from tabulate import tabulate
+
+from tests.bench.lists import moses_or_generated
+from tests.bench.measure import unit_seconds
+from tuner import registry
+from tuner.moses_dat import read_dat
+from tuner.optimization import Setup, optimize_dat
+from tuner.optimizers._base import Optimizer
+from tuner.weights import read_weights
+
+DEFAULT = (
+    "coordinate",
+    "coordinate:spread=2",
+    "powell",
+    "random-directions",
+    "mert:temperature=0",
+    "mert:kick=0.02",
+    "mert",
+    "mert:kick=0.1",
+    "mert:restarts=1,effort=1200",
+    "mert:restarts=4,effort=300",
+    "mert:restarts=4,effort=1200",
+)
+
+
+def main() -> None:
+    """Print one row for each optimizer named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("optimizers", nargs="*", default=DEFAULT)
+    arguments = parser.parse_args()
+    metric = registry.metric("bleu")
+    with tempfile.TemporaryDirectory() as folder:
+        lists = moses_or_generated(Path(folder))
+        dat = read_dat(lists.features, lists.scores)
+        start = read_weights(lists.weights)
+    rows = []
+    for text in arguments.optimizers:
+        optimizer = parse(text)
+        optimize_dat(dat, metric, Setup(parse("mert:effort=1")), notice=lambda _: None)  # compile
+        scores, units, searches = [], [], []
+        for seed in range(arguments.seeds):
+            before, begin = unit_seconds(), time.process_time()
+            found = optimize_dat(dat, metric, Setup(optimizer, (start,), seed=seed), notice=say)
+            seconds = time.process_time() - begin
+            units.append(seconds / ((before + unit_seconds()) / 2))
+            scores.append(found.final_score)
+            searches.append(found.line_searches)
+        rows.append(
+            [
+                text,
+                f"{statistics.median(units):.1f}",
+                f"{statistics.median(searches):.0f}",
+                *(f"{f(scores):.5f}" for f in (min, statistics.median, max)),
+            ]
+        )
+        click.echo(rows[-1], err=True)
+    headers = ["optimizer", "units", "line searches", "lowest", "median", "highest"]
+    click.echo(tabulate(rows, headers=headers, disable_numparse=True, tablefmt="pipe"))
+
+
+def say(line: str) -> None:
+    """Show a notice."""
+    click.echo(line, err=True)
+
+
+def parse(text: str) -> Optimizer:
+    """Return the optimizer written as `name:option=value,...`."""
+    name, _, rest = text.partition(":")
+    return registry.optimizer(
+        name, dict(item.split("=") for item in filter(None, rest.split(",")))
+    )
+
+
+if __name__ == "__main__":
+    main()
