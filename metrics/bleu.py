@@ -23,7 +23,7 @@ class Bleu(Metric):
 
     Parameters
     ----------
-    order
+    max_order
         N, the longest n-gram.
     reflen
         The reference length of a segment with several references: `closest` to the hypothesis
@@ -43,14 +43,14 @@ class Bleu(Metric):
         The number that `floor` and `add-k` use, above 0; if left out 0.1 and 1, as in sacrebleu.
     """
 
-    order: int = 4
+    max_order: int = 4
     reflen: ReferenceLength = "closest"
     smooth: Smoothing = "none"
     smooth_value: float | None = None
 
     source: ClassVar[str] = "Papineni et al., ACL 2002; PORT paper, equations 1, 3-5"
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "order": (1, 16),
+        "max_order": (1, 16),
         "smooth_value": (1e-9, 1e9),
     }
 
@@ -66,16 +66,16 @@ class Bleu(Metric):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Matched and total n-grams of each order, then the reference length."""
-        return _bleu.bleu_stat_names(self.order)
+        return _bleu.bleu_stat_names(self.max_order)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
-        return _bleu.bleu_stats(batch, self.order, self.reflen)
+        return _bleu.bleu_stats(batch, self.max_order, self.reflen)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return BLEU in 0..1 for stats (..., 2 N + 1)."""
-        return _bleu.bleu_score(stats, self.order, self.smooth, self.smooth_value)
+        return _bleu.bleu_score(stats, self.max_order, self.smooth, self.smooth_value)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
-        return _bleu.bleu_parts(stats, self.order)
+        return _bleu.bleu_parts(stats, self.max_order)

@@ -67,7 +67,7 @@ def smoothed_precisions(m, t, smooth, smooth_value):
     return precisions
 
 
-def bleu(segments, *, order=4, reflen="closest", smooth="none", smooth_value=None):
+def bleu(segments, *, max_order=4, reflen="closest", smooth="none", smooth_value=None):
     def length(segment):
         lengths = [len(r.words) for r in segment.references]
         if reflen == "closest":
@@ -78,16 +78,17 @@ def bleu(segments, *, order=4, reflen="closest", smooth="none", smooth_value=Non
     reference = sum(length(s) for s in segments)
     if hypothesis == 0:
         return 0.0
-    m = [sum(clipped_matches(s, n) for s in segments) for n in range(1, order + 1)]
+    m = [sum(clipped_matches(s, n) for s in segments) for n in range(1, max_order + 1)]
     t = [
-        sum(max(0, len(s.hypothesis.words) - n + 1) for s in segments) for n in range(1, order + 1)
+        sum(max(0, len(s.hypothesis.words) - n + 1) for s in segments)
+        for n in range(1, max_order + 1)
     ]
     if smooth in ("sacre-exp", "floor", "add-k", "add1") and not any(m):
         return 0.0
     precisions = smoothed_precisions(m, t, smooth, smooth_value)
     if min(precisions) == 0:
         return 0.0
-    mean_log = sum(math.log(p) for p in precisions) / order
+    mean_log = sum(math.log(p) for p in precisions) / max_order
     return math.exp(mean_log + min(0.0, float(1 - Fraction(reference) / hypothesis)))
 
 

@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from tabulate import tabulate
@@ -19,8 +20,10 @@ from tests.bench.measure import unit_seconds
 from tuner import registry
 from tuner.moses_dat import read_dat
 from tuner.optimization import Setup, optimize_dat
-from tuner.optimizers._base import Optimizer
 from tuner.weights import read_weights
+
+if TYPE_CHECKING:
+    from tuner.optimizers._base import Optimizer
 
 DEFAULT = (
     "coordinate",

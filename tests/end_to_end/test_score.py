@@ -55,7 +55,7 @@ def test_json_holds_what_the_contract_says(run):
     assert port["score"] == pytest.approx(0.541226, abs=1e-6)
     assert port["parts"]["v"] == 0.75
     assert bleu["signature"] == (
-        f"bleu:order=4,reflen=closest,smooth=none|refs:1|case:mixed|portmert:{tuner.__version__}"
+        f"bleu:max_order=4,reflen=closest,smooth=none|refs:1|case:mixed|portmert:{tuner.__version__}"
     )
 
 

@@ -24,7 +24,7 @@ EXAMPLE = [SEGMENT_1, SEGMENT_2]
 VARIANTS = [
     *({"smooth": s} for s in ("none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k")),
     *({"reflen": r} for r in ("shortest", "average")),
-    *({"order": n, "smooth": s} for n in (1, 2, 3, 6) for s in ("none", "exp")),
+    *({"max_order": n, "smooth": s} for n in (1, 2, 3, 6) for s in ("none", "exp")),
     {"smooth": "floor", "smooth_value": 0.5},
     {"smooth": "add-k", "smooth_value": 0.25},
 ]
@@ -149,7 +149,7 @@ def test_matches_do_not_depend_on_how_long_the_segments_are():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 0}, "order is 0; it must be in 1..16"),
+        ({"max_order": 0}, "max_order is 0; it must be in 1..16"),
         ({"smooth": "moses"}, "smooth is 'moses'; choose from none, exp, sacre-exp"),
         ({"reflen": "longest"}, "reflen is 'longest'; choose from closest, shortest, average"),
         ({"smooth_value": 1.0}, "smooth_value is for smooth=floor or add-k, found smooth=none"),
@@ -162,14 +162,14 @@ def test_wrong_options_are_refused(options, message):
 
 
 def test_signature_leaves_out_what_is_unset():
-    assert Bleu().signature == "bleu:order=4,reflen=closest,smooth=none"
+    assert Bleu().signature == "bleu:max_order=4,reflen=closest,smooth=none"
     assert Bleu(smooth="add-k", smooth_value=2.0).signature == (
-        "bleu:order=4,reflen=closest,smooth=add-k,smooth_value=2.0"
+        "bleu:max_order=4,reflen=closest,smooth=add-k,smooth_value=2.0"
     )
 
 
 def test_score_of_many_rows_warns_of_nothing_and_is_finite():
     stats = np.zeros((3, 5, 9))
     for options in VARIANTS:
-        if options.get("order", 4) == 4:
+        if options.get("max_order", 4) == 4:
             assert (Bleu(**options).score(stats) == 0).all()

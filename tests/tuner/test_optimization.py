@@ -178,7 +178,7 @@ def test_threads_do_not_change_a_byte(tmp_path):
 
 def test_oracle_by_hand():
     # Precision 2/4 and 1/1 in segment 0, 0/1 and 3/6 in segment 1: 1/1 with 3/6 is 4/7, best.
-    metric = registry.metric("bleu:order=1")
+    metric = registry.metric("bleu:max_order=1")
     stats = np.array([[2, 4, 0], [1, 1, 0], [0, 1, 0], [3, 6, 0]], dtype=float)
     score, chosen = oracle(stats, np.array([0, 2, 4]), metric, np.array([0, 2]))
     assert chosen.tolist() == [1, 3]

@@ -24,7 +24,7 @@ def test_corpus_score_is_that_of_summed_statistics():
 def test_signature_holds_references_case_and_version():
     batch = batch_of(EXAMPLE)
     assert full_signature(Bleu(), batch, lowercase=True) == (
-        f"bleu:order=4,reflen=closest,smooth=none|refs:var|case:lc|portmert:{tuner.__version__}"
+        f"bleu:max_order=4,reflen=closest,smooth=none|refs:var|case:lc|portmert:{tuner.__version__}"
     )
     one = batch_of(EXAMPLE[:1])
     assert "|refs:1|case:mixed|" in full_signature(Bleu(), one, lowercase=False)
