@@ -18,6 +18,7 @@ $(READY): pyproject.toml
 		{ echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/portmert compile
 	@touch $@
 
 demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).

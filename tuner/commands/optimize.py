@@ -97,10 +97,12 @@ def command(
     import time  # noqa: PLC0415
 
     from tuner import registry  # noqa: PLC0415
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.constraints import Constraints  # noqa: PLC0415
     from tuner.optimization import Setup  # noqa: PLC0415
     from tuner.weights import read_weights  # noqa: PLC0415
 
+    announce_compiling()
     begin = time.perf_counter()
     _check_usage(lists, refs, features, scores, source, ref_links)
     metric = registry.metric(metric_text)

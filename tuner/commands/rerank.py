@@ -34,6 +34,7 @@ def command(
     Of hypotheses with equal scores the first in the list is taken.
     """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
     from tuner.errors import InputError  # noqa: PLC0415
     from tuner.files import writing  # noqa: PLC0415
     from tuner.nbest import best_hypotheses, model_scores, read_nbest  # noqa: PLC0415
@@ -41,9 +42,10 @@ def command(
 
     if links_out == out:
         raise click.UsageError("--out and --links-out name the same file")
+    announce_compiling()
     weights = read_weights(weights_path)
     nbest = read_nbest(
-        nbest_paths, Vocabulary(), notice=lambda line: click.echo(f"portmert: {line}", err=True)
+        nbest_paths, Vocabulary(), notice=lambda line: click.echo(f"portmert: note: {line}", err=True)
     )
     links = nbest.texts.links
     if links_out is not None and links is None:

@@ -52,7 +52,9 @@ def command(
 ) -> None:
     """Score tokenised text, one segment a line, against one or more references."""
     from tuner import registry, scoring, statistics  # noqa: PLC0415  start-up time
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
 
+    announce_compiling()
     metrics = [registry.metric(text) for text in metric_texts]
     _check_links_given(metrics, source, hyp_links, ref_links)
     batch = _read(hyp, refs, source, hyp_links, ref_links, lowercase=lowercase)

@@ -1,0 +1,47 @@
+"""`portmert compile`: nothing is left to compile after it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tuner import warm_up
+
+ROOT = Path(__file__).parents[2]
+NOTICE = "compiling kernels, once after an installation"
+
+
+def portmert(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "tuner", *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(folder / "cache")},
+    )
+
+
+@pytest.mark.slow
+def test_compile_leaves_nothing_to_compile(tmp_path):
+    for name, content in (
+        ("list", warm_up.LIST.replace("a b", "x y z")),
+        ("ref", "a b c d\nc d e f g\n"),
+        ("src", "p q r s t\np q r\n"),
+        ("links", "0-0 1-1 4-2\n0-0 1-1 2-2\n"),
+    ):
+        (tmp_path / name).write_text(content)
+    plain = ("--ref", "ref", "--source", "src", "--ref-links", "links", "--metric", "port-tau")
+    optimize = ("optimize", *plain, "--nbest", "list", "--out", "w.json")
+    first = portmert(tmp_path, *optimize, "--set", "effort=40")
+    assert NOTICE in first.stderr
+    (tmp_path / "cache").rename(tmp_path / "old")
+    assert portmert(tmp_path, "compile").stdout.startswith("kernels are compiled (")
+    for command in (
+        optimize,
+        ("rerank", "--nbest", "list", "--weights", "w.json", "--links-out", "bl", "--out", "best"),
+        ("score", *plain, "--metric", "kendall", "--hyp", "best", "--hyp-links", "bl"),
+    ):
+        assert NOTICE not in portmert(tmp_path, *command).stderr

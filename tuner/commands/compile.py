@@ -1,0 +1,20 @@
+"""`portmert compile`: fill the cache of compiled kernels ahead of time."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def command() -> None:
+    """Compile all kernels now, so that no later command has to wait for it.
+
+    Without it each kernel is compiled when it is first used after an installation, and kept.
+    """
+    import time  # noqa: PLC0415  start-up time
+
+    from tuner.warm_up import warm_up  # noqa: PLC0415
+
+    begin = time.perf_counter()
+    warm_up()
+    click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")
