@@ -39,7 +39,7 @@ class StateError(PortmertError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` for the nearest known name, and the list of all if none is near."""
+    """Return `; did you mean 'x'?` for the nearest known name; all of them if none is near."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:

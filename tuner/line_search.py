@@ -208,12 +208,10 @@ def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatA
     integral = np.concatenate([[0.0], np.cumsum(values * np.diff(inner))])
 
     def primitive(at: FloatArray) -> FloatArray:
-        inside: FloatArray = np.interp(at, inner, integral)
-        return (
-            inside
-            + np.minimum(at - inner[0], 0) * values[0]
-            + np.maximum(at - inner[-1], 0) * values[-1]
-        )
+        left = np.minimum(at - inner[0], 0) * values[0]
+        right = np.maximum(at - inner[-1], 0) * values[-1]
+        area: FloatArray = np.interp(at, inner, integral) + left + right
+        return area
 
     window: FloatArray = primitive(middles + half_width) - primitive(middles - half_width)
     mean: FloatArray = window / (2 * half_width)

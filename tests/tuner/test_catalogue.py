@@ -56,7 +56,7 @@ def test_options_come_from_fields_and_docstring(monkeypatch):
 
 
 def test_bounds_are_part_of_the_values():
-    order = next(o for o in describe("metric", "bleu").options if o.name == "order")
+    order = next(o for o in describe("metric", "bleu").options if o.name == "max_order")
     assert order.values == "integer, 1 to 16"
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._notice import notice
+
 if TYPE_CHECKING:
     from metrics._base import Metric
     from tuner.optimization import Optimization, Setup
@@ -134,11 +136,6 @@ def command(
             f"{found.line_searches} line searches, {seconds['total']:.1f} s)"
         )
         click.echo(f"weights: {out}")
-
-
-def notice(line: str) -> None:
-    """Show one line on stderr."""
-    click.echo(f"portmert: note: {line}", err=True)
 
 
 def _check_usage(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from tuner.commands._notice import notice
+
 
 @click.command()
 @click.option(
@@ -44,9 +46,7 @@ def command(
         raise click.UsageError("--out and --links-out name the same file")
     announce_compiling()
     weights = read_weights(weights_path)
-    nbest = read_nbest(
-        nbest_paths, Vocabulary(), notice=lambda line: click.echo(f"portmert: note: {line}", err=True)
-    )
+    nbest = read_nbest(nbest_paths, Vocabulary(), notice=notice)
     links = nbest.texts.links
     if links_out is not None and links is None:
         raise InputError(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._notice import notice
+
 if TYPE_CHECKING:
     from metrics._base import Batch, Metric
 
@@ -59,7 +61,7 @@ def command(
     _check_links_given(metrics, source, hyp_links, ref_links)
     batch = _read(hyp, refs, source, hyp_links, ref_links, lowercase=lowercase)
     for line in dict.fromkeys(n for metric in metrics for n in statistics.notices(metric, batch)):
-        click.echo(f"portmert: note: {line}", err=True)
+        notice(line)
     scores = scoring.score_texts(metrics, batch, lowercase=lowercase)
     if as_json:
         click.echo(json.dumps(scoring.as_json(scores, by_segment=by_segment), indent=2))
