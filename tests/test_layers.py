@@ -13,14 +13,15 @@ ALLOWED = {
 }
 TUNER_LAYERS = [
     {"cli", "__main__", "commands", "demo", "warm_up"},
+    {"replicas"},
     {"experiment"},
     {"annotations", "config", "optimization"},
     {"optimizers", "decoders", "variables", "scoring", "catalogue", "registry", "run_folder"},
-    {"search"},
+    {"formula", "search"},
     {"line_search", "nbest", "moses_dat"},
     {"problem", "statistics", "_nbest_reader", "_hypothesis_pool"},
-    {"corpus", "constraints", "weights"},
-    {"files", "_kernels", "_nbest_kernels"},
+    {"corpus", "constraints", "prior", "weights"},
+    {"files", "moses_ini", "_kernels", "_nbest_kernels"},
     {"errors"},
 ]
 

@@ -87,6 +87,12 @@ class LineSearch:
         Of equal objectives the interval nearest to step 0 wins, of equally near ones the left;
         the step is the interval's middle.
 
+        With a prior, the penalty varies within an interval, where the metric does not. It is
+        counted at one point of each: where it is lowest along the whole line if that lies in the
+        interval, else at the middle as ever. So the metric's part stays exact, and of the points
+        looked at the best is returned; a point nearer to an interval's end might be better by a
+        little, and would be within rounding of a breakpoint.
+
         Parameters
         ----------
         weights : (F,) float64
@@ -123,6 +129,10 @@ class LineSearch:
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
             values = averaged(steps, values, self.smooth * unit)
+        if self.problem.prior is not None:
+            return self._choose_with_prior(
+                weights, columns, direction, (steps, values), OUTER_STEP * unit
+            )
         return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
 
     def surface(
@@ -139,6 +149,31 @@ class LineSearch:
         """
         window, _ = self._window(weights, columns, direction, None)
         return self._surface(self.problem.model_scores(weights), columns, direction, window)
+
+    def _choose_with_prior(
+        self,
+        weights: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        surface: tuple[FloatArray, FloatArray],
+        outer: float,
+    ) -> LinePoint:
+        steps, values = surface
+        assert self.problem.prior is not None  # noqa: S101  the caller has seen to it
+        points = (steps[:-1] + steps[1:]) / 2
+        if len(values) == 1:
+            points[0] = 0.0
+        else:
+            points[0] = max(points[0], steps[1] - outer)
+            points[-1] = min(points[-1], steps[-2] + outer)
+        _, nearest = self.problem.prior.along(weights, columns, direction, points)
+        if np.isfinite(nearest):
+            points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
+        penalties, _ = self.problem.prior.along(weights, columns, direction, points)
+        goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
+        best = np.flatnonzero(goals >= goals.max() - TIE)
+        chosen = int(best[np.argmin(np.abs(points[best]))])
+        return LinePoint(float(points[chosen]), float(goals[chosen]))
 
     def _window(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import FloatArray, IntArray, Metric
+    from tuner.prior import Prior
 
 NOTHING: FloatArray = np.empty(0)
 
@@ -78,6 +79,11 @@ class TuningProblem:
     spread : (F,) float64, positive
         Root mean square deviation of each feature from its segment's mean. Weights times spread
         are comparable between features; distances and random directions are measured in it.
+    sparse : scipy.sparse.csr_array (H, P) of float64, or None
+        Features that few hypotheses have; their weights follow those of `features`. Only
+        optimizers that declare `sparse` are given any.
+    prior : Prior or None
+        A pull towards given weights, taken off the objective.
     """
 
     features: FloatArray
@@ -87,6 +93,8 @@ class TuningProblem:
     fixed: FloatArray = field(default_factory=lambda: NOTHING)
     rows: IntArray | None = None
     spread: FloatArray = field(default_factory=lambda: NOTHING)
+    sparse: Any = None
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         if self.spread.size == 0:
@@ -96,6 +104,11 @@ class TuningProblem:
     def size(self) -> int:
         """H, the number of hypotheses."""
         return int(self.features.shape[1])
+
+    @property
+    def width(self) -> int:
+        """Number of weights: F, and P more where there are sparse features."""
+        return len(self.features) + (0 if self.sparse is None else int(self.sparse.shape[1]))
 
     @cached_property
     def _deviations(self) -> FloatArray:
@@ -108,11 +121,14 @@ class TuningProblem:
         return np.arange(self.features.shape[0])
 
     def model_scores(self, weights: FloatArray) -> FloatArray:
-        """Return the (H,) model scores under (F,) weights."""
+        """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
+        dense = len(self.features)
         _kernels.model_scores(
-            self.features, self.offsets, self.all_columns, weights, self.fixed, scores
+            self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
         )
+        if self.sparse is not None:
+            scores += self.sparse @ weights[dense:]
         return scores
 
     def rows_of(self, hypotheses: IntArray) -> IntArray:
@@ -135,6 +151,14 @@ class TuningProblem:
         """Return the objective of the best hypotheses under these model scores, from scratch."""
         best = _kernels.best_hypotheses(model_scores, self.offsets)
         return float(self.objective(self.total(best)))
+
+    def penalty(self, weights: FloatArray) -> float:
+        """Return what the prior takes off the objective at `weights`; 0 without one."""
+        return 0.0 if self.prior is None else self.prior.penalty(weights)
+
+    def goal(self, weights: FloatArray) -> float:
+        """Return what optimizers maximise: the objective from scratch, less the penalty."""
+        return self.value(self.model_scores(weights)) - self.penalty(weights)
 
     def winners(self, weights: FloatArray) -> IntArray:
         """Return the (S,) best hypothesis of each segment; of equal model scores the first."""

@@ -28,7 +28,7 @@ class Climb:
     """Current weights with their model scores and objective, and the best seen so far.
 
     The objective is always that of the best hypotheses under the current model scores, counted
-    from scratch; what a line search promised is not relied upon.
+    from scratch, less the penalty of the prior; what a line search promised is not relied upon.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Climb:
         self._searched = 0
         self.weights = weights
         self.scores = problem.model_scores(weights)
-        self.value = problem.value(self.scores)
+        self.value = problem.value(self.scores) - problem.penalty(weights)
         self.best_weights = weights
         self.best_value = self.value
 
@@ -79,7 +79,7 @@ class Climb:
         """Stand at `weights`."""
         self.weights = weights
         self.scores = self.problem.model_scores(weights)
-        self.value = self.problem.value(self.scores)
+        self.value = self.problem.value(self.scores) - self.problem.penalty(weights)
 
     def stand(self) -> Stand:
         """Return where the climb stands, to return to."""
@@ -142,7 +142,7 @@ class Climb:
         weights[columns] += point.step * direction
         weights = self.bounds.clip(weights)  # for rounding at the bounds
         scores = self.scores + point.step * self._line.slopes
-        value: float = self.problem.value(scores)
+        value: float = self.problem.value(scores) - self.problem.penalty(weights)
         gain: float = value - self.value
         if gain <= 0:  # the interval was narrower than rounding
             return 0.0

@@ -1,1 +1,1 @@
-"""Optimizers: one per public module, all searching weights with exact line searches."""
+"""Optimizers: one per public module."""

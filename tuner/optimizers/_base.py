@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt
 
 from tuner.constraints import Bounds
-from tuner.search import Climb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,17 +20,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What one search found.
+
+    Parameters
+    ----------
+    weights : (F,) float64
+        Or (F + P,) where the problem has P sparse features.
+    value : float
+        The objective at `weights`, from scratch, less the prior's penalty.
+    line_searches : int
+        0 where the optimizer makes none.
+    """
+
+    weights: FloatArray
+    value: float
+    line_searches: int = 0
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What an optimizer found.
 
     Parameters
     ----------
     weights : (F,) float64
+        Or (F + P,) where the problem has P sparse features.
     value : float
-        Objective at `weights`, from scratch.
+        Objective at `weights`, from scratch, less the prior's penalty.
     restarts : tuple of float
-        Objective each restart ended at; of equal ones the first won.
+        The same for the end of each restart; of equal ones the first won.
     line_searches : int
+        0 where the optimizer makes none.
     """
 
     weights: FloatArray
@@ -51,21 +71,22 @@ class Optimizer(ABC):
         starts given, the others at a start perturbed by noise of `spread` times its length.
     spread : float
         See `restarts`.
-    tolerance : float
-        A gain counts if it is larger than this share of the objective's size.
-    smooth : float
-        Half width, in units of the weights' length, of the window over which the error surface
-        is averaged before a step is chosen; 0 searches the surface as it is.
     """
 
     restarts: Annotated[int, Ge(1)] = 20
     spread: Annotated[float, Gt(0)] = 0.5
-    tolerance: Annotated[float, Ge(0), Lt(1)] = 1e-7
-    smooth: Annotated[float, Ge(0)] = 0.0
+
+    sparse: ClassVar[bool] = False
+    """Whether weights of sparse features are searched; else they stay as they are."""
 
     @abstractmethod
-    def climb(self, climb: Climb, rng: np.random.Generator) -> None:
-        """Improve `climb` from where it stands; it keeps the best weights it has seen."""
+    def search(
+        self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
+    ) -> Found:
+        """Search from one start, which lies inside the bounds and is not modified.
+
+        What is found is never worse than the start.
+        """
 
     def optimize(
         self,
@@ -85,43 +106,37 @@ class Optimizer(ABC):
         Parameters
         ----------
         starts : list of (F,) float64, at least one
-            Clipped to the bounds. Not modified.
+            Clipped to the bounds. Not modified. (F + P,) with P sparse features.
         threads : int
             Restarts that run at once.
         progress : callable, optional
             Called as progress(restarts done, restarts in all), from this thread.
         """
-        bounds = bounds or Bounds.none(len(problem.features))
+        bounds = bounds or Bounds.none(problem.width)
         count = max(self.restarts, len(starts))
         streams = np.random.SeedSequence(seed).spawn(count)
+        dense = len(problem.features)
 
-        def run(restart: int) -> Climb:
+        def run(restart: int) -> Found:
             rng = np.random.default_rng(streams[restart])
             weights = starts[restart % len(starts)]
             if restart >= len(starts):
-                noise = rng.normal(size=len(weights)) / problem.spread
-                length = np.linalg.norm(weights * problem.spread)
-                weights = weights + self.spread * length / len(weights) ** 0.5 * noise
-            climb = Climb(
-                problem,
-                bounds.clip(weights),
-                bounds,
-                tolerance=self.tolerance,
-                smooth=self.smooth,
-            )
-            self.climb(climb, rng)
-            return climb
+                noise = rng.normal(size=dense) / problem.spread
+                length = np.linalg.norm(weights[:dense] * problem.spread)
+                weights = weights.copy()
+                weights[:dense] += self.spread * length / dense**0.5 * noise
+            return self.search(problem, bounds.clip(weights), bounds, rng)
 
         ends = []
         with ThreadPoolExecutor(max(1, min(threads, count))) as pool:
-            for done, climb in enumerate(pool.map(run, range(count)), 1):
-                ends.append(climb)
+            for done, found in enumerate(pool.map(run, range(count)), 1):
+                ends.append(found)
                 if progress is not None:
                     progress(done, count)
-        best = max(ends, key=lambda climb: climb.best_value)  # of equal ones the first
+        best = max(ends, key=lambda found: found.value)  # of equal ones the first
         return Outcome(
-            best.best_weights,
-            best.best_value,
-            tuple(climb.best_value for climb in ends),
-            sum(climb.line_searches for climb in ends),
+            best.weights,
+            best.value,
+            tuple(found.value for found in ends),
+            sum(found.line_searches for found in ends),
         )

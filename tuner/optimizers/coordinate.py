@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.optimizers._base import Optimizer
+from tuner.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
     from tuner.search import Climb
 
 
 @dataclass(frozen=True)
-class Coordinate(Optimizer):
+class Coordinate(ExactSearch):
     """Search every feature's line, follow the best one, until none gains (Och 2003).
 
     A line along one feature needs only that feature's column: it is the slopes, and the model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 
-from tuner.optimizers._base import Optimizer
+from tuner.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
     from tuner.search import Climb
@@ -22,7 +22,7 @@ RETURN = 0.7
 
 
 @dataclass(frozen=True)
-class Mert(Optimizer):
+class Mert(ExactSearch):
     """Climb, then kick the weights and climb again, many times, accepting less and less loss.
 
     After a first climb over the whole lists, weights are kicked in a random direction and improved

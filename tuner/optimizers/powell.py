@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.optimizers._base import Optimizer
+from tuner.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
     from tuner.search import Climb
 
 
 @dataclass(frozen=True)
-class Powell(Optimizer):
+class Powell(ExactSearch):
     """Search along a set of directions that learns from the way made (Powell 1964).
 
     The set begins as the features' own directions. After each round, the way made in the round

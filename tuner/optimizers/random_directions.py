@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
-from tuner.optimizers._base import Optimizer
+from tuner.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RandomDirections(Optimizer):
+class RandomDirections(ExactSearch):
     """Search along random directions until many in a row gain nothing (Cer et al. 2008).
 
     Directions are normal, each feature scaled by the spread of its values, so that no feature
