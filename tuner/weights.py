@@ -13,6 +13,7 @@ import numpy as np
 
 from tuner.errors import InputError, suggest
 from tuner.files import read_lines
+from tuner.moses_ini import MosesIni
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
 
-_SECTION = re.compile(r"\[[^\[\]]+\]")
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
@@ -115,18 +115,18 @@ def read_weights(path: Path | str) -> FeatureWeights:
         )
     if next(line for line in lines if line.strip()).lstrip().startswith("{"):
         return _from_json("\n".join(lines), where)
-    sections = [line.strip().lower() for line in lines if _SECTION.fullmatch(line.strip())]
-    if not sections:
+    ini = MosesIni(tuple(lines), where)
+    if not ini.sections:
         return _from_lines(list(enumerate(lines, 1)), where, repeated=True)
-    if "[weight]" not in sections:
-        old = [section for section in sections if section.startswith("[weight-")]
+    if "weight" not in ini.sections:
+        old = [section for section in ini.sections if section.startswith("weight-")]
         hint = (
-            f"; {old[0]} is the form of Moses before 2012, write the weights as `Name0= v v`"
+            f"; [{old[0]}] is the form of Moses before 2012, write the weights as `Name0= v v`"
             if old
             else ""
         )
         raise InputError(f"{where}: no [weight] section{hint}")
-    return _from_lines(_weight_section(lines), where, repeated=False)
+    return _from_lines(ini.section("weight"), where, repeated=False)
 
 
 def parse_number(text: str) -> float | None:
@@ -177,17 +177,6 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise KeyError(key)
         content[key] = value
     return content
-
-
-def _weight_section(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the numbered lines of all [weight] sections."""
-    chosen, inside = [], False
-    for number, line in enumerate(lines, 1):
-        if _SECTION.fullmatch(line.strip()):
-            inside = line.strip().lower() == "[weight]"
-        elif inside:
-            chosen.append((number, line))
-    return chosen
 
 
 def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:

@@ -11,9 +11,9 @@ import numpy as np
 
 from metrics._base import Ragged, Vocabulary
 from tuner.decoders._base import Decoder, Progress
-from tuner.decoders._moses_ini import replace_weights
 from tuner.errors import InputError
-from tuner.files import read_lines, write_text
+from tuner.files import read_lines, write_text, writing
+from tuner.moses_ini import read_moses_ini
 from tuner.nbest import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
 from tuner.weights import FeatureWeights, read_weights
 
@@ -103,10 +103,9 @@ class RecordedDecoder(Decoder):
         if self.config is None:
             write_text(path, weights.to_json() + "\n")
             return
-        text = replace_weights(
-            read_lines(self.config), weights, header=header, origin=str(self.config)
-        )
-        write_text(path, text)
+        content = read_moses_ini(self.config).with_weights(weights.values, header=header)
+        with writing(path) as out:
+            out.write(content)
 
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
