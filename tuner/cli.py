@@ -11,7 +11,7 @@ import click
 import tuner
 from aligners._base import AlignerError
 from tuner import commands
-from tuner.errors import PortmertError
+from tuner.errors import PortmertError, suggest
 
 
 class CommandFolder(click.Group):
@@ -29,6 +29,15 @@ class CommandFolder(click.Group):
         module = importlib.import_module(f"tuner.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command named; of an unknown one, name the nearest."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            ctx.fail(f"no command '{name}'{suggest(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""

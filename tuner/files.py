@@ -134,6 +134,23 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
         aside.unlink(missing_ok=True)
 
 
+def check_writable(path: Path | str) -> None:
+    """Raise PortmertError now if `path` could not be written later: before the work, not after.
+
+    Nothing is left behind and nothing at `path` is touched.
+    """
+    if str(path) == "-":
+        return
+    path = Path(path)
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise PortmertError(f"{path}: cannot write: it is a folder, expected a file's name")
+    if not folder.is_dir():
+        raise PortmertError(f"{path}: cannot write: there is no folder {path.parent}; make it")
+    if not os.access(folder, os.W_OK):
+        raise PortmertError(f"{path}: cannot write: no permission to write in {path.parent}")
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write a whole UTF-8 text, see `writing`."""
     with writing(path) as out:

@@ -103,6 +103,19 @@ def test_text_output_is_two_lines():
     assert lines[1] == "weights: w.json"
 
 
+def test_weights_on_stdout_leave_it_to_them():
+    result = run(*BASE[:-1], "-")
+    assert json.loads(result.stdout)["score"] == pytest.approx(1.0)
+    assert "weights: -" in result.stderr
+
+
+def test_a_place_that_cannot_be_written_is_found_out_first():
+    for out, message in (("no/w.json", "there is no folder no; make it"), (".", "is a directory")):
+        result = run(*BASE[:-1], out)
+        assert result.exit_code in {1, 2}
+        assert message in result.stderr
+
+
 def test_several_lists_are_merged():
     with gzip.open("more.gz", "wt") as more:
         more.write(LIST.replace("the cat sat", "the cat sat down"))

@@ -101,10 +101,12 @@ def command(
     from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.constraints import Constraints  # noqa: PLC0415
+    from tuner.files import check_writable  # noqa: PLC0415
     from tuner.optimization import Setup  # noqa: PLC0415
     from tuner.weights import read_weights  # noqa: PLC0415
 
     announce_compiling()
+    check_writable(out)
     begin = time.perf_counter()
     _check_usage(lists, refs, features, scores, source, ref_links)
     metric = registry.metric(metric_text)
@@ -121,21 +123,24 @@ def command(
         found, reading = _from_lists(
             lists, refs, source, ref_links, metric, setup, lowercase=lowercase
         )
-    _write(out, found, metric)
+    signature = f"{metric.signature}|{_circumstances(refs, lowercase=lowercase)}"
+    _write(out, found, signature)
     seconds = {
         "reading": reading,
         **found.seconds,
         "total": time.perf_counter() - begin,
     }
+    to_stdout = str(out) == "-"
     if as_json:
         click.echo(json.dumps(_report(found, seconds), indent=1))
     else:
         click.echo(
-            f"{metric.signature}: {100 * found.start_score:.2f} -> {100 * found.final_score:.2f} "
+            f"{signature}: {100 * found.start_score:.2f} -> {100 * found.final_score:.2f} "
             f"(oracle {100 * found.oracle_score:.2f}; {found.hypotheses} hypotheses, "
-            f"{found.line_searches} line searches, {seconds['total']:.1f} s)"
+            f"{found.line_searches} line searches, {seconds['total']:.1f} s)",
+            err=to_stdout,
         )
-        click.echo(f"weights: {out}")
+        click.echo(f"weights: {out}", err=to_stdout)
 
 
 def _check_usage(
@@ -222,16 +227,24 @@ def _from_lists(
     return optimize_lists(nbest, references, metric, setup, notice=notice), reading
 
 
-def _write(out: Path, found: Optimization, metric: Metric) -> None:
-    """Write the weights; nothing in the file changes from run to run."""
+def _circumstances(refs: tuple[Path, ...], *, lowercase: bool) -> str:
+    """Return what a score depends on beside the metric's options."""
     import tuner  # noqa: PLC0415
+
+    if not refs:  # statistics that Moses counted
+        return f"stats:moses|portmert:{tuner.__version__}"
+    case = "lc" if lowercase else "mixed"
+    return f"refs:{len(refs)}|case:{case}|portmert:{tuner.__version__}"
+
+
+def _write(out: Path, found: Optimization, signature: str) -> None:
+    """Write the weights; nothing in the file changes from run to run."""
     from tuner.files import write_text  # noqa: PLC0415
 
     content = {
         "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
-        "metric": metric.signature,
+        "metric": signature,
         "score": found.final_score,
-        "portmert": tuner.__version__,
     }
     write_text(out, json.dumps(content, indent=1) + "\n")
 
