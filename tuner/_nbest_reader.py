@@ -12,12 +12,10 @@ import numpy as np
 from tuner import _nbest_kernels as kernels
 from tuner._hypothesis_pool import empty_rows, with_sparse
 from tuner.errors import InputError
-from tuner.files import read_bytes
 from tuner.weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
     from tuner._hypothesis_pool import Rows
@@ -26,6 +24,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 """Characters of a faulty field that a message shows."""
+
+MOST_FILLED = 100
+"""Where absent means 0: with more features than this that some hypotheses lack they are lexical
+ones, and stay sparse."""
 
 
 @dataclass
@@ -39,6 +41,10 @@ class ArrivedList:
     model_scores : (n,) float64
     where : str
         What messages call it.
+    absent_is_zero : bool
+        The format leaves out features that are 0, whatever their names.
+    remark : str
+        What the reader did that a user should know, or nothing.
     """
 
     rows: Rows
@@ -47,21 +53,41 @@ class ArrivedList:
     sparse_names: tuple[str, ...]
     has_links: bool
     where: str
+    absent_is_zero: bool = False
+    remark: str = ""
 
 
 class NBestReader:
-    """One file: its bytes, where its lines and fields are, and messages that name them."""
+    """One file: its bytes, where its lines and fields are, and messages that name them.
+
+    Parameters
+    ----------
+    where : str
+        What messages call the file.
+    data : bytes
+        What is in it; at least one byte.
+    segments : int or None
+        Every id must be below it.
+    notice : callable
+        Called with one line for what is accepted but worth knowing.
+    absent_is_zero : bool
+        A feature that a line has not is 0 there, whatever its name.
+    """
 
     def __init__(
-        self, path: Path | str, segments: int | None, notice: Callable[[str], None]
+        self,
+        where: str,
+        data: bytes,
+        segments: int | None,
+        notice: Callable[[str], None],
+        *,
+        absent_is_zero: bool = False,
     ) -> None:
-        self.where = "stdin" if str(path) == "-" else str(path)
-        self.data = read_bytes(path)
+        self.where = where
+        self.data = data
         self.notice = notice
-        if not self.data:
-            raise InputError(
-                f"{self.where}: empty file, expected an n-best list; did the decoder fail?"
-            )
+        self.absent_is_zero = absent_is_zero
+        self.remark = ""
         self.text: ByteArray = np.frombuffer(self.data, dtype=np.uint8)
         self.unended = not self.data.endswith(b"\n")
         lines = self.data.count(b"\n") + self.unended
@@ -90,7 +116,16 @@ class NBestReader:
         )
         if entries is not None:
             rows = with_sparse(rows, *entries)
-        return ArrivedList(rows, scores, names, sparse_names, has_links, self.where)
+        return ArrivedList(
+            rows,
+            scores,
+            names,
+            sparse_names,
+            has_links,
+            self.where,
+            absent_is_zero=self.absent_is_zero,
+            remark=self.remark,
+        )
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
@@ -266,9 +301,14 @@ class NBestReader:
                 f"off, or made by different models?",
             )
         is_dense = occurrences == lines
+        if self.absent_is_zero:
+            partly = int(np.count_nonzero(~is_dense))
+            if partly <= MOST_FILLED:
+                is_dense[:] = True
+                self.remark = f"{partly} of the features not in all hypotheses (0 where absent)"
         for label in np.flatnonzero(~is_dense).tolist():
             having = run_lines[run_labels == label]
-            if "_" not in names[label]:
+            if "_" not in names[label] and not self.absent_is_zero:
                 self._not_everywhere(names[label], having, lines)
             if first_sizes[label] != 1:
                 self.fail(
@@ -281,7 +321,7 @@ class NBestReader:
         columns = np.cumsum(widths) - widths
         within = np.arange(len(values)) - np.repeat(begins, sizes)
         chosen = is_dense[labels]
-        matrix = np.empty((lines, int(widths.sum())))
+        matrix = np.zeros((lines, int(widths.sum())))
         matrix[line_of[chosen], (columns[labels] + within)[chosen]] = values[chosen]
         sparse_columns = np.cumsum(~is_dense) - 1
         entries = (line_of[~chosen], sparse_columns[labels[~chosen]], values[~chosen])

@@ -210,7 +210,16 @@ def read_references(
     )
 
 
-def make_batch(texts: Texts, offsets: IntArray, references: References) -> Batch:
+def no_references(vocabulary: Vocabulary, segments: int) -> References:
+    """Return what stands for the references of a metric that reads none."""
+    return References(
+        texts=Texts.from_lines([], vocabulary), offsets=np.zeros(segments + 1, dtype=np.int64)
+    )
+
+
+def make_batch(
+    texts: Texts, offsets: IntArray, references: References, *, lines: IntArray | None = None
+) -> Batch:
     """Set hypotheses against their references.
 
     Parameters
@@ -221,6 +230,8 @@ def make_batch(texts: Texts, offsets: IntArray, references: References) -> Batch
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     references
         References of the same segments.
+    lines : (H,) int64, optional
+        `NBest.lines` of the hypotheses, for scores from outside.
 
     Raises
     ------
@@ -242,6 +253,7 @@ def make_batch(texts: Texts, offsets: IntArray, references: References) -> Batch
         references=references.texts,
         reference_offsets=references.offsets,
         source_lengths=references.source_lengths,
+        lines=lines,
     )
 
 

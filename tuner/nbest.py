@@ -1,6 +1,6 @@
 """N-best lists: what is in them, as flat arrays; reading, merging and writing Moses' text form.
 
-`NBest` is what every reader returns and every later step takes. A line of a list is
+`NBest` is what every reader returns and every later step takes. A line of a Moses list is
 
     id ||| hypothesis ||| Name0= v v name_x= v ||| score [||| segmentation] [||| word alignment]
 
@@ -17,9 +17,11 @@ import numpy as np
 
 from metrics._base import Ragged, Texts
 from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-from tuner._nbest_reader import ArrivedList, NBestReader
+from tuner._nbest_reader import ArrivedList
 from tuner.errors import InputError
 from tuner.files import writing
+from tuner.readers._base import read_list
+from tuner.readers.moses import MosesReader
 from tuner.weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
     from tuner._hypothesis_pool import Rows
+    from tuner.readers._base import Reader
     from tuner.weights import FeatureNames
 
 
@@ -50,6 +53,11 @@ class NBest:
     model_scores : (H,) float64
         The decoder's own score of each hypothesis.
     sparse : SparseFeatures or None
+    lines : (H,) int64 or None
+        Which hypothesis of the files each row is, counted from 0 over all files as they were
+        read, before any was dropped as a duplicate. None where the list was not read.
+    list_sizes : tuple of int
+        Hypotheses of each file.
     """
 
     texts: Texts
@@ -58,6 +66,8 @@ class NBest:
     feature_names: FeatureNames
     model_scores: FloatArray
     sparse: SparseFeatures | None = None
+    lines: IntArray | None = None
+    list_sizes: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -89,8 +99,9 @@ def read_nbest(
     *,
     segments: int | None = None,
     notice: Callable[[str], None] | None = None,
+    reader: Reader | None = None,
 ) -> NBest:
-    """Read Moses n-best lists and merge them: of equal hypotheses of a segment the first stays.
+    """Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
 
     Equal are those with the same tokens, feature values and links. Files are read one after the
     other, so that no more than one is in memory as text. Features are matched by name; columns
@@ -109,6 +120,8 @@ def read_nbest(
         the largest id. Either way each segment needs a hypothesis.
     notice : callable, optional
         Called with one line for what is accepted but worth knowing.
+    reader : Reader, optional
+        Of the lists' format, each list is then described by a notice. Absent: Moses lists.
 
     Raises
     ------
@@ -117,10 +130,23 @@ def read_nbest(
     """
     if not paths:
         raise ValueError("no n-best list given")
-    merger = _Merger(notice or _ignore)
+    say = notice or _ignore
+    chosen = reader or MosesReader()
+    if chosen.one_file and len(paths) > 1:
+        raise InputError(
+            f"{len(paths)} n-best lists, but the files of scores belong to one; put the scores "
+            f"into the lists, as columns behind a tab"
+        )
+    merger = _Merger(say)
     for path in paths:
-        merger.add(NBestReader(path, segments, notice or _ignore).read(vocabulary))
-    return merger.finish(vocabulary, segments)
+        file = read_list(path)
+        now = chosen.detect(file)
+        new = now.read(file, vocabulary, segments, say)
+        if reader is not None:
+            prefix = f"{file.where}: " if len(paths) > 1 else ""
+            say(prefix + now.describe(new))
+        merger.add(new)
+    return merger.finish(vocabulary, segments, from_files=True)
 
 
 def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None) -> NBest:
@@ -408,6 +434,9 @@ class _Merger:
         self._notice = notice
         self._pool = HypothesisPool(features=0)
         self._scores = np.empty(0)
+        self._lines = np.empty(0, dtype=np.int64)
+        self._sizes: list[int] = []
+        self._absent_is_zero = True
         self._names: FeatureNames = ()
         self._sparse: dict[str, int] = {}
         self._linked: str | None = None
@@ -421,6 +450,9 @@ class _Merger:
         if not self._first:
             self._first, self._names = new.where, new.names
             self._pool = HypothesisPool(features=sum(size for _, size in new.names))
+        self._absent_is_zero = self._absent_is_zero and new.absent_is_zero
+        if self._absent_is_zero:
+            new = self._with_all_columns(new)
         rows = self._aligned_columns(new)
         if new.has_links:
             self._linked = self._linked or new.where
@@ -430,9 +462,14 @@ class _Merger:
             rows = _without_links(rows)
             if len(self._pool) and len(self._pool.rows.links):
                 self._repool(_without_links(self._pool.rows))
-        self._append(rows, new.model_scores)
+        before = sum(self._sizes)
+        self._sizes.append(len(rows.segments))
+        lines = np.arange(before, before + len(rows.segments))
+        self._append(rows, new.model_scores, lines)
 
-    def finish(self, vocabulary: Vocabulary, segments: int | None) -> NBest:
+    def finish(
+        self, vocabulary: Vocabulary, segments: int | None, *, from_files: bool = False
+    ) -> NBest:
         """Return everything that was added as one list."""
         rows, order = self._pool.finish()
         where = self._first if self._lists == 1 else "the n-best lists together"
@@ -459,17 +496,38 @@ class _Merger:
             feature_names=self._names,
             model_scores=self._scores[order],
             sparse=sparse,
+            lines=self._lines[order] if from_files else None,
+            list_sizes=tuple(self._sizes) if from_files else (),
         )
 
-    def _append(self, rows: Rows, scores: FloatArray) -> None:
+    def _append(self, rows: Rows, scores: FloatArray, lines: IntArray) -> None:
         new = self._pool.append(rows)
         self._scores = np.concatenate([self._scores, scores[new]])
+        self._lines = np.concatenate([self._lines, lines[new]])
 
     def _repool(self, rows: Rows) -> None:
         """Start again with changed rows: some may be equal now."""
         scores, self._scores = self._scores, np.empty(0)
+        lines, self._lines = self._lines, np.empty(0, dtype=np.int64)
         self._pool = HypothesisPool(features=rows.features.shape[1])
-        self._append(rows, scores)
+        self._append(rows, scores, lines)
+
+    def _with_all_columns(self, new: ArrivedList) -> ArrivedList:
+        """Give both sides the columns that only the other has, all 0: what is absent is 0."""
+        mine, theirs = dict(self._names), dict(new.names)
+        sparse = {*self._sparse, *new.sparse_names}
+        lacking = tuple(item for item in new.names if item[0] not in mine | dict.fromkeys(sparse))
+        if lacking:
+            self._repool(_with_zeros(self._pool.rows, lacking))
+            self._names = (*self._names, *lacking)
+        lacking = tuple(
+            item for item in self._names if item[0] not in theirs | dict.fromkeys(sparse)
+        )
+        if not lacking:
+            return new
+        return replace(
+            new, rows=_with_zeros(new.rows, lacking), names=(*new.names, *lacking)
+        )
 
     def _aligned_columns(self, new: ArrivedList) -> Rows:
         """Return the rows of `new` with the columns of the pool; both may give up dense ones."""
@@ -482,7 +540,7 @@ class _Merger:
                     f"{new.where}: feature {name} has {theirs[name]} values, in {self._first} it "
                     f"has {mine[name]}; lists that are merged must come from one model"
                 )
-            if "_" not in name or size != 1:
+            if ("_" not in name and not self._absent_is_zero) or size != 1:
                 lacks, has = (new.where, self._first) if name in mine else (self._first, new.where)
                 raise InputError(
                     f"{new.where}: {lacks} has no feature {name}, {has} has; lists that are "
@@ -513,6 +571,11 @@ class _Merger:
         if not np.array_equal(renumbered, np.arange(len(renumbered))):
             rows = _renumbered(rows, renumbered)
         return rows
+
+
+def _with_zeros(rows: Rows, names: FeatureNames) -> Rows:
+    zeros = np.zeros((len(rows.segments), sum(size for _, size in names)))
+    return rows._replace(features=np.ascontiguousarray(np.hstack([rows.features, zeros])))
 
 
 def _without_links(rows: Rows) -> Rows:

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from metrics._base import Metric
     from tuner.decoders._base import Decoder
     from tuner.optimizers._base import Optimizer
+    from tuner.readers._base import Reader
 
 FAMILIES = {
     "metric": "metrics",
     "aligner": "aligners",
     "decoder": "tuner.decoders",
     "optimizer": "tuner.optimizers",
+    "reader": "tuner.readers",
 }
+
+EXTERNAL = ("scores", "command", "command+links")
+"""Metrics that are not ours: what stands before the first colon."""
 
 
 def names(family: str) -> list[str]:
@@ -88,6 +93,8 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise ConfigError(f"{prefix}{family} {name}: {key} must be given") from None
         if not key:  # the component's own check, which says what it found
             reason = first["msg"].removeprefix("Value error, ")
             raise ConfigError(f"{prefix}{family} {name}: {reason}") from None
@@ -97,21 +104,42 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
 
 
 def metric(text: str) -> Metric:
-    """Return the metric written `name` or `name:option=value,option=value`."""
+    """Return the metric written `name` or `name:option=value,option=value`.
+
+    `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
+    `tuner.external`.
+    """
+    name, colon, rest = text.partition(":")
+    if colon and name in EXTERNAL:
+        from tuner import external  # noqa: PLC0415  start-up time
+
+        return external.metric(name, rest)
+    built: Metric = build("metric", name, _options("metric", text))
+    return built
+
+
+def reader(text: str) -> Reader:
+    """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
+    name = text.partition(":")[0]
+    built: Reader = build("reader", name, _options("reader", text))
+    return built
+
+
+def _options(family: str, text: str) -> dict[str, str]:
+    """Return the options of `name:option=value,option=value`."""
     name, _, rest = text.partition(":")
-    options = {}
+    options: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
             raise ConfigError(
-                f"metric '{text}': '{item}' is not option=value; "
+                f"{family} '{text}': '{item}' is not option=value; "
                 f"write it as {name}:option=value,option=value"
             )
         if key in options:
-            raise ConfigError(f"metric '{text}': option '{key}' is given twice")
+            raise ConfigError(f"{family} '{text}': option '{key}' is given twice")
         options[key] = value
-    built: Metric = build("metric", name, options)
-    return built
+    return options
 
 
 def aligner(name: str, options: Mapping[str, Any], *, where: str = "") -> Aligner:

@@ -1,0 +1,1 @@
+"""Readers of n-best lists: one public file for each format."""
