@@ -10,16 +10,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+T = TypeVar("T")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TokenArray = NDArray[np.int32]
@@ -183,6 +194,8 @@ class Batch:
     reference_offsets : (S + 1,) int64
     source_lengths : (S,) int32 or None
         Number of source tokens of each segment; needed where links are.
+    whole : Batch or None
+        The batch of the whole test set if this one is a part of it, see `once`.
     """
 
     hypotheses: Texts
@@ -190,12 +203,35 @@ class Batch:
     references: Texts
     reference_offsets: IntArray
     source_lengths: NDArray[np.int32] | None = None
+    whole: Batch | None = None
+    _known: dict[Hashable, Any] = field(init=False, repr=False, default_factory=dict)
+    _lock: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def corpus(self) -> Batch:
+        """The whole test set: the batch that this one was cut from, or itself."""
+        return self if self.whole is None else self.whole
+
+    def once(self, compute: Callable[[Batch], T]) -> T:
+        """Return compute(corpus), computed once for the whole test set and all parts of it.
+
+        For a metric whose statistics depend on more than their own segment (how frequent an
+        n-gram is in all references) or on what all segments share (how words are spelled): it
+        then gives the same statistics however callers split a batch. `compute` is a function of
+        a module, by which the result is known again; safe to call from several threads.
+        """
+        corpus = self.corpus
+        with corpus._lock:  # noqa: SLF001  one of our own
+            if compute not in corpus._known:  # noqa: SLF001
+                corpus._known[compute] = compute(corpus)  # noqa: SLF001
+            result: T = corpus._known[compute]  # noqa: SLF001
+            return result
+
     def segments(self, start: int, stop: int) -> Batch:
-        """Return the batch of segments start..stop-1, a view."""
+        """Return the batch of segments start..stop-1, a view and a part of the same test set."""
         offsets = self.offsets[start : stop + 1]
         reference_offsets = self.reference_offsets[start : stop + 1]
         return Batch(
@@ -204,6 +240,7 @@ class Batch:
             self.references.rows(int(reference_offsets[0]), int(reference_offsets[-1])),
             reference_offsets - reference_offsets[0],
             None if self.source_lengths is None else self.source_lengths[start:stop],
+            self.corpus,
         )
 
 
@@ -216,6 +253,8 @@ class Metric(ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
+    in_percent: ClassVar[bool] = True
+    """Whether the score is a share of something, to be printed in percent."""
     source: ClassVar[str]
     """The paper, with equations where they are numbered."""
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
@@ -251,7 +290,7 @@ class Metric(ABC):
         """Return (H, K) float64: one row of sufficient statistics for each hypothesis.
 
         Releases the interpreter lock in its kernels, so that callers may split a batch over
-        threads by `Batch.segments`.
+        threads by `Batch.segments`. What depends on the whole test set comes from `Batch.once`.
         """
 
     @abstractmethod

@@ -121,6 +121,111 @@ def ngram_matches(
 
 
 @njit(cache=True, nogil=True)
+def ngram_information(
+    tokens: TokenArray, token_offsets: IntArray, max_order: int
+) -> tuple[IntArray, FloatArray]:
+    """Weigh every n-gram of some texts by how surprising its last word is after the others.
+
+    Parameters
+    ----------
+    tokens, token_offsets
+        Text t is `tokens[token_offsets[t]:token_offsets[t + 1]]`.
+    max_order
+        N, the longest n-gram.
+
+    Returns
+    -------
+    keys : (2**k,) int64
+        The table of n-grams, see `_find`.
+    information : (2**k,) float64
+        log2(count of all but the last word / count) in the slot of each n-gram; for one word the
+        numerator is the number of all words.
+    """
+    words = token_offsets[-1] - token_offsets[0]
+    size = 16
+    while size < 2 * max_order * words:
+        size *= 2
+    keys = np.full(size, -1, dtype=np.int64)
+    counts = np.zeros(size, dtype=np.int64)
+    for t in range(token_offsets.size - 1):
+        end = token_offsets[t + 1]
+        for begin in range(token_offsets[t], end):
+            node = 0
+            for i in range(begin, min(end, begin + max_order)):
+                slot, found = _find(keys, size - 1, node, np.int64(tokens[i]))
+                if not found:
+                    keys[slot] = (node << 32) | np.int64(tokens[i])
+                counts[slot] += 1
+                node = slot + 1
+    information = np.zeros(size)
+    for slot in range(size):
+        if keys[slot] >= 0:
+            shorter = keys[slot] >> 32
+            before = counts[shorter - 1] if shorter > 0 else words
+            information[slot] = np.log2(before / counts[slot])
+    return keys, information
+
+
+@njit(cache=True, nogil=True)
+def information_matches(
+    tokens: TokenArray,
+    token_offsets: IntArray,
+    offsets: IntArray,
+    reference_tokens: TokenArray,
+    reference_token_offsets: IntArray,
+    reference_offsets: IntArray,
+    table: tuple[IntArray, FloatArray],
+    max_order: int,
+) -> FloatArray:
+    """Add up the information of the n-grams that `ngram_matches` counts: (H, N) float64.
+
+    `table`: what `ngram_information` says of texts that the references are among.
+    """
+    keys, information = table
+    mask = keys.size - 1
+    limits = np.zeros(keys.size, dtype=np.int64)  # the most that any one reference has ...
+    limit_turns = np.zeros(keys.size, dtype=np.int64)  # ... if this is the number of the segment
+    counts = np.zeros(keys.size, dtype=np.int64)  # in the text being read ...
+    turns = np.zeros(keys.size, dtype=np.int64)  # ... if this is the number of that text
+    matches = np.zeros((token_offsets.size - 1, max_order))
+    turn = 0
+    for s in range(offsets.size - 1):
+        for r in range(reference_offsets[s], reference_offsets[s + 1]):
+            turn += 1
+            end = reference_token_offsets[r + 1]
+            for begin in range(reference_token_offsets[r], end):
+                node = 0
+                for i in range(begin, min(end, begin + max_order)):
+                    slot, _ = _find(keys, mask, node, np.int64(reference_tokens[i]))
+                    if turns[slot] != turn:
+                        turns[slot] = turn
+                        counts[slot] = 0
+                    counts[slot] += 1
+                    if limit_turns[slot] != s + 1:
+                        limit_turns[slot] = s + 1
+                        limits[slot] = 0
+                    limits[slot] = max(limits[slot], counts[slot])
+                    node = slot + 1
+        for h in range(offsets[s], offsets[s + 1]):
+            turn += 1
+            end = token_offsets[h + 1]
+            for begin in range(token_offsets[h], end):
+                node = 0
+                for i in range(begin, min(end, begin + max_order)):
+                    slot, found = _find(keys, mask, node, np.int64(tokens[i]))
+                    if not found or limit_turns[slot] != s + 1:
+                        break  # no longer n-gram from here matches either
+                    if turns[slot] != turn:
+                        turns[slot] = turn
+                        counts[slot] = 0
+                    counts[slot] += 1
+                    if counts[slot] <= limits[slot]:
+                        matches[h, i - begin] += information[slot]
+                    node = slot + 1
+    return matches
+
+
+@njit(cache=True, nogil=True)
 def permutations(
     links: TokenArray,
     link_offsets: IntArray,

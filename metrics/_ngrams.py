@@ -27,7 +27,7 @@ def require_references(batch: Batch) -> None:
 def matched(batch: Batch, max_order: int) -> FloatArray:
     """Return (H, N) float64: the clipped matches of each hypothesis for n-grams of 1..N tokens."""
     require_references(batch)
-    hypotheses, references = _flat(batch.hypotheses.tokens), _flat(batch.references.tokens)
+    hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
     counts: FloatArray = ngram_matches(
         hypotheses.values,
         hypotheses.offsets,
@@ -77,8 +77,8 @@ def reference_lengths(batch: Batch, rule: ReferenceLength = "closest") -> FloatA
     return closest
 
 
-def _flat(rows: Ragged) -> Ragged:
-    # One dtype and layout: each new one would compile another version of the kernel.
+def flat(rows: Ragged) -> Ragged:
+    """Return the rows in the one dtype and layout that kernels are compiled for."""
     return type(rows)(
         np.ascontiguousarray(rows.values, dtype=np.int32),
         np.ascontiguousarray(rows.offsets, dtype=np.int64),

@@ -1,0 +1,41 @@
+"""From words to characters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Ragged, Texts, Vocabulary
+
+if TYPE_CHECKING:
+    from metrics._base import Batch
+
+
+def in_characters(batch: Batch) -> Batch:
+    """Return the batch with the characters of each text as its tokens, without white space.
+
+    Tokens are code points; the vocabulary of the result is empty.
+    """
+    spelling = batch.once(_spelling)
+    return replace(
+        batch,
+        hypotheses=_spelled(batch.hypotheses, spelling),
+        references=_spelled(batch.references, spelling),
+    )
+
+
+def _spelling(corpus: Batch) -> Ragged:
+    """Code points of each word of the vocabulary; white space of other scripts is left out."""
+    words = ["".join(word.split()) for word in corpus.references.vocabulary.words]
+    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")
+    return Ragged(points.astype(np.int32), offsets)
+
+
+def _spelled(texts: Texts, spelling: Ragged) -> Texts:
+    tokens = texts.tokens
+    first, last = tokens.offsets[0], tokens.offsets[-1]
+    letters = spelling.take(tokens.values[first:last].astype(np.int64))
+    return Texts(Vocabulary(), Ragged(letters.values, letters.offsets[tokens.offsets - first]))

@@ -1,0 +1,77 @@
+"""Edit distances and word links of hypotheses with one reference a segment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics import _edit_kernels
+from metrics._ngrams import SMALLEST_COUNT, flat
+from metrics._references import best_reference, each_reference
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray, IntArray, TokenArray
+
+SHIFT_LIMITS = (10, 50, 1000, 25)
+"""Longest phrase and longest distance of a shift, most shifts tried for a hypothesis, half width
+of the band of the edit distance: those of sacrebleu, the first three of them tercom's."""
+
+
+def translation_edits(batch: Batch) -> FloatArray:
+    """Return (H,) float64: edits with shifts, the fewest over all references."""
+    fewest = [
+        _edit_kernels.translation_edits(*_arrays(single), SHIFT_LIMITS)
+        for single in each_reference(batch)
+    ]
+    return np.asarray(np.min(fewest, axis=0))
+
+
+def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
+    """Return (H, 2) float64: distance and length of the reference with the lowest share of both.
+
+    `long_jumps`: as in CDER; without them it is the edit distance.
+    """
+
+    def stats(single: Batch) -> FloatArray:
+        distances = _edit_kernels.edit_distances(*_arrays(single), long_jumps)
+        return np.column_stack([distances, one_length(single)])
+
+    return best_reference(batch, stats, one_minus_rate)
+
+
+def rank_agreements(single: Batch) -> FloatArray:
+    """Return (H, 2) float64 of a batch with one reference a segment: RIBES's NKT, and links."""
+    agreements: FloatArray = _edit_kernels.rank_agreements(*_arrays(single))
+    return agreements
+
+
+def one_length(single: Batch) -> FloatArray:
+    """Return (H,) float64: the reference length of a batch with one reference a segment."""
+    return np.repeat(single.references.tokens.lengths, np.diff(single.offsets)).astype(np.float64)
+
+
+def one_minus_rate(stats: FloatArray) -> FloatArray:
+    """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
+    rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
+    return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
+
+
+def distance_parts(stats: FloatArray) -> dict[str, float]:
+    """Return the rate, the distance and the reference length of stats (2,)."""
+    return {
+        "rate": 1.0 - float(one_minus_rate(stats)),
+        "edits": float(stats[0]),
+        "ref_len": float(stats[1]),
+    }
+
+
+def _arrays(single: Batch) -> tuple[TokenArray, IntArray, IntArray, TokenArray, IntArray]:
+    hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
+    return (
+        hypotheses.values,
+        hypotheses.offsets,
+        np.ascontiguousarray(single.offsets, dtype=np.int64),
+        references.values,
+        references.offsets,
+    )

@@ -1,0 +1,55 @@
+"""Several references: one at a time, and the one that counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._ngrams import require_references
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from metrics._base import Batch, FloatArray
+
+
+def each_reference(batch: Batch) -> Iterator[Batch]:
+    """Yield the batch with one reference a segment: the first of each, then the second, ...
+
+    A segment with fewer references than others has its first one again.
+    """
+    require_references(batch)
+    starts, counts = batch.reference_offsets[:-1], np.diff(batch.reference_offsets)
+    if (counts == 1).all():
+        yield batch
+        return
+    for k in range(int(counts.max())):
+        yield replace(
+            batch,
+            references=batch.references.take(starts + np.where(k < counts, k, 0)),
+            reference_offsets=np.arange(len(batch) + 1),
+            whole=batch.corpus,
+        )
+
+
+def best_reference(
+    batch: Batch,
+    stats: Callable[[Batch], FloatArray],
+    score: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return (H, K): the statistics against the reference under which each hypothesis scores best.
+
+    `stats` sees batches with one reference a segment; of equal scores the first counts.
+    """
+    singles = each_reference(batch)
+    best = stats(next(singles))
+    best_scores = score(best)
+    for single in singles:
+        rows = stats(single)
+        scores = score(rows)
+        better = scores > best_scores
+        best = np.where(better[:, np.newaxis], rows, best)
+        best_scores = np.where(better, scores, best_scores)
+    return best

@@ -1,0 +1,87 @@
+"""chrF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from metrics._base import Metric
+from metrics._characters import in_characters
+from metrics._edits import one_length
+from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, totals
+from metrics._references import best_reference
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Chrf(Metric):
+    """F-score of the mean precision and the mean recall of character n-grams.
+
+    White space is not counted. Orders of which hypothesis or reference has no n-gram are left out
+    of the means. Equal to sacrebleu's chrF. Of several references the one with the highest score
+    counts, the first on a tie.
+
+    Parameters
+    ----------
+    max_order
+        The longest n-gram.
+    beta
+        How many times as important as precision recall is.
+    """
+
+    max_order: int = 6
+    beta: float = 2.0
+
+    source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "max_order": (1, 16),
+        "beta": (0.0, 1000.0),
+    }
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """For each order the n-grams of hypothesis and reference, and those that match."""
+        kinds = ("total", "ref_total", "matched")
+        return tuple(f"{kind}_{n}" for n in range(1, self.max_order + 1) for kind in kinds)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3 N) counts in the order of `stat_names`."""
+        return best_reference(in_characters(batch), self._one_reference, self.score)
+
+    def _one_reference(self, single: Batch) -> FloatArray:
+        own = totals(hypothesis_lengths(single), self.max_order)
+        reference = totals(one_length(single), self.max_order)
+        stats = np.empty((len(own), 3 * self.max_order))
+        stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
+        stats[:, 1::3] = reference
+        stats[:, 2::3] = matched(single, self.max_order)
+        return stats
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return chrF in 0..1 for stats (..., 3 N)."""
+        precision, recall = self._means(stats)
+        weight = self.beta * self.beta
+        product = (1.0 + weight) * precision * recall
+        return np.asarray(product / np.maximum(weight * precision + recall, SMALLEST_COUNT))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return mean precision and recall and the counts of stats (3 N,)."""
+        precision, recall = self._means(stats)
+        counts = zip(self.stat_names, stats.tolist(), strict=True)
+        return {"precision": float(precision), "recall": float(recall), **dict(counts)}
+
+    def _means(self, stats: FloatArray) -> tuple[FloatArray, FloatArray]:
+        own, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
+        both = (own > 0.0) & (reference > 0.0)
+        orders = np.maximum(both.sum(axis=-1), 1)
+        # Added order by order: the layout in memory must not decide how rounding falls.
+        precision = recall = np.zeros(stats.shape[:-1])
+        for n in range(self.max_order):
+            kept = np.where(both[..., n], match[..., n], 0.0)
+            precision = precision + kept / np.maximum(own[..., n], SMALLEST_COUNT)
+            recall = recall + kept / np.maximum(reference[..., n], SMALLEST_COUNT)
+        return precision / orders, recall / orders

@@ -1,0 +1,102 @@
+"""NIST."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from metrics import _kernels
+from metrics._base import Metric
+from metrics._ngrams import (
+    SMALLEST_COUNT,
+    flat,
+    hypothesis_lengths,
+    reference_lengths,
+    require_references,
+    totals,
+)
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray, IntArray
+
+MAX_ORDER = 5
+HALF_AT = 1.5
+"""The brevity penalty is 1/2 for references this many times as long as the hypotheses."""
+
+
+@dataclass(frozen=True)
+class Nist(Metric):
+    """Information of the matched 1..5-grams per n-gram, times a brevity penalty.
+
+    Not a share: 0 is the worst, and what is best depends on the references. The information of
+    an n-gram, log2(count of all its words but the last / count), is counted over all references
+    of the test set, so that scores on different references do not compare. Matches are clipped as
+    in BLEU; lengths are the mean over the references of a segment.
+    """
+
+    in_percent: ClassVar[bool] = False
+    source: ClassVar[str] = "Doddington, HLT 2002; mteval-v13a.pl"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched information and all n-grams of each order, then the two lengths."""
+        orders = range(1, MAX_ORDER + 1)
+        pairs = (f"{kind}_{n}" for n in orders for kind in ("info", "total"))
+        return (*pairs, "hyp_len", "ref_len")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 12) float64 in the order of `stat_names`."""
+        require_references(batch)
+        lengths = hypothesis_lengths(batch)
+        hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
+        stats = np.empty((len(lengths), 2 * MAX_ORDER + 2))
+        stats[:, 0:-2:2] = _kernels.information_matches(
+            hypotheses.values,
+            hypotheses.offsets,
+            np.ascontiguousarray(batch.offsets, dtype=np.int64),
+            references.values,
+            references.offsets,
+            np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
+            batch.once(_information),
+            MAX_ORDER,
+        )
+        stats[:, 1:-2:2] = totals(lengths, MAX_ORDER)
+        stats[:, -2] = lengths
+        stats[:, -1] = reference_lengths(batch, "average")
+        return stats
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return NIST, 0 or more, for stats (..., 12)."""
+        total = np.zeros(stats.shape[:-1])
+        for n in range(MAX_ORDER):
+            total = total + stats[..., 2 * n] / np.maximum(stats[..., 2 * n + 1], SMALLEST_COUNT)
+        return total * _brevity_penalty(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return information per n-gram, brevity penalty and lengths of stats (12,)."""
+        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], SMALLEST_COUNT)
+        return {
+            **{f"info_{n + 1}": float(values[n]) for n in range(MAX_ORDER)},
+            "BP": float(_brevity_penalty(stats)),
+            "hyp_len": float(stats[-2]),
+            "ref_len": float(stats[-1]),
+        }
+
+
+def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
+    references = flat(corpus.references.tokens)
+    table: tuple[IntArray, FloatArray] = _kernels.ngram_information(
+        references.values, references.offsets, MAX_ORDER
+    )
+    return table
+
+
+def _brevity_penalty(stats: FloatArray) -> FloatArray:
+    own, reference = stats[..., -2], stats[..., -1]
+    # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
+    shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
+    short = np.log(shorter / np.maximum(reference, SMALLEST_COUNT))
+    return np.asarray(np.exp(-math.log(2.0) / math.log(HALF_AT) ** 2 * short**2))

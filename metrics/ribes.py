@@ -1,0 +1,71 @@
+"""RIBES."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from metrics._base import Metric
+from metrics._edits import one_length, rank_agreements
+from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
+from metrics._orders import weighted_mean
+from metrics._references import each_reference
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Ribes(Metric):
+    """Mean over segments of the rank correlation of linked words, lowered for lack of words.
+
+    Hypothesis words are linked to reference words of the same form that are unique in both, by
+    themselves or with as little context to the left or right as makes them so. The share of pairs
+    of links in the same order is multiplied with (links / hypothesis length) ** alpha and with
+    BLEU's brevity penalty ** beta. Of several references the one that gives most counts. Fewer
+    than two links give 0, unless the reference has one word.
+
+    Parameters
+    ----------
+    alpha
+        Weight of the share of linked words.
+    beta
+        Weight of the brevity penalty.
+    """
+
+    alpha: float = 0.25
+    beta: float = 0.10
+
+    source: ClassVar[str] = "Isozaki et al., EMNLP 2010; RIBES.py 1.03"
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "alpha": (0.0, 100.0),
+        "beta": (0.0, 100.0),
+    }
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The value of the segment and 1."""
+        return ("ribes", "segments")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        values = np.max([self._values(single) for single in each_reference(batch)], axis=0)
+        return np.column_stack([values, np.ones_like(values)])
+
+    def _values(self, single: Batch) -> FloatArray:
+        agreement, links = rank_agreements(single).T
+        lengths = np.maximum(hypothesis_lengths(single), SMALLEST_COUNT)
+        # Where there is no link the agreement is 0; elsewhere no text is empty.
+        brevity = np.minimum(1.0 - one_length(single) / lengths, 0.0)
+        product = agreement * (links / lengths) ** self.alpha * np.exp(brevity * self.beta)
+        return np.asarray(product)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean in 0..1 for stats (..., 2)."""
+        return weighted_mean(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the mean and the number of segments of stats (2,)."""
+        return {"ribes": float(weighted_mean(stats)), "segments": float(stats[1])}

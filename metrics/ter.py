@@ -1,0 +1,53 @@
+"""Translation edit rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from metrics._base import Metric
+from metrics._edits import translation_edits
+from metrics._ngrams import SMALLEST_COUNT, reference_lengths
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Ter(Metric):
+    """Insertions, deletions, substitutions and shifts of phrases over the reference length.
+
+    Lower is better; 0 is perfect, and there is no highest value. Shifts are searched as in tercom
+    0.7.25 and sacrebleu; equal to sacrebleu on the same tokens. Those programs lowercase unless
+    told not to; here that is `lowercase` of the texts. Of several references the one with fewest
+    edits counts, over the mean length of all. Where all references are empty, TER is 1 if there
+    are edits, otherwise 0.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+    source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Fewest edits, mean reference length."""
+        return ("edits", "ref_len")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        return np.column_stack([translation_edits(batch), reference_lengths(batch, "average")])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return TER, 0 or more, for stats (..., 2)."""
+        edits, length = stats[..., 0], stats[..., 1]
+        rate = edits / np.maximum(length, SMALLEST_COUNT)
+        return np.asarray(np.where(length > 0.0, rate, edits > 0.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, the edits and the reference length of stats (2,)."""
+        return {
+            "rate": float(self.score(stats)),
+            "edits": float(stats[0]),
+            "ref_len": float(stats[1]),
+        }
