@@ -1,5 +1,7 @@
 """The search kernels against their twins, and by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -145,3 +147,74 @@ def test_cumulate_by_hand():
     order = np.array([0, 2, 3, 1])
     sums = _kernels.cumulate(stats, np.arange(4), order, 2)
     assert sums.ravel().tolist() == [101.0, 1001.0, 1010.0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_envelopes_are_those_of_each_segment_by_itself(seed, features):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 9, size=4))])
+    size = offsets[-1]
+    matrix = rng.integers(-3, 4, size=(features, size)).astype(float)
+    direction = rng.integers(-2, 3, size=features).astype(float)
+    scores = rng.integers(-5, 6, size=size).astype(float)
+    work = (np.empty(size), np.empty(size, dtype=np.int64), np.empty(size))
+    count = _kernels.envelopes(
+        matrix, offsets, np.arange(features), direction, scores, (-50.0, 50.0), work
+    )
+    assert work[0] == pytest.approx(direction @ matrix)
+    expected = []
+    for start, stop in pairwise(offsets):
+        slopes = (direction @ matrix[:, start:stop]).tolist()
+        envelope = slow.upper_envelope(slopes, scores[start:stop].tolist(), -50, 50)
+        expected += [(start + winner, float(step)) for winner, step in envelope]
+    assert work[1][:count].tolist() == [winner for winner, _ in expected]
+    assert work[2][:count] == pytest.approx([step for _, step in expected], abs=1e-12)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_deviations_are_distances_from_the_mean(seed, features):
+    rng = np.random.default_rng(seed)
+    matrix, offsets = random_features(rng, 3, features)
+    spread = rng.uniform(0.5, 2, size=features)
+    expected = []
+    for start, stop in pairwise(offsets):
+        scaled = matrix[:, start:stop].T / spread
+        expected += [np.linalg.norm(row - scaled.mean(axis=0)) for row in scaled]
+    assert _kernels.deviations(matrix, offsets, spread) == pytest.approx(expected)
+
+
+def test_total_by_hand():
+    stats = np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+    assert _kernels.total(stats, np.array([0, 2, 2])).tolist() == [201.0, 402.0]
+
+
+def middles_of_the_best(ends, values, tie, outer):
+    """All steps that `choose` may take, with how near they are."""
+    wide = [i for i in range(len(values)) if ends[i + 1] > ends[i]]
+    best = max(values[i] for i in wide)
+    for i in wide:
+        if values[i] < best - tie:
+            continue
+        low = ends[i] if i or len(values) == 1 else max(ends[0], ends[1] - 2 * outer)
+        high = ends[i + 1] if i < len(values) - 1 or i == 0 else min(ends[-1], ends[i] + 2 * outer)
+        yield 0.0 if len(values) == 1 else (low + high) / 2
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.integers(-9, 9), min_size=2, max_size=8)
+    .map(sorted)
+    .filter(lambda e: e[0] < e[-1]),
+    st.lists(st.integers(0, 3), min_size=7, max_size=7),
+    st.sampled_from([0.25, 1.0, 100.0]),
+)
+def test_choose_takes_the_nearest_of_the_best(ends, values, outer):
+    values = values[: len(ends) - 1]
+    step, value = _kernels.choose(
+        np.array(ends, dtype=float), np.array(values, dtype=float), 1e-12, outer
+    )
+    steps = list(middles_of_the_best(ends, values, 1e-12, outer))
+    assert step == min(steps, key=abs)
+    assert value == max(v for v, a, b in zip(values, ends, ends[1:], strict=False) if b > a)
