@@ -196,6 +196,9 @@ class Batch:
         Number of source tokens of each segment; needed where links are.
     whole : Batch or None
         The batch of the whole test set if this one is a part of it, see `once`.
+    lines : (H,) int64 or None
+        Which hypothesis of its files each one is, where they were read from n-best lists: scores
+        from outside are given by it.
     """
 
     hypotheses: Texts
@@ -204,6 +207,7 @@ class Batch:
     reference_offsets: IntArray
     source_lengths: NDArray[np.int32] | None = None
     whole: Batch | None = None
+    lines: IntArray | None = None
     _known: dict[Hashable, Any] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
 
@@ -241,6 +245,7 @@ class Batch:
             reference_offsets - reference_offsets[0],
             None if self.source_lengths is None else self.source_lengths[start:stop],
             self.corpus,
+            None if self.lines is None else self.lines[int(offsets[0]) : int(offsets[-1])],
         )
 
 
