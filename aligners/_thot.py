@@ -143,6 +143,7 @@ def train(
         for run in runs:
             if run.poll() is None:
                 run.kill()
+            if run.stderr is not None and not run.stderr.closed:
                 run.communicate()
     (folder / SOURCE).unlink()
     (folder / TARGET).unlink()

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  read at run time, to check a config
 from typing import TYPE_CHECKING, Any
 
 from aligners import _thot
-from aligners._base import Aligner, AlignerError, Links, tokens
-from aligners._bitext import digest, read_bitext
-from aligners._folders import make_folder, read_record
-from aligners._subword import MODEL, Subwords, project, train_subwords
+from aligners._base import Aligner, Links
+from aligners._training import Rows, Training, align_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,12 +68,7 @@ class ThotAligner(Aligner):
     def __post_init__(self) -> None:
         if self.iterations < 1:
             raise ValueError(f"iterations is {self.iterations}, must be at least 1")
-        if (self.train_source is None) != (self.train_target is None):
-            raise ValueError("train_source and train_target go together, one of them is missing")
-        if self.subword is not None and self.vocab_size is not None:
-            raise ValueError("subword names a model and vocab_size trains one: give one of them")
-        if self.vocab_size is not None and self.vocab_size < 1:
-            raise ValueError(f"vocab_size is {self.vocab_size}, must be at least 1")
+        self._training().check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target`.
@@ -93,79 +83,32 @@ class ThotAligner(Aligner):
         """
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
-        folder = self._trained(source, target, workdir)
+        settings = {"format": FORMAT, "model": self.model, "iterations": self.iterations}
+        folder = self._training().folder(
+            f"thot-{self.model}",
+            settings,
+            self._train,
+            source=source,
+            target=target,
+            workdir=workdir,
+        )
         models = _thot.SymmetrizedModels(folder, self.model, self.symmetrization)
-        left, right = [tokens(line) for line in source], [tokens(line) for line in target]
-        if not (folder / MODEL).exists():
+
+        def align(left: Rows, right: Rows) -> list[Links]:
             return models.align(_thot.escape_all(left), _thot.escape_all(right))
-        subwords = Subwords(folder / MODEL)
-        split = [[subwords.split(line) for line in side] for side in (left, right)]
-        links = models.align(*(_thot.escape_all(pieces for pieces, _ in side) for side in split))
-        return [
-            project(row, source_owners, target_owners)
-            for row, (_, source_owners), (_, target_owners) in zip(links, *split, strict=True)
-        ]
 
-    def _trained(self, source: Sequence[str], target: Sequence[str], workdir: Path) -> Path:
-        """Return the folder of the trained models, after training them if they are not there."""
-        bitext: tuple[Sequence[str], Sequence[str]] = ([], [])
-        if self.train_source is not None and self.train_target is not None:
-            bitext = read_bitext(self.train_source, self.train_target)
-        elif self.saved is not None:
-            return self._check_saved(self.saved)
-        fingerprint = {
-            "format": FORMAT,
-            "model": self.model,
-            "iterations": self.iterations,
-            "training bitext": [digest(side) for side in bitext],
-            "subword": self._subword_fingerprint(),
-        }
+        return align_with(folder, source, target, align)
 
-        def make(aside: Path) -> dict[str, Any]:
-            sides = [[*bitext[0], *source], [*bitext[1], *target]]
-            rows = [[tokens(line) for line in side] for side in sides]
-            if self.subword is not None:
-                shutil.copyfile(self.subword, aside / MODEL)
-            elif self.vocab_size is not None:
-                train_subwords(
-                    aside / MODEL,
-                    [" ".join(row) for side in rows for row in side],
-                    vocabulary_size=self.vocab_size,
-                )
-            if (aside / MODEL).exists():
-                subwords = Subwords(aside / MODEL)
-                rows = [[subwords.split(row)[0] for row in side] for side in rows]
-            return _thot.train(
-                aside,
-                self.model,
-                iterations=self.iterations,
-                source=_thot.escape_all(rows[0]),
-                target=_thot.escape_all(rows[1]),
-            )
+    def _training(self) -> Training:
+        return Training(
+            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
+        )
 
-        if self.saved is not None:
-            folder = self.saved
-        else:
-            key = hashlib.blake2b(json.dumps(fingerprint).encode(), digest_size=6).hexdigest()
-            folder = workdir / f"thot-{self.model}-{key}"
-        make_folder(folder, fingerprint, make)
-        return folder
-
-    def _subword_fingerprint(self) -> str | int | None:
-        if self.subword is None:
-            return self.vocab_size
-        try:
-            return hashlib.blake2b(self.subword.read_bytes(), digest_size=16).hexdigest()
-        except OSError as error:
-            raise AlignerError(f"{self.subword}: {error.strerror or error}") from None
-
-    def _check_saved(self, folder: Path) -> Path:
-        record = read_record(folder)
-        if record is None:
-            raise AlignerError(
-                f"{folder}: no trained model there; name a training bitext to make one"
-            )
-        kind = record["fingerprint"].get("model")
-        if kind != self.model or record["fingerprint"].get("format") != FORMAT:
-            raise AlignerError(f"{folder}: holds a model {kind}, asked for is {self.model}")
-        return folder
+    def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
+        return _thot.train(
+            folder,
+            self.model,
+            iterations=self.iterations,
+            source=_thot.escape_all(source),
+            target=_thot.escape_all(target),
+        )

@@ -1,0 +1,107 @@
+"""How well links agree with links made by hand: precision, recall, alignment error rate."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aligners._base import AlignerError, Links
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GOLD = re.compile(r"([0-9]+)([-?p])([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The links of one pair made by hand; every sure link is possible too."""
+
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Counts over all pairs, and the rates made of them.
+
+    Parameters
+    ----------
+    links, sure, possible
+        How many links there are, of each kind.
+    links_sure, links_possible
+        How many links are sure, and how many possible.
+
+    References
+    ----------
+    Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models", CL 2003.
+    """
+
+    links: int
+    sure: int
+    possible: int
+    links_sure: int
+    links_possible: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the links that are possible; 1 if there are none."""
+        return self.links_possible / self.links if self.links else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the sure links that were found; 1 if there are none."""
+        return self.links_sure / self.sure if self.sure else 1.0
+
+    @property
+    def error_rate(self) -> float:
+        """Alignment error rate; 0 if there are neither links nor sure links."""
+        if not self.links + self.sure:
+            return 0.0
+        return 1 - (self.links_sure + self.links_possible) / (self.links + self.sure)
+
+
+def parse_gold(line: str, *, origin: str) -> Gold:
+    """Read one line: `0-0` is a sure link, `0?0` and `0p0` are possible ones.
+
+    Raises
+    ------
+    AlignerError
+        An entry is none of these; `origin` begins the message.
+    """
+    sure, possible = set(), set()
+    for entry in line.split():
+        found = GOLD.fullmatch(entry)
+        if found is None:
+            raise AlignerError(
+                f"{origin}: found '{entry}', expected 0-0 (a sure link), 0?0 or 0p0 (a possible "
+                f"one), source before target, counted from 0"
+            )
+        link = (int(found[1]), int(found[3]))
+        possible.add(link)
+        if found[2] == "-":
+            sure.add(link)
+    return Gold(frozenset(sure), frozenset(possible))
+
+
+def agreement(links: Sequence[Links], gold: Sequence[Gold]) -> Agreement:
+    """Count where links and gold links agree.
+
+    Raises
+    ------
+    ValueError
+        There are not as many pairs in one as in the other.
+    """
+    if len(links) != len(gold):
+        raise ValueError(f"{len(links)} lines of links, {len(gold)} of gold links")
+    rows = [set(row) for row in links]
+    return Agreement(
+        links=sum(map(len, rows)),
+        sure=sum(len(right.sure) for right in gold),
+        possible=sum(len(right.possible) for right in gold),
+        links_sure=sum(len(row & right.sure) for row, right in zip(rows, gold, strict=True)),
+        links_possible=sum(
+            len(row & right.possible) for row, right in zip(rows, gold, strict=True)
+        ),
+    )

@@ -1,0 +1,133 @@
+"""One word alignment out of two: the heuristics of Moses' symal, point for point."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aligners._base import Links
+
+Heuristic = Literal[
+    "srctotgt",
+    "tgttosrc",
+    "union",
+    "intersection",
+    "grow",
+    "grow-diag",
+    "grow-final",
+    "grow-diag-final",
+    "grow-final-and",
+    "grow-diag-final-and",
+]
+"""`srctotgt` and `tgttosrc` are one direction alone; the others need both."""
+
+HEURISTICS: tuple[str, ...] = get_args(Heuristic)
+
+# (target, source) steps in symal's order: which neighbour comes first decides what still grows.
+STEPS = ((-1, 0), (0, -1), (1, 0), (0, 1))
+DIAGONAL = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrize(
+    heuristic: Heuristic,
+    *,
+    by_source: Iterable[tuple[int, int]],
+    by_target: Iterable[tuple[int, int]],
+) -> Links:
+    """Merge the two directions of one pair; the links come back sorted.
+
+    Parameters
+    ----------
+    by_source
+        Links (source, target) in which a source word has at most one target word: what a model
+        of p(source | target) gives, Moses' `srctotgt`.
+    by_target
+        Links in which a target word has at most one source word: p(target | source).
+
+    Raises
+    ------
+    ValueError
+        There is no such heuristic.
+
+    References
+    ----------
+    Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models", CL 2003;
+    Koehn, Och and Marcu, "Statistical Phrase-Based Translation", NAACL 2003.
+    """
+    if heuristic not in HEURISTICS:
+        raise ValueError(f"unknown heuristic '{heuristic}', one of: {', '.join(HEURISTICS)}")
+    # Turned to (target, source), the order in which symal goes through points.
+    direct = {(target, source) for source, target in by_source}
+    inverse = {(target, source) for source, target in by_target}
+    if heuristic == "srctotgt":
+        points = sorted(direct)
+    elif heuristic == "tgttosrc":
+        points = sorted(inverse)
+    elif heuristic == "union":
+        points = sorted(direct | inverse)
+    else:
+        points = sorted(direct & inverse)
+    if heuristic.startswith("grow"):
+        linked = _Linked(points)
+        _grow(points, direct | inverse, linked, STEPS + DIAGONAL * ("diag" in heuristic))
+        if "final" in heuristic:
+            for rest in (inverse, direct):
+                _finish(points, rest, linked, both=heuristic.endswith("and"))
+    return sorted((source, target) for target, source in points)
+
+
+class _Linked:
+    """Which words have a link."""
+
+    def __init__(self, points: Iterable[tuple[int, int]]) -> None:
+        self.targets = {target for target, _ in points}
+        self.sources = {source for _, source in points}
+
+    def add(self, point: tuple[int, int]) -> None:
+        self.targets.add(point[0])
+        self.sources.add(point[1])
+
+    def count(self, point: tuple[int, int]) -> int:
+        """Return how many of the two words of a point have a link."""
+        return (point[0] in self.targets) + (point[1] in self.sources)
+
+
+def _grow(
+    points: list[tuple[int, int]],
+    union: set[tuple[int, int]],
+    linked: _Linked,
+    steps: Iterable[tuple[int, int]],
+) -> None:
+    """Add neighbours of points that link a word without one, until there are none.
+
+    `points` is sorted and modified in place. A point added after the current one is still
+    visited in this round, one added before it only in the next, as in symal's ordered set.
+    """
+    grown = True
+    while grown:
+        grown = False
+        at = 0
+        while at < len(points):
+            target, source = points[at]
+            for down, right in steps:
+                near = (target + down, source + right)
+                if near in union and linked.count(near) < 2:
+                    place = bisect_left(points, near)
+                    points.insert(place, near)
+                    at += place <= at
+                    linked.add(near)
+                    grown = True
+            at += 1
+
+
+def _finish(
+    points: list[tuple[int, int]], rest: set[tuple[int, int]], linked: _Linked, *, both: bool
+) -> None:
+    """Add what links a word without a link, or (`both`) two words without one."""
+    for point in sorted(rest):
+        if linked.count(point) < (1 if both else 2):
+            points.append(point)  # of no importance from here on: where it stands
+            linked.add(point)

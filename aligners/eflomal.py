@@ -1,0 +1,233 @@
+"""Word alignment with the programs of eflomal."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING, Any
+
+from aligners._base import Aligner, AlignerError, Links, format_links, parse_links
+from aligners._bitext import digest, read_lines
+from aligners._escape import escape
+from aligners._folders import read_record
+from aligners._program import Command, failure, find_program, run_program, scratch, write_lines
+from aligners._symmetrize import (
+    Heuristic,
+    symmetrize,
+)
+from aligners._training import Rows, Training, align_full, align_with, check_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FORMAT = 1
+"""Of the saved models; a change makes older ones refused instead of misread."""
+
+MAX_TOKENS = 1023
+"""Of a line; eflomal reads a longer one as empty (write_text, eflomal.pyx)."""
+
+PRIORS = "priors"
+
+
+@dataclass(frozen=True)
+class EflomalAligner(Aligner):
+    """The original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
+
+    It draws its random numbers from the system and has no seed: two trainings give different
+    links, and so do two alignments of one pair. Here the links of a call are kept in the working
+    folder, so that the same pairs get the same links again; runs that must repeat from scratch
+    use `thot` with `model = "eflomal"`, which is deterministic and needs no program.
+
+    Trained on the training bitext and the pairs of the first call together: their links are
+    counted as priors (eflomal-makepriors), with which every call aligns.
+
+    Parameters
+    ----------
+    model : int
+        1 is IBM model 1, 2 adds the HMM, 3 fertilities.
+    length : float
+        How many sampling iterations, relative to eflomal's own plan.
+    samplers : int
+        Independent samplers whose links are averaged.
+    null_prior : float
+        Prior probability that a word has no link.
+    symmetrization : str
+        "grow-diag-final-and" and the other heuristics of Moses' symal: "srctotgt", "tgttosrc",
+        "union", "intersection", "grow", "grow-diag", "grow-final", "grow-diag-final",
+        "grow-final-and".
+    bin_dir : Path or None
+        Folder of eflomal-align and eflomal-makepriors; None looks for them on PATH.
+    train_source, train_target : Path or None
+        The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
+    saved : Path or None
+        Folder of the priors: used if they are there, else made and kept there. None keeps them in
+        the working folder.
+    subword : Path or None
+        A sentencepiece model: align pieces of words; two words are linked if any of their pieces
+        are.
+    vocab_size : int or None
+        Train such a model of this size on both sides of the bitext.
+
+    References
+    ----------
+    Ostling and Tiedemann, "Efficient Word Alignment with Markov Chain Monte Carlo", PBML 2016.
+    """
+
+    model: int = 3
+    length: float = 1.0
+    samplers: int = 3
+    null_prior: float = 0.2
+    symmetrization: Heuristic = "grow-diag-final-and"
+    bin_dir: Path | None = None
+    train_source: Path | None = None
+    train_target: Path | None = None
+    saved: Path | None = None
+    subword: Path | None = None
+    vocab_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.model not in {1, 2, 3}:
+            raise ValueError(f"model is {self.model}, must be 1, 2 or 3")
+        if not self.length > 0:
+            raise ValueError(f"length is {self.length}, must be above 0")
+        if self.samplers < 1:
+            raise ValueError(f"samplers is {self.samplers}, must be at least 1")
+        if not 0 <= self.null_prior < 1:
+            raise ValueError(f"null_prior is {self.null_prior}, must be from 0 to below 1")
+        self._training().check()
+
+    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
+        """Align line n of `source` with line n of `target`.
+
+        Raises
+        ------
+        AlignerError
+            A program is missing or fails, the training bitext or the priors cannot be read or do
+            not fit, or a line has more than 1,023 tokens.
+        ValueError
+            `source` and `target` differ in length.
+        """
+        if len(source) != len(target):
+            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
+        settings = {
+            "format": FORMAT,
+            "model": f"eflomal original {self.model}",
+            "length": self.length,
+            "samplers": self.samplers,
+            "null_prior": self.null_prior,
+        }
+        folder = self._training().folder(
+            "eflomal", settings, self._train, source=source, target=target, workdir=workdir
+        )
+        made = (read_record(folder) or {})["notes"][PRIORS]
+        key = digest([made, self.symmetrization, str(settings), *source, *target])
+        known = workdir / f"eflomal-{key}.links"
+        if known.exists():
+            return [
+                parse_links(line, origin=f"{known}:{number}")
+                for number, line in enumerate(read_lines(known), 1)
+            ]
+
+        def again(left: Rows, right: Rows) -> list[Links]:
+            with scratch(workdir, "eflomal") as room:
+                by_source, by_target = self._link(room, left, right, priors=folder / PRIORS)
+                return [
+                    symmetrize(self.symmetrization, by_source=s, by_target=t)
+                    for s, t in zip(by_source, by_target, strict=True)
+                ]
+
+        def align(left: Rows, right: Rows) -> list[Links]:
+            check_lengths(left, right, limit=MAX_TOKENS, program="eflomal")
+            return align_full(left, right, again)
+
+        links = align_with(folder, source, target, align)
+        _keep(known, links)
+        return links
+
+    def _training(self) -> Training:
+        return Training(
+            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
+        )
+
+    def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
+        used = [
+            (s, t)
+            for s, t in zip(source, target, strict=True)
+            if s and t and max(len(s), len(t)) <= MAX_TOKENS
+        ]
+        if not used:
+            raise AlignerError(
+                f"eflomal: no pair to train on: {len(source)} pairs, none with 1 to {MAX_TOKENS} "
+                f"tokens on both sides"
+            )
+        self._link(folder, [s for s, _ in used], [t for _, t in used], priors=None)
+        program = find_program("eflomal-makepriors", self.bin_dir, package="eflomal")
+        run_program(
+            Command(
+                [
+                    *(program, "-s", "source", "-t", "target"),
+                    *("-f", "forward", "-r", "reverse", "-p", PRIORS),
+                ],
+                log="eflomal-makepriors.log",
+            ),
+            folder,
+        )
+        for name in ("source", "target", "forward", "reverse"):
+            (folder / name).unlink()
+        return {
+            "pairs": len(used),
+            "pairs_left_out": len(source) - len(used),
+            PRIORS: digest(read_lines(folder / PRIORS)),
+        }
+
+    def _link(
+        self, room: Path, left: Rows, right: Rows, *, priors: Path | None
+    ) -> tuple[list[Links], list[Links]]:
+        """Return the links in which a source word, and in which a target word, has at most one."""
+        for name, rows in (("source", left), ("target", right)):
+            write_lines(room / name, [[escape(token) for token in row] for row in rows])
+        program = find_program("eflomal-align", self.bin_dir, package="eflomal")
+        run_program(
+            Command(
+                [
+                    *(program, "-s", "source", "-t", "target", "-f", "forward", "-r", "reverse"),
+                    *("-m", str(self.model), "-l", str(self.length)),
+                    *("--n-samplers", str(self.samplers), "--null-prior", str(self.null_prior)),
+                    *(("-p", priors.absolute()) if priors is not None else ()),
+                ],
+                log="eflomal-align.log",
+            ),
+            room,
+        )
+        found = []
+        for name in ("reverse", "forward"):
+            lines = read_lines(room / name)
+            if len(lines) != len(left):
+                raise failure(
+                    "eflomal-align",
+                    f"aligned {len(lines)} of {len(left)} pairs",
+                    room / "eflomal-align.log",
+                )
+            found.append(
+                [
+                    parse_links(line, origin=f"{room / name}:{number}")
+                    for number, line in enumerate(lines, 1)
+                ]
+            )
+        return found[0], found[1]
+
+
+def _keep(path: Path, links: Sequence[Links]) -> None:
+    """Write links whole or not at all; the first of two concurrent runs need not win."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(
+            "".join(f"{format_links(row)}\n" for row in links), encoding="utf-8", newline="\n"
+        )
+        aside.replace(path)
+    except OSError as error:
+        raise AlignerError(f"{path}: cannot write: {error.strerror or error}") from None
+    finally:
+        aside.unlink(missing_ok=True)
