@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tuner.decoders._base import Progress
+    from tuner.decoders._journal import Journal
 
 
 def available_processors() -> int:
@@ -34,6 +35,7 @@ def answers(
     logs: Path,
     name: Callable[[int], str],
     progress: Progress,
+    journal: Journal,
 ) -> list[str]:
     """Send each request to one of some processes `python -m module`; return the answers in order.
 
@@ -50,6 +52,8 @@ def answers(
         Folder for what the processes print besides, one file each.
     name
         Names a request in the error message.
+    journal
+        Open; requests that it has answers of are not sent again, new answers are added.
 
     Raises
     ------
@@ -57,15 +61,16 @@ def answers(
         A process died; says with which request.
     """
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for index in range(len(requests)):
+    missing = [index for index in range(len(requests)) if index not in journal.found]
+    for index in missing:
         todo.put(index)
     done: queue.SimpleQueue[tuple[int, str] | ProgramError | None] = queue.SimpleQueue()
     logs.mkdir(parents=True, exist_ok=True)
     running: list[subprocess.Popen[str]] = []
     threads: list[threading.Thread] = []
-    found: list[str] = [""] * len(requests)
+    found = [journal.found.get(index, "") for index in range(len(requests))]
     try:
-        for number in range(min(processes, len(requests))):
+        for number in range(min(processes, len(missing))):
             log = logs / f"{module.rpartition('.')[2].lstrip('_')}-{number}.log"
             process = _start(module, log)
             running.append(process)
@@ -78,7 +83,7 @@ def answers(
             )
         for thread in threads:
             thread.start()
-        ready, finished = 0, 0
+        ready, finished = len(requests) - len(missing), 0
         while finished < len(threads):
             event = done.get()
             if isinstance(event, ProgramError):
@@ -87,6 +92,7 @@ def answers(
                 finished += 1
                 continue
             found[event[0]] = event[1]
+            journal.add(*event)
             ready += 1
             progress(ready, len(requests))
     finally:

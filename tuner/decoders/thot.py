@@ -9,9 +9,10 @@ from typing import Any
 
 from aligners._base import AlignerError, tokens
 from aligners._bitext import digest
-from aligners._folders import make_folder
+from aligners._folders import RECORD, make_folder
 from tuner.decoders import _thot_model
 from tuner.decoders._base import Decoder, Progress
+from tuner.decoders._journal import Journal
 from tuner.decoders._processes import answers, available_processors
 from tuner.decoders._thot_worker import NAMES
 from tuner.errors import InputError, ProgramError, StateError
@@ -182,7 +183,8 @@ class ThotDecoder(Decoder):
 
         A list may be shorter than `size`: the search keeps few hypotheses of a short line, and
         one that differs in nothing from a better one is left out. An empty line has the empty
-        hypothesis. Tokens that training never saw are copied.
+        hypothesis. Tokens that training never saw are copied. What a kill interrupted goes on
+        behind the segments done, which lie in `workdir`.
 
         Raises
         ------
@@ -214,18 +216,24 @@ class ThotDecoder(Decoder):
             },
             "decoder": {"s": self.stack_size, "is_breadth_first": True},
         }
-        found = answers(
-            "tuner.decoders._thot_worker",
-            json.dumps(task),
-            [json.dumps([segment, line, size]) for segment, line in enumerate(lines)],
-            processes=self.processes or available_processors(),
-            logs=workdir,
-            name=lambda segment: f"{source}:{segment + 1}",
-            progress=progress,
-        )
-        with writing(out) as file:
-            for answer in found:
-                file.write(json.loads(answer).encode("utf-8"))
+        requests = [json.dumps([segment, line, size]) for segment, line in enumerate(lines)]
+        trained = (self.model / RECORD).read_text(encoding="utf-8")
+        depends = [trained, json.dumps(task), *requests]
+        with Journal(workdir / "thot.journal", depends) as journal:
+            found = answers(
+                "tuner.decoders._thot_worker",
+                json.dumps(task),
+                requests,
+                processes=self.processes or available_processors(),
+                logs=workdir,
+                name=lambda segment: f"{source}:{segment + 1}",
+                progress=progress,
+                journal=journal,
+            )
+            with writing(out) as file:
+                for answer in found:
+                    file.write(json.loads(answer).encode("utf-8"))
+            journal.remove()
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write JSON with `weights` and the settings of this decoder; `start` reads it back."""

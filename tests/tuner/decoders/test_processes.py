@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tuner.decoders._journal import Journal
 from tuner.decoders._processes import answers
 from tuner.errors import ProgramError
 
@@ -28,15 +29,17 @@ def module(tmp_path, monkeypatch):
 
 
 def run(module, requests, tmp_path, processes=2, progress=lambda _done, _total: None):
-    return answers(
-        module,
-        "re:",
-        requests,
-        processes=processes,
-        logs=tmp_path / "logs",
-        name=lambda index: f"line {index + 1}",
-        progress=progress,
-    )
+    with Journal(tmp_path / "journal", requests) as journal:
+        return answers(
+            module,
+            "re:",
+            requests,
+            processes=processes,
+            logs=tmp_path / "logs",
+            name=lambda index: f"line {index + 1}",
+            progress=progress,
+            journal=journal,
+        )
 
 
 @pytest.mark.parametrize("processes", [1, 3, 50])
@@ -62,6 +65,27 @@ def test_a_killed_process_is_named_by_what_it_worked_on(module, tmp_path):
     assert "line 3: the decoder process ended with status -9: no message; its log" in str(
         error.value
     )
+
+
+def test_what_was_answered_before_a_death_is_not_asked_again(module, tmp_path):
+    requests = [*"abcdefgh", "kill", "i"]
+    with pytest.raises(ProgramError):
+        run(module, requests, tmp_path, processes=1)
+    # The journal knows eight answers. Spoil one to see that it is taken from there, add half one.
+    journal = tmp_path / "journal"
+    text = journal.read_text()
+    assert text.count("\n") == 9
+    journal.write_text(text.replace("re:c", "known") + "9\tre:cut")
+    (tmp_path / f"{module}.py").write_text(WORKER.replace('"kill"', '"never"'))
+    seen = []
+    found = run(module, requests, tmp_path, progress=lambda *step: seen.append(step))
+    assert found == ["re:a\n", "re:b\n", "known\n", *(f"re:{r}\n" for r in requests[3:])]
+    assert seen == [(9, 10), (10, 10)]
+
+
+def test_answers_to_other_requests_are_forgotten(module, tmp_path):
+    run(module, ["a", "b"], tmp_path)
+    assert run(module, ["b", "a"], tmp_path) == ["re:b\n", "re:a\n"]
 
 
 def test_an_exception_in_a_process_shows_its_last_line(module, tmp_path):

@@ -244,6 +244,26 @@ def test_a_crash_names_the_line_and_leaves_no_list(decoder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_decoding_goes_on_where_it_was_interrupted(decoder, listed, tmp_path):
+    class KilledError(Exception):
+        pass
+
+    def interrupt(done, _total):
+        if done == 12:
+            raise KilledError
+
+    given = {"source": write(tmp_path / "source", DEV_SOURCE), "size": 30, "out": tmp_path / "out"}
+    weights, work = decoder.read_weights(), tmp_path / "work"
+    with pytest.raises(KilledError):
+        decoder.decode(weights, **given, workdir=work, progress=interrupt)
+    assert not (tmp_path / "out").exists()
+    seen = []
+    decoder.decode(weights, **given, workdir=work, progress=lambda done, _: seen.append(done))
+    assert seen[0] == 13
+    assert (tmp_path / "out").read_bytes() == listed[1].read_bytes()
+    assert not (work / "thot.journal").exists()
+
+
 def test_sides_of_different_length_are_an_error(decoder, tmp_path):
     short = replace(decoder, train_target=write(tmp_path / "t", ["a"]), model=tmp_path / "model")
     with pytest.raises(InputError, match=r"t: 1 lines, .*s has 300; line n of one must be"):

@@ -1,0 +1,38 @@
+"""What the README and the docs show is what users see."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, without_times
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_print_what_the_page_shows(page):
+    text = page.read_text(encoding="utf-8")
+    assert without_times(in_a_copy([page])[page]) == without_times(text)
+
+
+def test_the_readme_has_commands_to_run():
+    blocks = BLOCK.findall(PAGES[0].read_text(encoding="utf-8"))
+    commands = re.findall(r"^\$ (portmert .*)$", "".join(blocks), re.MULTILINE)
+    assert (
+        len([command for command in commands if runnable(command.replace("$R", "configs/"))]) > 1
+    )
+
+
+def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102  our own README
+    start, _, found, *_ = capsys.readouterr().out.split()
+    assert 0 < float(start) < float(found) < 1
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert Path(page.parent / target).exists(), f"{page.name}: {target}"
