@@ -105,11 +105,14 @@ def optimize_lists(
     *,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
+    stats: FloatArray | None = None,
 ) -> Optimization:
     """Find the weights under which the lists' best hypotheses score highest.
 
     Parameters
     ----------
+    stats : (H, K) float64, optional
+        The statistics of all hypotheses, where they are known from an earlier search.
     setup
         Weights of sparse features stay as they are in the first start, 0 where it has none.
     notice
@@ -125,10 +128,8 @@ def optimize_lists(
         Constraints on unknown features, or contradicting ones.
     """
     begin = time.perf_counter()
-    batch = make_batch(nbest.texts, nbest.offsets, references)
-    stats = compute_stats(metric, batch, threads=setup.threads)
-    for line in notices(metric, batch):
-        notice(line)
+    if stats is None:
+        stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
     starts = setup.starts or (equal_weights(nbest.feature_names),)
     sparse_scores = NOTHING
     if nbest.sparse is not None:
@@ -164,6 +165,28 @@ def optimize_lists(
         progress=progress,
         seconds={"statistics": statistics_seconds},
     )
+
+
+def list_statistics(
+    nbest: NBest,
+    references: References,
+    metric: Metric,
+    *,
+    threads: int,
+    notice: Callable[[str], None],
+) -> FloatArray:
+    """Return the (H, K) statistics of all hypotheses, and say what is odd about them.
+
+    Raises
+    ------
+    InputError
+        Lists and references do not fit, or the metric needs what they lack.
+    """
+    batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
+    stats = compute_stats(metric, batch, threads=threads)
+    for line in notices(metric, batch):
+        notice(line)
+    return stats
 
 
 def optimize_dat(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tuner.corpus import describe_length
 from tuner.errors import InputError
+from tuner.text_pipeline import unknown_tokens
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
@@ -82,9 +83,10 @@ def notices(metric: Metric, batch: Batch) -> list[str]:
     A text without any link counts as translated in source order. That is the metric's definition
     (an unaligned word follows the one before it), but often a sign of a failed alignment.
     """
+    unknown = unknown_tokens(batch)
+    lines = [] if unknown is None else [unknown]
     if "links" not in metric.needs:
-        return []
-    lines = []
+        return lines
     for name, texts, offsets in (
         ("hypotheses", batch.hypotheses, batch.offsets),
         ("references", batch.references, batch.reference_offsets),

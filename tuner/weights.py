@@ -129,6 +129,26 @@ def read_weights(path: Path | str) -> FeatureWeights:
     return _from_lines(ini.section("weight"), where, repeated=False)
 
 
+def read_length_penalty(path: Path | str) -> float:
+    """Return the alpha that goes with the weights of a file, 0 where it has none.
+
+    Raises
+    ------
+    InputError
+        It is not a finite number.
+    """
+    lines = read_lines(path)
+    if not "".join(lines).lstrip("\ufeff \t").startswith("{"):
+        return 0.0
+    try:
+        alpha = json.loads("\n".join(lines).lstrip("\ufeff")).get("length_penalty", 0.0)
+    except ValueError:
+        alpha = None
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
+        raise InputError(f"{path}: length_penalty is {json.dumps(alpha)}, expected a number")
+    return float(alpha)
+
+
 def parse_number(text: str) -> float | None:
     """Return the number that `text` stands for, maybe inf or nan; None if it is no number.
 

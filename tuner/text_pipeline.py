@@ -1,0 +1,336 @@
+"""Text made comparable before it is scored: subwords joined, tokens cut as a metric wants them.
+
+Steps are applied in the order given, `hyp:debpe,13a`: to hypotheses and references, or with `hyp:`
+or `ref:` before it to one of them.
+
+    lowercase     every token, Unicode
+    debpe         `token@@ s` becomes `tokens` (subword-nmt)
+    spm-decode    sentencepiece pieces joined: `_the _cat s` becomes `the cats` (_ being U+2581);
+                  by the model where there is one, which also knows byte pieces
+    spm-encode    cut into pieces by the model
+    13a intl char zh ja-mecab ko-mecab
+                  sacrebleu's tokenisers of that name
+
+Links are carried over: a new token is linked to all that the tokens were linked to whose
+characters it has.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from metrics._base import Ragged
+from tuner.errors import ConfigError, InputError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import Batch, IntArray, Texts, Vocabulary
+
+TOKENISERS = {
+    "13a": ("tokenizer_13a", "Tokenizer13a"),
+    "intl": ("tokenizer_intl", "TokenizerV14International"),
+    "char": ("tokenizer_char", "TokenizerChar"),
+    "zh": ("tokenizer_zh", "TokenizerZh"),
+    "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
+    "ko-mecab": ("tokenizer_ko_mecab", "TokenizerKoMecab"),
+}
+"""sacrebleu's tokenisers that need nothing from the network."""
+
+STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *TOKENISERS)
+SIDES = ("hyp", "ref")
+
+MARK = "\u2581"
+"""sentencepiece's sign for the space before a word."""
+_JOINT = "@@"
+
+UNKNOWN_SHARE = 0.3
+"""With more hypothesis tokens than this unknown to the references both are rarely cut alike."""
+UNKNOWN_LEAST = 100
+"""Hypothesis tokens below which the share says nothing."""
+_EXAMPLES = 5
+
+Words = list[str]
+
+
+class Step(NamedTuple):
+    """One step: its name, and the sides it is for."""
+
+    name: str
+    sides: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name if self.sides == SIDES else f"{self.sides[0]}:{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class TextPipeline:
+    """Steps that texts go through.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+    model : Path or None
+        The sentencepiece model of the spm steps.
+    """
+
+    steps: tuple[Step, ...] = ()
+    model: Path | None = None
+    _known: dict[tuple[Vocabulary, str, bool, bytes], Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_names(cls, names: Sequence[str], model: Path | None = None) -> TextPipeline:
+        """Return the pipeline of steps written `debpe` or `hyp:debpe`.
+
+        Raises
+        ------
+        ConfigError
+            An unknown step or side, or a model that is missing or for nothing.
+        """
+        steps = []
+        for text in names:
+            side, colon, name = text.strip().rpartition(":")
+            if colon and side not in SIDES:
+                raise ConfigError(f"text step '{text}': before the colon stands hyp or ref")
+            if name not in STEPS:
+                raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
+            steps.append(Step(name, (side,) if colon else SIDES))
+        spm = [step.name for step in steps if step.name.startswith("spm-")]
+        if "spm-encode" in spm and model is None:
+            raise ConfigError("text step spm-encode needs a sentencepiece model")
+        if model is not None and not spm:
+            raise ConfigError("a sentencepiece model is given, but no text step spm-encode or "
+                              "spm-decode")
+        return cls(tuple(steps), model)
+
+    @classmethod
+    def parse(cls, text: str, model: Path | None = None) -> TextPipeline:
+        """Return the pipeline of steps joined by commas; none of an empty text."""
+        return cls.from_names([name for name in text.split(",") if name.strip()], model)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.steps))
+
+    def hypotheses(self, texts: Texts) -> Texts:
+        """Return hypotheses as they are scored, in the same vocabulary."""
+        return self._applied(texts, "hyp")
+
+    def references(self, texts: Texts) -> Texts:
+        """Return references as they are scored, in the same vocabulary."""
+        return self._applied(texts, "ref")
+
+    def _applied(self, texts: Texts, side: str) -> Texts:
+        """Send each distinct text through the steps of a side, once in the life of a pipeline.
+
+        Raises
+        ------
+        InputError
+            spm-decode without a model, and nothing looks like pieces.
+        """
+        steps = [step.name for step in self.steps if side in step.sides]
+        if not steps:
+            return texts
+        vocabulary = texts.vocabulary
+        starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
+        keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
+        known, linked = self._known, texts.links is not None
+        work = [self._function(name) for name in steps]
+        if "spm-decode" in steps and self.model is None:
+            _check_pieces(texts, side)
+        for row, key in enumerate(keys):
+            if (vocabulary, side, linked, key) not in known:
+                known[vocabulary, side, linked, key] = _changed(
+                    texts.words(row), work, vocabulary, linked=linked
+                )
+        rows = [known[vocabulary, side, linked, key] for key in keys]
+        new = Ragged.from_rows([row[0] for row in rows])
+        if texts.links is None:
+            return replace(texts, tokens=new)
+        return replace(
+            texts,
+            tokens=new,
+            links=_carried(texts.links, texts.tokens.lengths, [row[1] for row in rows]),
+        )
+
+    def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
+        """Return what a step does to words, and what of an old word is visible in new ones."""
+        if name == "lowercase":
+            return (lambda words: [word.lower() for word in words]), str
+        if name == "debpe":
+            return _without_joints, lambda word: word.removesuffix(_JOINT)
+        if name == "spm-decode":
+            return self._decoder(), lambda word: word.replace(MARK, "")
+        if name == "spm-encode":
+            model = self._model()
+            return (lambda words: list(model.encode(" ".join(words), out_type=str))), str
+        tokeniser = _tokeniser(name)
+        return (lambda words: tokeniser(" ".join(words)).split()), str
+
+    def _decoder(self) -> Callable[[Words], Words]:
+        if self.model is None:
+            return lambda words: "".join(words).replace(MARK, " ").split()
+        model = self._model()
+        return lambda words: str(model.decode(words)).split()
+
+    def _model(self) -> Any:
+        from sentencepiece import SentencePieceProcessor  # noqa: PLC0415  start-up time
+
+        try:
+            return SentencePieceProcessor(model_file=str(self.model))
+        except (OSError, RuntimeError, TypeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "not readable"
+            raise InputError(f"{self.model}: no sentencepiece model: {reason}") from None
+
+
+def unknown_tokens(batch: Batch) -> str | None:
+    """Return one line if many tokens of the hypotheses are unknown to the references.
+
+    That is, if hypotheses and references may be cut into tokens in different ways.
+    """
+    tokens = _used(batch.hypotheses.tokens)
+    references = np.unique(_used(batch.references.tokens))
+    if len(tokens) < UNKNOWN_LEAST or not len(references):
+        return None
+    unknown = tokens[~np.isin(tokens, references)]
+    share = len(unknown) / len(tokens)
+    if share <= UNKNOWN_SHARE:
+        return None
+    found, counts = np.unique(unknown, return_counts=True)
+    most = found[np.argsort(-counts, kind="stable")[:_EXAMPLES]]
+    examples = " ".join(batch.hypotheses.vocabulary.words[token] for token in most.tolist())
+    return (
+        f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
+        f"{examples}); are both tokenised alike? --text joins subwords and tokenises"
+    )
+
+
+def _used(ragged: Ragged) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return ragged.values[ragged.offsets[0] : ragged.offsets[-1]]
+
+
+def _changed(
+    words: Words,
+    work: Sequence[tuple[Callable[[Words], Words], Callable[[str], str]]],
+    vocabulary: Vocabulary,
+    *,
+    linked: bool,
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the new tokens of a text, and pairs (old position, new position) that share text.
+
+    Without links there is no use for the pairs, and there are none.
+    """
+    pairs = [(k, k) for k in range(len(words))] if linked else []
+    for change, visible in work:
+        new = change(words)
+        if linked and new != words:
+            shared = shared_characters([visible(word) for word in words], new)
+            pairs = _chained(pairs, shared)
+        words = new
+    return [vocabulary.add(word) for word in words], pairs
+
+
+def _chained(
+    first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    by_middle: dict[int, list[int]] = {}
+    for middle, new in second:
+        by_middle.setdefault(middle, []).append(new)
+    return sorted({(old, new) for old, middle in first for new in by_middle.get(middle, ())})
+
+
+def shared_characters(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return which of the new words have characters of which of the old ones.
+
+    Of the new words white space and U+2581 do not count. Where a step changed characters too, the
+    changed ones are taken to come from those that stand in their place.
+    """
+    a = [(char, k) for k, word in enumerate(old) for char in word]
+    b = [(char, k) for k, word in enumerate(new) for char in word if char != MARK]
+    if len(a) == len(b) and all(
+        x == y or x.lower() == y.lower() for (x, _), (y, _) in zip(a, b, strict=True)
+    ):
+        return sorted({(i, j) for (_, i), (_, j) in zip(a, b, strict=True)})
+    matcher = difflib.SequenceMatcher(
+        None, [char for char, _ in a], [char for char, _ in b], autojunk=False
+    )
+    found = set()
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
+        if tag == "equal":
+            found |= {(a[a0 + k][1], b[b0 + k][1]) for k in range(a1 - a0)}
+        elif tag == "replace":
+            found |= {(a[i][1], b[j][1]) for i in range(a0, a1) for j in range(b0, b1)}
+    return sorted(found)
+
+
+def _carried(
+    links: Ragged, lengths: IntArray, pairs: Sequence[Sequence[tuple[int, int]]]
+) -> Ragged:
+    """Return the links of new tokens, sorted, each once.
+
+    Parameters
+    ----------
+    links : Ragged
+        N rows of (source, old position).
+    lengths : (N,) int64
+        Old tokens of each text.
+    pairs
+        N lists of (old position, new position).
+    """
+    rows = []
+    for row, shared in enumerate(pairs):
+        places: list[list[int]] = [[] for _ in range(int(lengths[row]))]
+        for old, new in shared:
+            places[old].append(new)
+        rows.append(
+            sorted({(i, new) for i, j in links.row(row).tolist() for new in places[j]})
+        )
+    return Ragged.from_links(rows)
+
+
+def _without_joints(words: Words) -> Words:
+    joined: Words = []
+    open_end = False
+    for word in words:
+        part = word.removesuffix(_JOINT)
+        if open_end:
+            joined[-1] += part
+        else:
+            joined.append(part)
+        open_end = part != word
+    return [word for word in joined if word]
+
+
+def _check_pieces(texts: Texts, side: str) -> None:
+    used = np.unique(_used(texts.tokens)).tolist()
+    words = texts.vocabulary.words
+    if used and not any(MARK in words[token] for token in used):
+        name = {"hyp": "hypotheses", "ref": "references"}[side]
+        raise InputError(
+            f"text step spm-decode: no token of the {name} has the sign {MARK} of sentencepiece; "
+            f"if they are no pieces, decode the other side only "
+            f"({'ref' if side == 'hyp' else 'hyp'}:spm-decode)"
+        )
+
+
+def _tokeniser(name: str) -> Callable[[str], str]:
+    """Return sacrebleu's tokeniser."""
+    import importlib  # noqa: PLC0415
+
+    module, cls = TOKENISERS[name]
+    try:
+        built = getattr(importlib.import_module(f"sacrebleu.tokenizers.{module}"), cls)()
+    except (ImportError, RuntimeError) as error:
+        reason = re.sub(r"\s+", " ", str(error)).strip()
+        raise InputError(f"text step {name}: {reason}") from None
+    tokenise: Callable[[str], str] = built
+    return tokenise
