@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Table = TypeVar("Table")
 
-RESULT_FREE = frozenset({"threads", "processes"})
+RESULT_FREE = frozenset({"threads", "processes", "jobs"})
 """Keys, in any table, that change how long a run takes and nothing else."""
 
 

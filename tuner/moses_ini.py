@@ -80,6 +80,12 @@ class MosesIni:
         return found
 
     @property
+    def weighted(self) -> frozenset[str]:
+        """Return the names that the [weight] section gives weights to."""
+        matches = (_WEIGHT.fullmatch(line.rstrip("\r")) for _, line in self.section("weight"))
+        return frozenset(match["name"] for match in matches if match is not None)
+
+    @property
     def untuneable(self) -> frozenset[str]:
         """Return the features whose weights must stay, as far as the file says."""
         return frozenset(
@@ -111,7 +117,7 @@ class MosesIni:
             Feature -> which of its components the numbers are of, where they are not of all: the
             others stay as they are.
         extra
-            Section -> lines, appended as new sections at the end.
+            Section -> lines, in place of those that it has; a new section comes at the end.
 
         Raises
         ------
@@ -149,9 +155,7 @@ class MosesIni:
             added.append("")
         out[end:end] = added
         for section, lines in (extra or {}).items():
-            if out[-1]:
-                out.append("")
-            out[-1:] = [f"[{section}]{ending}", *(f"{line}{ending}" for line in lines), ""]
+            out = _with_section(out, section, [f"{line}{ending}" for line in lines])
         comments = [f"# {line}{ending}" for line in header.splitlines()]
         return "\n".join([*comments, *out]).encode("utf-8", "surrogateescape")
 
@@ -190,6 +194,27 @@ def read_moses_ini(path: Path | str) -> MosesIni:
     """
     text = read_bytes(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     return MosesIni(tuple(text.split("\n")), "stdin" if str(path) == "-" else str(path))
+
+
+def _with_section(lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
+    """Return lines in which a section has these values; its comments stay."""
+    out: list[str] = []
+    inside, found = False, False
+    for line in lines:
+        section = _section(line)
+        if section is not None:
+            inside = section == name
+        elif inside and line.partition("#")[0].strip():
+            continue
+        out.append(line)
+        if section == name and not found:
+            found = True
+            out.extend(values)
+    if not found:
+        if out[-1]:
+            out.append("")
+        out[-1:] = [f"[{name}]{_ending(lines[0])}", *values, ""]
+    return out
 
 
 def _section(line: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tuner.weights import FeatureWeights, read_weights
 
 PAIRS = generate(108, seed=9)
 SEGMENTS = 9
+RECORDED_MOSES = Path(__file__).parents[1] / "programs" / "recorded_moses"
 LIST = """{0} ||| one hypothesis ||| LM0= -1 TM0= -{1} -1 ||| 0 ||| 0-0
 {0} ||| another one ||| LM0= -3 TM0= -1 -1 ||| 0 ||| 0-1
 """
@@ -35,12 +37,18 @@ def folder(tmp_path_factory):
     write(folder / "train.tgt", [" ".join(pair.target) for pair in train])
     write(folder / "dev.src", [*(" ".join(pair.source) for pair in dev), ""])
     (folder / "list").write_text("".join(LIST.format(s, s + 2) for s in range(SEGMENTS)))
+    (folder / "moses.ini").write_text(
+        f"[feature]\nKENLM name=LM0\nPhraseDictionaryMemory name=TM0 num-features=2\n"
+        f"[recorded-lists]\n{folder / 'list'}\n[recorded-source]\n{folder / 'dev.src'}\n"
+        f"[weight]\nLM0= 0.5\nTM0= 0.2 0.3\n"
+    )
     return folder
 
 
 @pytest.fixture(params=registry.names("decoder"))
 def decoder(request, folder):
     options = {
+        "moses": {"config": folder / "moses.ini", "program": RECORDED_MOSES, "jobs": 2},
         "recorded": {"lists": [folder / "list"]},
         "thot": {
             "train_source": folder / "train.src",

@@ -82,6 +82,13 @@ def test_sections_are_added_at_the_end():
     )
 
 
+def test_a_section_that_is_there_gets_other_values():
+    text = "[weight-file]\n# old\nold\n[weight]\nA= 0\n"
+    assert with_weights({"A": (1.0,)}, text, extra={"weight-file": ["new"]}) == (
+        "[weight-file]\nnew\n# old\n[weight]\nA= 1.0\n"
+    )
+
+
 def test_windows_line_ends_and_bytes_that_are_not_utf_8_stay(tmp_path):
     path = tmp_path / "moses.ini"
     path.write_bytes(b"# caf\xe9\r\n[weight]\r\nA= 1\r\n[x]\r\n\xff")

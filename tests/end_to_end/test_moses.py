@@ -1,0 +1,54 @@
+"""Tuning with a decoder that is a program: the recorded Moses of tests/programs."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tuner.cli import main
+from tuner.weights import read_weights
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "configs" / "moses.toml"
+PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
+
+
+def tune(folder, *options):
+    return CliRunner().invoke(
+        main, ["tune", str(CONFIG), "--set", f"tune.output={folder}", *options]
+    )
+
+
+def test_the_shipped_config_tunes_on_links_of_moses_lists(tmp_path):
+    result = tune(tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert found["dev_score"] > found["start_dev_score"] + 0.03
+    assert "model scores are not weights" not in result.stderr
+    assert not (tmp_path / "run" / "annotations").exists()  # no aligner was needed
+    tuned = (tmp_path / "run" / "decoder.config").read_text()
+    assert tuned.startswith("# Tuned by portmert ")
+    assert "port:alpha=0.25,order=v" in tuned.splitlines()[0]
+    assert f"dev score {found['dev_score']:.6f}" in tuned.splitlines()[0]
+    assert "UnknownWordPenalty0= 1\n" in tuned
+    weights = json.loads((tmp_path / "run" / "weights.json").read_text())["weights"]
+    read = read_weights(tmp_path / "run" / "decoder.config").values
+    assert {name: list(values) for name, values in read.items()} == {
+        **weights,
+        "UnknownWordPenalty0": [1.0],
+    }
+
+
+def test_a_run_that_moses_broke_goes_on(tmp_path, monkeypatch):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert tune(whole, "--set", "tune.iterations=1").exit_code == 0
+    monkeypatch.setenv("RECORDED_MOSES_FAULT", "exit")
+    options = ["--set", "tune.iterations=1", "--set", f'decoder.program="{PROGRAM}"']
+    result = tune(broken, *options)
+    assert result.exit_code == 1
+    (message,) = [line for line in result.stderr.splitlines() if "error" in line]
+    assert "recorded_moses: exit status 3; it last said: Loading table / Exception: phr" in message
+    assert f"its log is {broken / 'scratch' / 'moses-1.log'}" in message
+    monkeypatch.delenv("RECORDED_MOSES_FAULT")
+    assert tune(broken, *options).exit_code == 0
+    assert (broken / "decoder.config").read_bytes() == (whole / "decoder.config").read_bytes()

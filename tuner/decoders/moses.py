@@ -1,0 +1,431 @@
+"""Moses as a program."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
+
+from metrics._base import Vocabulary
+from tuner.decoders._base import Decoder, Progress
+from tuner.decoders._moses_features import ShownFeatures, parse_shown
+from tuner.decoders._moses_program import Job, run_jobs, wrapped
+from tuner.decoders._processes import available_processors
+from tuner.errors import InputError, ProgramError
+from tuner.files import read_bytes, read_lines, write_text, writing
+from tuner.moses_ini import MosesIni, read_moses_ini
+from tuner.nbest import read_nbest
+from tuner.weights import FeatureWeights, read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OURS = {
+    "config": "config", "f": "config", "input-file": "the source", "i": "the source",
+    "n-best-list": "tune.nbest", "weight-overwrite": "the weights", "weight-file": "the weights",
+    "show-weights": "the weights", "lattice-samples": "n-best lists alone",
+}  # fmt: skip
+"""Switches of Moses that are set from elsewhere."""
+
+LIST_SWITCHES = ("print-alignment-info-in-n-best", "include-segmentation-in-n-best")
+SHOWN_DIGITS = 1e-6
+"""`-show-weights` prints six digits behind the point."""
+
+
+@dataclass(frozen=True)
+class Moses(Decoder):
+    """Runs `moses`, `moses2` or `moses_chart`.
+
+    Parameters
+    ----------
+    config : Path
+        moses.ini. Paths in it that are relative are so to where portmert is run.
+    program : Path
+        The decoder: a file, or a name to be found on PATH.
+    flags : str
+        More switches, split as a shell would: `-search-algorithm 1 -cube-pruning-pop-limit 500`.
+    threads : int
+        Threads of each process; 0 shares all processors between the jobs. Changes no list.
+    jobs : int
+        Processes that each decode a part of the source. Changes no list.
+    command : str
+        What starts the decoder, before its own command line: `nice -n 10`, `srun -c 8`,
+        `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
+        `qrsh -cwd {command}`. The files must be reachable under the same paths there.
+    """
+
+    config: Path
+    program: Path = Path("moses")
+    flags: str = ""
+    threads: Annotated[int, Ge(0)] = 0
+    jobs: Annotated[int, Ge(1)] = 1
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("flags", "command"):
+            try:
+                shlex.split(getattr(self, name))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}: {getattr(self, name)}") from None
+        flags = self._flags
+        for flag in flags:
+            if flag in OURS:
+                raise ValueError(f"flags has -{flag}, which is set by {OURS[flag]}; leave it out")
+        if flags.get("inputtype") == "1":
+            raise ValueError(
+                "flags has -inputtype 1: a confusion network takes several lines, but a segment "
+                "must be one; write the input as lattices (-inputtype 2)"
+            )
+
+    # The weights.
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the start weights of all features that Moses calls tuneable.
+
+        Names and order come from `-show-weights`; values from moses.ini where they are the same
+        ones with more digits. Sparse features follow that moses.ini gives a weight.
+
+        Raises
+        ------
+        InputError, ProgramError
+            moses.ini cannot be read, Moses does not start or names no feature.
+        """
+        shown, ini = self.shown(), read_moses_ini(self.config)
+        given = read_weights(self.config).values if "weight" in ini.sections else {}
+        dense = {
+            name: _more_digits(values, given.get(name, ()), shown.tuned.get(name))
+            for name, values in shown.weights.values.items()
+        }
+        sparse = {name: values for name, values in given.items() if self._is_sparse(name, shown)}
+        return FeatureWeights({**dense, **_sparse_file(ini), **sparse})
+
+    def shown(self) -> ShownFeatures:
+        """Return what `-show-weights` says; asked once for each state of moses.ini."""
+        try:
+            stat = self.config.stat()
+        except OSError as error:
+            raise InputError(f"{self.config}: {error.strerror}") from None
+        return _shown(self, (stat.st_mtime_ns, stat.st_size))
+
+    @staticmethod
+    def _is_sparse(name: str, shown: ShownFeatures) -> bool:
+        return "_" in name and name not in {*shown.weights.values, *shown.untuneable}
+
+    # The decoder's command line.
+
+    @property
+    def _flags(self) -> dict[str, str]:
+        """The switches of `flags`, without dashes, with the first value of each."""
+        found, name = {}, ""
+        for word in shlex.split(self.flags):
+            if word.startswith("-") and word[1:2] not in {*"0123456789", ""}:
+                name = word.lstrip("-")
+                found[name] = ""
+            elif name and not found[name]:
+                found[name] = word
+        return found
+
+    def _command(self, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return the command line of one process."""
+        return wrapped(
+            self.command,
+            [
+                self._program(),
+                *shlex.split(self.flags),
+                "-config",
+                str(self.config.resolve()),
+                *arguments,
+            ],
+        )
+
+    def _program(self) -> str:
+        if self.program.is_file():
+            return str(self.program.resolve())
+        if self.command or shutil.which(self.program.name):
+            return self.program.name
+        raise ProgramError(
+            f"{self.program}: there is no such decoder, and no {self.program.name} on PATH; name "
+            f"its file: [decoder] program"
+        )
+
+    def show_weights_job(self, workdir: Path) -> Job:
+        """Return the process that prints feature names and weights."""
+        return Job(
+            self._command(["-show-weights"]),
+            workdir / "show-weights.out",
+            workdir / "show-weights.log",
+        )
+
+    # Decoding.
+
+    def decode(
+        self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+    ) -> None:
+        """Let Moses write the list; see `translate`."""
+        self.translate(
+            weights, source=source, size=size, out=out, workdir=workdir, progress=progress
+        )
+
+    def translate(
+        self,
+        weights: FeatureWeights | None,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+        best: Path | None = None,
+        links: bool = True,
+    ) -> None:
+        """Let Moses write the `size`-best list of `source` to `out`, its translations to `best`.
+
+        Parameters
+        ----------
+        weights
+            None: those of moses.ini.
+        links
+            Ask for word alignment and segmentation.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight.
+        ProgramError
+            Moses fails, or writes a list that is empty, too short or of nothing but zeros.
+        """
+        if size < 1:
+            raise ValueError(f"size is {size}, must be at least 1")
+        arguments = [] if weights is None else self._weight_arguments(weights, workdir)
+        arguments += [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
+        lines = read_bytes(source).split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        parts = self._parts(lines, arguments, size, workdir)
+        done = 0
+
+        def on_line() -> None:
+            nonlocal done
+            done = min(done + 1, len(lines))
+            progress(done, len(lines))
+
+        run_jobs([part.job for part in parts], on_line)
+        if done < len(lines):
+            progress(len(lines), len(lines))
+        for part in parts:
+            part.check()
+        with writing(out) as file:
+            for part in parts:
+                file.write(part.renumbered())
+        if best is not None:
+            with writing(best) as file:
+                for part in parts:
+                    file.write(part.job.output.read_bytes())
+        for part in parts:
+            part.remove()
+
+    def _weight_arguments(self, weights: FeatureWeights, workdir: Path) -> list[str]:
+        """Return the switches that set all weights."""
+        shown = self.shown()
+        overwrite = [shown.overwrite(weights)]
+        # What [weight] says of a sparse feature goes before what a -weight-file says.
+        own = read_moses_ini(self.config).weighted
+        sparse = {}
+        for name, values in weights.values.items():
+            if self._is_sparse(name, shown):
+                if name in own:
+                    overwrite += [f"{name}=", *map(repr, values)]
+                else:
+                    sparse[name] = values
+        arguments = ["-weight-overwrite", " ".join(overwrite)]
+        if sparse:
+            workdir.mkdir(parents=True, exist_ok=True)
+            path = workdir / "sparse-weights"
+            write_text(path, sparse_text(sparse))
+            arguments += ["-weight-file", str(path.resolve())]
+        return arguments
+
+    def _parts(
+        self, lines: Sequence[bytes], arguments: Sequence[str], size: int, workdir: Path
+    ) -> list[_Part]:
+        """Share the lines among the jobs, in order."""
+        if not lines:
+            raise InputError("the source is empty; there is nothing to decode")
+        workdir.mkdir(parents=True, exist_ok=True)
+        count = min(self.jobs, len(lines))
+        threads = self.threads or max(1, available_processors() // count)
+        if not self._flags.keys() & {"threads", "th"} and threads > 1:
+            arguments = [*arguments, "-threads", str(threads)]
+        cuts = [len(lines) * part // count for part in range(count + 1)]
+        parts = []
+        for number in range(count):
+            begin, end = cuts[number], cuts[number + 1]
+            name = "moses" if count == 1 else f"moses-{number + 1}"
+            source, nbest = workdir / f"{name}.source", workdir / f"{name}.nbest"
+            with writing(source) as file:
+                file.write(b"".join(line + b"\n" for line in lines[begin:end]))
+            nbest.unlink(missing_ok=True)
+            command = self._command(
+                [
+                    *arguments,
+                    "-n-best-list",
+                    str(nbest.resolve()),
+                    str(size),
+                    "distinct",
+                    "-input-file",
+                    str(source.resolve()),
+                ]
+            )
+            job = Job(command, workdir / f"{name}.out", workdir / f"{name}.log")
+            words = any(line.strip() for line in lines[begin:end])
+            parts.append(_Part(job, source, nbest, begin, end - begin, words))
+        return parts
+
+    # The result.
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
+        """Write moses.ini with its weights replaced and nothing else changed.
+
+        Sparse features that its [weight] section does not name go to a file beside it, `.sparse`.
+        """
+        with writing(path) as out:
+            out.write(self.tuned_ini(self.config, weights, path, header=header))
+
+    def tuned_ini(
+        self,
+        config: Path,
+        weights: FeatureWeights,
+        path: Path,
+        *,
+        header: str,
+        extra: Mapping[str, Sequence[str]] | None = None,
+    ) -> bytes:
+        """Return the content of `config` with these weights, to be written to `path`."""
+        shown, ini = self.shown(), read_moses_ini(config)
+        own = ini.weighted
+        values: dict[str, tuple[float, ...]] = {}
+        sparse: dict[str, tuple[float, ...]] = {}
+        for name, numbers in weights.values.items():
+            (sparse if self._is_sparse(name, shown) and name not in own else values)[name] = (
+                numbers
+            )
+        extra = dict(extra or {})
+        if sparse:
+            beside = path.with_name(f"{path.name}.sparse")
+            write_text(beside, sparse_text(sparse))
+            extra["weight-file"] = [str(beside.resolve())]
+        return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Lines `begin:begin + count` of the source, decoded by one process."""
+
+    job: Job
+    source: Path
+    nbest: Path
+    begin: int
+    count: int
+    has_words: bool
+
+    def check(self) -> None:
+        """Raise a ProgramError if the list is not a whole one that tuning can use."""
+        if not self.nbest.exists():
+            raise self.job.failure(f"it wrote no n-best list ({self.nbest})")
+        try:
+            nbest = read_nbest([self.nbest], Vocabulary(), segments=self.count)
+        except InputError as error:
+            raise self.job.failure(str(error)) from None
+        sparse = nbest.sparse is not None and bool(nbest.sparse.values.any())
+        if not nbest.features.any() and not sparse:
+            raise self.job.failure(f"{self.nbest}: all feature values are 0")
+        if self.has_words and not nbest.texts.tokens.lengths.any():
+            raise self.job.failure(f"{self.nbest}: every hypothesis is empty")
+
+    def renumbered(self) -> bytes:
+        """Return the list with the ids of the whole source."""
+        data = self.nbest.read_bytes()
+        if not self.begin:
+            return data
+        lines = (line.split(b" ", 1) for line in data.splitlines(keepends=True))
+        return b"".join(b"%d %s" % (int(number) + self.begin, rest) for number, rest in lines)
+
+    def remove(self) -> None:
+        """Remove what is of no use any more; the log stays."""
+        for path in (self.source, self.nbest, self.job.output):
+            path.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=8)
+def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
+    """Ask the decoder; `stamp` tells whether moses.ini changed since."""
+    import tempfile  # noqa: PLC0415
+
+    # The log is of use only when the program fails: then it stays.
+    folder = Path(tempfile.mkdtemp(prefix="portmert-"))
+    job = decoder.show_weights_job(folder)
+    run_jobs([job], lambda: None)
+    try:
+        shown = parse_shown(job.output.read_text("utf-8", "replace"), "-show-weights")
+    except InputError as error:
+        raise job.failure(str(error)) from None
+    shutil.rmtree(folder)
+    return shown
+
+
+def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
+    """Return the text of Moses' sparse weight file."""
+    return "".join(f"{name} {values[0]!r}\n" for name, values in weights.items())
+
+
+def read_sparse(path: Path) -> dict[str, tuple[float, ...]]:
+    """Read Moses' sparse weight file: `name value` a line.
+
+    Raises
+    ------
+    InputError
+        A line is something else.
+    """
+    found: dict[str, tuple[float, ...]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        try:
+            name, value = line.split()
+            found[name.removesuffix("=")] = (float(value),)
+        except ValueError:
+            raise InputError(
+                f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
+            ) from None
+    return found
+
+
+def _sparse_file(ini: MosesIni) -> dict[str, tuple[float, ...]]:
+    values = ini.values("weight-file")
+    return read_sparse(Path(values[0])) if values else {}
+
+
+def _more_digits(
+    shown: tuple[float, ...], given: tuple[float, ...], tuned: tuple[bool, ...] | None
+) -> tuple[float, ...]:
+    """Return `given` where it is `shown` before it was rounded (switches may say otherwise)."""
+    if tuned is not None and len(given) == len(tuned):
+        given = tuple(value for value, is_tuned in zip(given, tuned, strict=True) if is_tuned)
+    if len(given) != len(shown):
+        return shown
+    close = all(
+        abs(a - b) <= SHOWN_DIGITS * max(1.0, abs(a)) for a, b in zip(shown, given, strict=True)
+    )
+    return given if close else shown
