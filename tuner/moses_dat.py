@@ -2,21 +2,25 @@
 
 One block a segment: `FEATURES_TXT_BEGIN_0 id hypotheses F names...`, a line of F numbers for each
 hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the metric's name
-(Moses mert/FeatureArray.cpp, mert/ScoreArray.cpp).
+(Moses mert/FeatureArray.cpp, mert/ScoreArray.cpp). Sparse features follow the numbers of a line as
+`name=value`. Moses prints six digits; what is written here reads back to the last bit.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from tuner import _nbest_kernels as kernels
-from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes
+from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from tuner.errors import InputError
-from tuner.files import read_bytes
+from tuner.files import read_bytes, writing
+from tuner.nbest import SparseFeatures
 from tuner.weights import parse_number
 
 if TYPE_CHECKING:
@@ -24,7 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import FloatArray, IntArray
+    from tuner._hypothesis_pool import Rows
     from tuner.weights import FeatureNames
+
+_SPARSE = re.compile(rb"(\S+)=(\S+)")
+_SPACE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,7 @@ class DatLists:
     feature_names : FeatureNames
     score_name : str
         Moses' name of the metric, `BLEU`.
+    sparse : SparseFeatures or None
     """
 
     features: FloatArray
@@ -47,6 +56,7 @@ class DatLists:
     offsets: IntArray
     feature_names: FeatureNames
     score_name: str
+    sparse: SparseFeatures | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -81,6 +91,7 @@ def read_dat(
     first_features = first_scores = None
     names: FeatureNames = ()
     columns: tuple[str, ...] = ()
+    sparse: dict[str, int] = {}
     for features_path, scores_path in zip(features, scores, strict=True):
         feature_file = _read_dat_file(features_path, "FEATURES", segments)
         score_file = _read_dat_file(scores_path, "SCORES", segments)
@@ -99,6 +110,7 @@ def read_dat(
             features=np.ascontiguousarray(table),
             stats=score_file.table,
         )
+        rows = _with_sparse(rows, feature_file, sparse)
         feature_file.table = feature_file.table[:0].copy()  # the first of each kind stays
         score_file.table = score_file.table[:0].copy()
         del table
@@ -114,18 +126,118 @@ def read_dat(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         feature_names=names,
         score_name=first_scores.names[0],
+        sparse=_sparse_features(rows, tuple(sparse)),
     )
+
+
+def _with_sparse(rows: Rows, file: _DatFile, columns: dict[str, int]) -> Rows:
+    """Return the rows with the sparse features of a file; `columns` gets the new names."""
+    if not file.sparse_names:
+        return rows
+    numbers = [columns.setdefault(name, len(columns)) for name in file.sparse_names]
+    return with_sparse(rows, file.sparse_rows, np.array(numbers), file.sparse_values)
+
+
+def _sparse_features(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | None:
+    if not names:
+        return None
+    return SparseFeatures(names, rows.sparse_offsets, rows.sparse_columns, rows.sparse_values)
+
+
+def without_duplicates(lists: DatLists) -> DatLists:
+    """Return the lists with the first of hypotheses of equal features and statistics alone."""
+    rows = empty_rows(len(lists.features), features=0, stats=0)._replace(
+        segments=np.repeat(np.arange(len(lists)), np.diff(lists.offsets)),
+        features=np.ascontiguousarray(lists.features) + 0.0,  # no -0.0
+        stats=np.ascontiguousarray(lists.stats) + 0.0,
+    )
+    if lists.sparse is not None:
+        rows = rows._replace(
+            sparse_columns=lists.sparse.columns,
+            sparse_values=lists.sparse.values + 0.0,
+            sparse_offsets=lists.sparse.offsets,
+        )
+    pool = HypothesisPool(features=rows.features.shape[1], stats=rows.stats.shape[1])
+    pool.append(rows)
+    rows, _ = pool.finish()
+    sizes = np.bincount(rows.segments, minlength=len(lists))
+    return DatLists(
+        features=rows.features,
+        stats=rows.stats,
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        feature_names=lists.feature_names,
+        score_name=lists.score_name,
+        sparse=None if lists.sparse is None else _sparse_features(rows, lists.sparse.names),
+    )
+
+
+def write_features(lists: DatLists, path: Path | str) -> None:
+    """Write a features.dat, whole or not at all."""
+    columns = [f"{name}_{k}" for name, size in lists.feature_names for k in range(size)]
+    lines = _printed(lists.features)
+    if lists.sparse is not None:
+        sparse = lists.sparse
+        entries = [
+            f"{sparse.names[column]}={number} "
+            for column, number in zip(
+                sparse.columns.tolist(), map(_shortest, sparse.values.tolist()), strict=True
+            )
+        ]
+        offsets = sparse.offsets.tolist()
+        lines = [
+            line + "".join(entries[offsets[row] : offsets[row + 1]])
+            for row, line in enumerate(lines)
+        ]
+    _write(path, "FEATURES", lists.offsets, lines, f"{len(columns)} {' '.join(columns)} ")
+
+
+def write_scores(lists: DatLists, path: Path | str) -> None:
+    """Write a scores.dat, whole or not at all."""
+    header = f"{lists.stats.shape[1]} {lists.score_name}"
+    _write(path, "SCORES", lists.offsets, _printed(lists.stats), header)
+
+
+def _write(
+    path: Path | str, kind: str, offsets: IntArray, lines: Sequence[str], header: str
+) -> None:
+    with writing(path) as out:
+        for segment, (begin, end) in enumerate(pairwise(offsets)):
+            rows = "\n".join(lines[begin:end])
+            out.write(
+                f"{kind}_TXT_BEGIN_0 {segment} {end - begin} {header}\n{rows}\n"
+                f"{kind}_TXT_END_0\n".encode()
+            )
+
+
+def _printed(table: FloatArray) -> list[str]:
+    """Return each row as numbers with a space behind each, as many digits as they need."""
+    if table.size == 0:
+        return [""] * len(table)
+    values, inverse = np.unique(table, return_inverse=True)  # few are distinct
+    texts = np.array([_shortest(value) for value in values.tolist()], dtype=object)
+    rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
+    return [" ".join(row) + " " for row in rows]
+
+
+def _shortest(value: float) -> str:
+    return repr(value + 0.0).removesuffix(".0")  # never -0
 
 
 @dataclass
 class _DatFile:
-    """One file: the numbers of all blocks, and what their headers say."""
+    """One file: the numbers of all blocks, and what their headers say.
+
+    Sparse entries are of row `sparse_rows[e]`, feature `sparse_names[e]`.
+    """
 
     where: str
     ids: IntArray
     counts: IntArray
     names: tuple[str, ...]
     table: FloatArray
+    sparse_rows: IntArray
+    sparse_names: tuple[str, ...]
+    sparse_values: FloatArray
 
 
 def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFile:
@@ -161,6 +273,7 @@ class _DatReader:
         """Parse headers, then all numbers."""
         ids, counts, headers, names, width = self._headers(segments)
         lines = sum(counts)
+        sparse = self._sparse(headers, counts)
         if lines * width > len(self.data):  # refused before memory is asked for
             self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
         table = np.empty((lines, width))
@@ -181,7 +294,47 @@ class _DatReader:
             after = self._next_line(stop)
             if after != [*headers, len(self.data)][block + 1]:
                 self.fail(after, f"expected {self.begin.decode()} or the end of the file")
-        return _DatFile(self.where, np.array(ids, dtype=np.int64), np.array(counts), names, table)
+        sparse_rows, sparse_names, sparse_values = sparse
+        return _DatFile(
+            self.where,
+            np.array(ids, dtype=np.int64),
+            np.array(counts),
+            names,
+            table,
+            sparse_rows,
+            sparse_names,
+            sparse_values,
+        )
+
+    def _sparse(
+        self, headers: Sequence[int], counts: Sequence[int]
+    ) -> tuple[IntArray, tuple[str, ...], FloatArray]:
+        """Take the sparse entries, as `_DatFile` has them, out of the data: blanks remain."""
+        if self.kind != "FEATURES" or b"=" not in self.data:
+            return np.empty(0, dtype=np.int64), (), np.empty(0)
+        text = np.frombuffer(self.data, dtype=np.uint8).copy()
+        begins, names, values = [], [], []
+        for match in _SPARSE.finditer(self.data):
+            begin, end = match.span()
+            text[begin:end] = _SPACE
+            value = parse_number(match[2].decode("utf-8", "replace"))
+            if value is None or not math.isfinite(value):
+                shown = match[0][:60].decode("utf-8", "replace")
+                self.fail(begin, f"'{shown}' is not a sparse feature, expected name=number")
+            begins.append(begin)
+            names.append(match[1].decode("utf-8", "replace"))
+            values.append(value)
+        ends = np.flatnonzero(text == ord("\n"))
+        lines = np.searchsorted(ends, np.array(begins))
+        header_lines = np.searchsorted(ends, np.array(headers))
+        block = np.searchsorted(header_lines, lines, side="right") - 1
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        rows = starts[block] + lines - header_lines[block] - 1
+        self.data = text.tobytes()
+        wrong = np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))
+        if len(wrong):
+            self.fail(begins[wrong[0]], "a sparse feature outside of the lines of a segment")
+        return rows, tuple(names), np.array(values)
 
     def _next_line(self, position: int) -> int:
         """Return where the next line begins."""
@@ -232,11 +385,6 @@ class _DatReader:
         line = self.data[start : self._next_line(position)]
         if line.startswith(self.kind.encode()):
             message = "the block ends before the number of lines that its header announces"
-        elif self.kind == "FEATURES" and b"=" in line:
-            message = (
-                "sparse features (name=value) are read from n-best lists only; give the lists "
-                "with --nbest"
-            )
         else:
             message = f"{found} numbers, the header says {width}; is the file cut off?"
         self.fail(position, message)

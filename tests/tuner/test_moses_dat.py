@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from metrics._base import Vocabulary
 from tests import oracles_nbest as oracle
 from tuner.errors import InputError
-from tuner.moses_dat import read_dat
-from tuner.nbest import read_nbest
+from tuner.moses_dat import DatLists, read_dat, without_duplicates, write_features, write_scores
+from tuner.nbest import SparseFeatures, read_nbest
 
 MOSES = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "mert-bleu"
 needs_moses = pytest.mark.skipif(
@@ -146,7 +146,12 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
         (FEATURES.replace("3 4", "3 4 5"), SCORES, "f1:3: more numbers, the header says 3"),
         (FEATURES.replace("3 4", "3 x"), SCORES, "f1:3: 'x' is not a number"),
         (FEATURES.replace("3 4", "3 nan"), SCORES, "f1:3: nan in the numbers; values must be fin"),
-        (FEATURES.replace("3 4 ", "3 4 s_x=1 "), SCORES, "f1:3: sparse features (name=value) are"),
+        (FEATURES.replace("3 4 ", "3 4 s_x=a "), SCORES, "f1:3: 's_x=a' is not a sparse feature"),
+        (
+            FEATURES.replace("_1\n", "_1\n", 1) + "s_x=1\n",
+            SCORES,
+            "f1:8: a sparse feature outside",
+        ),
         (FEATURES.replace("-2.5 3 4 \n", ""), SCORES, "f1:3: the block ends before the number"),
         (
             FEATURES.replace("-2.5 3 4 \n", "-2.5 3 4 \n1 2 3 \n"),
@@ -200,6 +205,88 @@ def test_files_of_different_models_or_metrics(tmp_path):
     assert fails(tmp_path, pair, (FEATURES, SCORES.replace("BLEU", "PER"))) == (
         "s2: 2 statistics of PER, s1 has 2 of BLEU"
     )
+
+
+def test_sparse_features_are_read_and_merged_by_name(tmp_path):
+    first = FEATURES.replace("3 4 ", "3 4 s_x=1 a_=b_y=-2e1 ").replace("1 2 ", "1 2 s_z=0.5 ")
+    second = FEATURES.replace("0 0 -0 ", "0 0 -0 s_z=7 ")
+    lists = read(tmp_path, (first, SCORES), (second, SCORES))
+    assert lists.sparse.names == ("s_z", "s_x", "a_=b_y")
+    found = [
+        {
+            lists.sparse.names[lists.sparse.columns[e]]: lists.sparse.values[e]
+            for e in range(*lists.sparse.offsets[row : row + 2])
+        }
+        for row in range(len(lists.features))
+    ]
+    # Lines that differ in sparse features alone are two hypotheses.
+    assert found == [{"s_z": 0.5}, {"s_x": 1.0, "a_=b_y": -20.0}, {}, {}, {}, {"s_z": 7.0}]
+    assert lists.offsets.tolist() == [0, 4, 6]
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
+
+
+@st.composite
+def dat_lists(draw):
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    rows, width = sum(sizes), draw(st.integers(1, 4))
+    cells = st.lists(NUMBERS, min_size=rows * width, max_size=rows * width)
+    sparse = None
+    if draw(st.booleans()):
+        counts = draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows))
+        columns = np.concatenate([np.arange(count) for count in counts]).astype(np.int32)
+        values = draw(st.lists(NUMBERS, min_size=len(columns), max_size=len(columns)))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        sparse = SparseFeatures(("s_a", "s_b=c"), offsets, columns, np.array(values))
+    return DatLists(
+        np.asfortranarray(np.array(draw(cells)).reshape(rows, width)),
+        np.array(draw(cells)).reshape(rows, width),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        (("LM0", 1), ("my_TM0", width - 1)) if width > 1 else (("LM0", 1),),
+        "PORT",
+        sparse,
+    )
+
+
+def content(lists):
+    """Rows with all that belongs to them, by segment."""
+    found = []
+    for row in range(len(lists.features)):
+        sparse = {}
+        if lists.sparse is not None:
+            for entry in range(*lists.sparse.offsets[row : row + 2]):
+                name = lists.sparse.names[lists.sparse.columns[entry]]
+                sparse[name] = lists.sparse.values[entry]
+        segment = int(np.searchsorted(lists.offsets, row, side="right"))
+        features, stats = lists.features[row].tolist(), lists.stats[row].tolist()
+        found.append((segment, features, stats, sparse))
+    return found
+
+
+@settings(deadline=None, max_examples=200)
+@given(dat_lists())
+def test_what_is_written_reads_back_without_duplicates(tmp_path_factory, lists):
+    folder = tmp_path_factory.mktemp("dat")
+    write_features(lists, folder / "f")
+    write_scores(lists, folder / "s")
+    expected = []
+    for row in content(lists):
+        if row not in expected:
+            expected.append(row)
+    for found in (read_dat([folder / "f"], [folder / "s"]), without_duplicates(lists)):
+        assert content(found) == expected
+        assert found.feature_names == lists.feature_names
+        assert found.score_name == "PORT"
+    assert "-0 " not in (folder / "f").read_text()
+
+
+def test_written_files_are_of_the_form_of_moses(tmp_path):
+    lists = read(tmp_path, (FEATURES, SCORES))
+    write_features(lists, tmp_path / "f")
+    write_scores(lists, tmp_path / "s")
+    assert (tmp_path / "f").read_text() == FEATURES.replace("-0 ", "0 ")
+    assert (tmp_path / "s").read_text() == SCORES
 
 
 def test_as_many_feature_files_as_score_files():
