@@ -20,7 +20,7 @@ TUNER_LAYERS = [
     {"optimizers", "decoders", "variables", "scoring", "catalogue", "registry", "run_folder"},
     {"formula", "search"},
     {"line_search", "nbest", "moses_dat"},
-    {"readers"},
+    {"metric_server", "readers"},
     {"problem", "statistics", "external", "_nbest_reader", "_hypothesis_pool"},
     {"corpus", "constraints", "text_pipeline", "prior", "weights"},
     {"files", "moses_ini", "_kernels", "_nbest_kernels"},

@@ -22,6 +22,7 @@ import tuner
 from tuner import registry
 from tuner.constraints import Constraints
 from tuner.errors import ConfigError, suggest
+from tuner.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,6 +89,11 @@ class Data:
         A test set, decoded and scored once, with the final weights.
     lowercase
         Lowercase hypotheses and references for the metric (not for decoder and aligner).
+    text
+        What else is done to hypotheses and references for the metric, in order: `debpe`, `13a`
+        and so on, see `tuner.text_pipeline`; `lowercase` is then one of the steps.
+    text_model
+        The sentencepiece model of the steps spm-decode and spm-encode.
     """
 
     source: Path
@@ -97,6 +103,15 @@ class Data:
     test_references: tuple[Path, ...] = ()
     test_reference_links: tuple[Path, ...] = ()
     lowercase: bool = False
+    text: tuple[str, ...] = ()
+    text_model: Path | None = None
+
+    @property
+    def pipeline(self) -> TextPipeline:
+        """What is done to texts before they are scored."""
+        return TextPipeline.from_names(
+            ("lowercase",) if self.lowercase else self.text, self.text_model
+        )
 
 
 @dataclass(frozen=True)
@@ -241,6 +256,7 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
         ),
         **parts,
     )
+    _check_text(path, data)
     _check_files(experiment)
     _check_links(experiment)
     return experiment
@@ -296,6 +312,17 @@ def _under(value: object, folder: Path) -> object:
     if isinstance(value, list):
         return [_under(item, folder) for item in value]
     return value
+
+
+def _check_text(path: Path, data: Data) -> None:
+    if data.lowercase and data.text:
+        raise ConfigError(
+            f"{path}: [data] lowercase and text: make lowercase one of the steps of text"
+        )
+    try:
+        _ = data.pipeline
+    except ConfigError as error:
+        raise ConfigError(f"{path}: [data] text: {error}") from None
 
 
 def _check_files(experiment: Experiment) -> None:

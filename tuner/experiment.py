@@ -17,7 +17,7 @@ import numpy as np
 import tuner
 from metrics._base import Vocabulary
 from tuner.annotations import Annotator
-from tuner.corpus import lowercase, make_batch, read_references
+from tuner.corpus import make_batch, read_references
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
 from tuner.nbest import merge, model_score_mismatch, read_nbest
@@ -219,6 +219,7 @@ class _Run:
         self.note = note
         self.progress = progress
         self.vocabulary = Vocabulary()
+        self.text = experiment.data.pipeline
         self.pool: NBest | None = None
         self.last: NBest
         self.pooled = 0
@@ -461,13 +462,13 @@ class _Run:
     def _references(
         self, source: Path, references: Sequence[Path], links: Sequence[Path]
     ) -> References:
-        return read_references(
+        found = read_references(
             references,
             vocabulary=self.vocabulary,
             source=source,
             links=links if "links" in self.experiment.metric.needs else (),
-            lowercase=self.experiment.data.lowercase,
         )
+        return replace(found, texts=self.text.references(found.texts))
 
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
@@ -497,7 +498,7 @@ class _Run:
         return self.pool
 
     def _for_metric(self, texts: Texts) -> Texts:
-        return lowercase(texts) if self.experiment.data.lowercase else texts
+        return self.text.hypotheses(texts)
 
     def _scored(self, nbest: NBest, references: References) -> Score:
         """Score the decoder's own best output: the first hypothesis of each segment."""
@@ -507,7 +508,11 @@ class _Run:
         for line in notices(metric, batch):
             self.note(line)
         return score_texts(
-            [metric], batch, lowercase=data.lowercase, threads=self.experiment.threads
+            [metric],
+            batch,
+            lowercase=data.lowercase,
+            threads=self.experiment.threads,
+            text=self.text.signature,
         )[0]
 
     def _check_model_scores(self, number: int) -> None:

@@ -191,7 +191,7 @@ class CommandMetric(Metric):
         except ValueError as error:
             raise ValueError(f"'{self.command}' is no command line: {error}") from None
         if not words:
-            raise ValueError("the command is empty; write command:\"PROGRAM ARGUMENTS\"")
+            raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
         object.__setattr__(self, "_process", _Process(words, self.timeout_seconds))
         if self.links:
             object.__setattr__(self, "needs", frozenset[Need]({"links"}))
@@ -337,8 +337,9 @@ class _Process:
             if self._failed is not None:
                 raise ProgramError(self._failed)
             process = self._started or self._start()
-            return self._exchange(process, "".join(f"{line}\n" for line in questions).encode(),
-                                  len(questions))
+            return self._exchange(
+                process, "".join(f"{line}\n" for line in questions).encode(), len(questions)
+            )
 
     def numbers(self, answer: str) -> list[float]:
         """Return the numbers of an answer."""
@@ -386,9 +387,7 @@ class _Process:
         weakref.finalize(self, _end, process, stderr)
         return process
 
-    def _exchange(
-        self, process: subprocess.Popen[bytes], data: bytes, expected: int
-    ) -> list[str]:
+    def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:
         assert process.stdin is not None  # noqa: S101  both are pipes
         assert process.stdout is not None  # noqa: S101
         stdin, stdout = process.stdin.fileno(), process.stdout.fileno()
@@ -418,13 +417,14 @@ class _Process:
                         continue
                     chunk = os.read(stdout, CHUNK)
                     if not chunk:
-                        raise self.error(f"{self._ended(process)} after {lines} of {expected} "
-                                         f"answers")
+                        raise self.error(
+                            f"{self._ended(process)} after {lines} of {expected} answers"
+                        )
                     chunks.append(chunk)
                     lines += chunk.count(b"\n")
         answers = b"".join(chunks).split(b"\n")
         if len(answers) != expected + 1 or answers[-1] or rest:
-            raise self.error(f"wrote more than one line for each question ({lines} for {expected})")
+            raise self.error(f"wrote {lines} lines, expected {expected}, one for each question")
         return [answer.decode(errors="replace") for answer in answers[:-1]]
 
     @staticmethod
@@ -447,4 +447,3 @@ def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         process.kill()
         process.wait()
     stderr.close()
-

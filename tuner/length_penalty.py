@@ -151,9 +151,7 @@ def optimize_penalised(
     return found, alpha
 
 
-def search_alpha(
-    value: Callable[[float], tuple[float, float]], penalty: LengthPenalty
-) -> float:
+def search_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthPenalty) -> float:
     """Return the alpha of the highest value that a grid and golden sections around its best find.
 
     `value` is called with alphas of the range, repeatedly with some of them.
@@ -161,25 +159,26 @@ def search_alpha(
     if penalty.low == penalty.high:
         value(penalty.low)
         return penalty.low
-    grid = np.linspace(penalty.low, penalty.high, GRID_POINTS).tolist()
+    grid: list[float] = np.linspace(penalty.low, penalty.high, GRID_POINTS).tolist()
     if penalty.low < 0.0 < penalty.high and 0.0 not in grid:
         grid = sorted([*grid, 0.0])  # no penalty is always tried
-    tried = list(grid)
     best = max(range(len(grid)), key=lambda k: value(grid[k]))
     left, right = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+    tried = [*grid, inner, outer]
     while right - left > TOLERANCE * (penalty.high - penalty.low):
-        inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-        tried += [inner, outer]
-        if value(inner) >= value(outer):
-            right = outer
+        if value(inner) >= value(outer):  # one of the two points stays, one is new
+            right, outer = outer, inner
+            inner = right - _GOLDEN * (right - left)
+            tried.append(inner)
         else:
-            left = inner
+            left, inner = inner, outer
+            outer = left + _GOLDEN * (right - left)
+            tried.append(outer)
     return max(tried, key=value)
 
 
-def _start_score(
-    nbest: NBest, metric: Metric, setup: Setup, stats: FloatArray
-) -> float:
+def _start_score(nbest: NBest, metric: Metric, setup: Setup, stats: FloatArray) -> float:
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
     best = best_hypotheses(nbest, model_scores(nbest, start))
     return float(metric.score(stats[best].sum(axis=0)))

@@ -525,9 +525,7 @@ class _Merger:
         )
         if not lacking:
             return new
-        return replace(
-            new, rows=_with_zeros(new.rows, lacking), names=(*new.names, *lacking)
-        )
+        return replace(new, rows=_with_zeros(new.rows, lacking), names=(*new.names, *lacking))
 
     def _aligned_columns(self, new: ArrivedList) -> Rows:
         """Return the rows of `new` with the columns of the pool; both may give up dense ones."""

@@ -40,16 +40,24 @@ class Score:
     segment_scores: FloatArray
 
 
-def full_signature(metric: Metric, batch: Batch, *, lowercase: bool) -> str:
-    """Return the metric's signature with number of references, case and version."""
+def full_signature(metric: Metric, batch: Batch, *, lowercase: bool, text: str = "") -> str:
+    """Return the metric's signature with number of references, case and version.
+
+    `text` is the signature of a text pipeline and stands in the place of the case.
+    """
     counts = np.unique(np.diff(batch.reference_offsets))
     references = str(counts[0]) if counts.size == 1 else "var"
-    case = "lc" if lowercase else "mixed"
-    return f"{metric.signature}|refs:{references}|case:{case}|portmert:{tuner.__version__}"
+    text = text or f"case:{'lc' if lowercase else 'mixed'}"
+    return f"{metric.signature}|refs:{references}|{text}|portmert:{tuner.__version__}"
 
 
 def score_texts(
-    metrics: Sequence[Metric], batch: Batch, *, lowercase: bool, threads: int = 1
+    metrics: Sequence[Metric],
+    batch: Batch,
+    *,
+    lowercase: bool,
+    threads: int = 1,
+    text: str = "",
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -61,6 +69,8 @@ def score_texts(
         S hypotheses, one for each segment.
     lowercase
         Whether the texts of the batch were lowercased; goes into the signature.
+    text
+        The signature of a text pipeline, in place of `lowercase`.
     threads
         For the statistics.
 
@@ -80,7 +90,7 @@ def score_texts(
         scores.append(
             Score(
                 metric=metric,
-                signature=full_signature(metric, batch, lowercase=lowercase),
+                signature=full_signature(metric, batch, lowercase=lowercase, text=text),
                 score=float(metric.score(total)),
                 parts=metric.parts(total),
                 segment_scores=metric.score(stats),

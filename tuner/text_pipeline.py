@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from metrics._base import Ragged
+from tuner.corpus import lowercase
 from tuner.errors import ConfigError, InputError, suggest
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ class TextPipeline:
         if "spm-encode" in spm and model is None:
             raise ConfigError("text step spm-encode needs a sentencepiece model")
         if model is not None and not spm:
-            raise ConfigError("a sentencepiece model is given, but no text step spm-encode or "
-                              "spm-decode")
+            raise ConfigError(
+                "a sentencepiece model is given, but no text step spm-encode or spm-decode"
+            )
         return cls(tuple(steps), model)
 
     @classmethod
@@ -119,7 +121,16 @@ class TextPipeline:
         return bool(self.steps)
 
     def __str__(self) -> str:
-        return ",".join(map(str, self.steps))
+        names = ",".join(map(str, self.steps))
+        return f"{names}({self.model.name})" if self.model is not None else names
+
+    @property
+    def signature(self) -> str:
+        """What a score depends on: `case:mixed` or `case:lc`, then maybe `text:` and the steps."""
+        case = "lc" if any(step.name == "lowercase" for step in self.steps) else "mixed"
+        if [step.name for step in self.steps] in ([], ["lowercase"]):
+            return f"case:{case}"
+        return f"case:{case}|text:{self}"
 
     def hypotheses(self, texts: Texts) -> Texts:
         """Return hypotheses as they are scored, in the same vocabulary."""
@@ -140,6 +151,8 @@ class TextPipeline:
         steps = [step.name for step in self.steps if side in step.sides]
         if not steps:
             return texts
+        if steps == ["lowercase"]:
+            return lowercase(texts)  # word by word, whatever text a word stands in
         vocabulary = texts.vocabulary
         starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
@@ -291,9 +304,7 @@ def _carried(
         places: list[list[int]] = [[] for _ in range(int(lengths[row]))]
         for old, new in shared:
             places[old].append(new)
-        rows.append(
-            sorted({(i, new) for i, j in links.row(row).tolist() for new in places[j]})
-        )
+        rows.append(sorted({(i, new) for i, j in links.row(row).tolist() for new in places[j]}))
     return Ragged.from_links(rows)
 
 

@@ -105,15 +105,26 @@ def read_weights(path: Path | str) -> FeatureWeights:
     InputError
         The file holds none of these, or a weight that is not a finite number.
     """
-    where = "stdin" if str(path) == "-" else str(path)
+    return _weights(*_read(path))
+
+
+def _read(path: Path | str) -> tuple[str, list[str]]:
     lines = read_lines(path)
     if lines:
         lines[0] = lines[0].removeprefix("\ufeff")
+    return "stdin" if str(path) == "-" else str(path), lines
+
+
+def _is_json(lines: Sequence[str]) -> bool:
+    return next((line for line in lines if line.strip()), "").lstrip().startswith("{")
+
+
+def _weights(where: str, lines: list[str]) -> FeatureWeights:
     if not any(line.strip() for line in lines):
         raise InputError(
             f"{where}: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"
         )
-    if next(line for line in lines if line.strip()).lstrip().startswith("{"):
+    if _is_json(lines):
         return _from_json("\n".join(lines), where)
     ini = MosesIni(tuple(lines), where)
     if not ini.sections:
@@ -129,24 +140,22 @@ def read_weights(path: Path | str) -> FeatureWeights:
     return _from_lines(ini.section("weight"), where, repeated=False)
 
 
-def read_length_penalty(path: Path | str) -> float:
-    """Return the alpha that goes with the weights of a file, 0 where it has none.
+def read_penalised_weights(path: Path | str) -> tuple[FeatureWeights, float]:
+    """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
 
     Raises
     ------
     InputError
-        It is not a finite number.
+        As `read_weights`, or `length_penalty` is not a finite number.
     """
-    lines = read_lines(path)
-    if not "".join(lines).lstrip("\ufeff \t").startswith("{"):
-        return 0.0
-    try:
-        alpha = json.loads("\n".join(lines).lstrip("\ufeff")).get("length_penalty", 0.0)
-    except ValueError:
-        alpha = None
+    where, lines = _read(path)
+    weights = _weights(where, lines)
+    if not _is_json(lines):
+        return weights, 0.0
+    alpha = json.loads("\n".join(lines)).get("length_penalty", 0.0)
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
-        raise InputError(f"{path}: length_penalty is {json.dumps(alpha)}, expected a number")
-    return float(alpha)
+        raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
+    return weights, float(alpha)
 
 
 def parse_number(text: str) -> float | None:

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._lists import (
+    format_option,
+    pipeline_of,
+    read_lists,
+    reads_references,
+    text_options,
+)
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
     from metrics._base import Metric
     from tuner.optimization import Optimization, Setup
     from tuner.optimizers._base import Optimizer
+    from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -24,11 +32,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "metric_text",
     required=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="What to tune on, as port or bleu:smooth=add1. `portmert metrics` lists all.",
+    help="What to tune on, as port or bleu:smooth=add1 (`portmert metrics` lists all), "
+    'scores:FILE or command:"PROGRAM ...".',
 )
 @click.option(
     "--nbest", "lists", multiple=True, type=_FILE, help="N-best list; repeat to merge several."
 )
+@format_option
 @click.option(
     "--ref", "refs", multiple=True, type=_FILE, help="References; repeat for more than one."
 )
@@ -40,6 +50,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Links of source and reference, one file for each --ref.",
 )
 @click.option("--lowercase", is_flag=True, help="Lowercase hypotheses and references.")
+@text_options
 @click.option("--features", multiple=True, type=_FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=_FILE, help="Moses' scores.dat, one a --features.")
 @click.option(
@@ -66,16 +77,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--tie", "tied", multiple=True, metavar="NAME,NAME", help="Keep the ratios of some weights."
 )
+@click.option(
+    "--length-penalty",
+    metavar="ALPHA|LOW:HIGH",
+    help="Divide model scores by length^ALPHA; a range is searched. Default: that of --weights.",
+)
 @click.option("--out", required=True, type=_FILE, help="Where the weights go (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     *,
     metric_text: str,
     lists: tuple[Path, ...],
+    nbest_format: str,
     refs: tuple[Path, ...],
     source: Path | None,
     ref_links: tuple[Path, ...],
     lowercase: bool,
+    text_steps: str,
+    text_model: Path | None,
     features: tuple[Path, ...],
     scores: tuple[Path, ...],
     weights: Path | None,
@@ -88,6 +107,7 @@ def command(
     bounds: tuple[str, ...],
     signs: tuple[str, ...],
     tied: tuple[str, ...],
+    length_penalty: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -101,30 +121,69 @@ def command(
     from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.constraints import Constraints  # noqa: PLC0415
+    from tuner.errors import InputError  # noqa: PLC0415
     from tuner.files import check_writable  # noqa: PLC0415
+    from tuner.length_penalty import LengthPenalty, optimize_penalised  # noqa: PLC0415
     from tuner.optimization import Setup  # noqa: PLC0415
-    from tuner.weights import read_weights  # noqa: PLC0415
+    from tuner.weights import read_penalised_weights  # noqa: PLC0415
 
     announce_compiling()
     check_writable(out)
     begin = time.perf_counter()
-    _check_usage(lists, refs, features, scores, source, ref_links)
+    _check_usage(metric_text, lists, refs, features, scores, source, ref_links)
+    if features and (text_steps or text_model or length_penalty or nbest_format != "auto"):
+        raise click.UsageError(
+            "--text, --text-model, --length-penalty and --nbest-format go with --nbest"
+        )
+    pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
     metric = registry.metric(metric_text)
+    start, start_alpha = (None, 0.0) if weights is None else read_penalised_weights(weights)
     setup = Setup(
         optimizer=_optimizer(optimizer_name, settings, restarts),
-        starts=() if weights is None else (read_weights(weights),),
+        starts=() if start is None else (start,),
         constraints=Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs),
         seed=seed,
         threads=threads or os.cpu_count() or 1,
     )
+    alpha = None
     if features:
+        if start_alpha:
+            raise InputError(
+                f"{weights}: weights with a length penalty ({start_alpha:g}) need the n-best "
+                f"lists: features.dat does not know the lengths"
+            )
         found, reading = _from_dat(features, scores, metric, setup)
     else:
-        found, reading = _from_lists(
-            lists, refs, source, ref_links, metric, setup, lowercase=lowercase
+        penalty = LengthPenalty(start_alpha, start_alpha)
+        if length_penalty is not None:
+            penalty = LengthPenalty.parse(length_penalty)
+        elif start_alpha:
+            notice(f"length penalty {start_alpha:g}, as in {weights}")
+        begin_reading = time.perf_counter()
+        read = read_lists(
+            lists,
+            nbest_format=nbest_format,
+            pipeline=pipeline,
+            metric=metric,
+            refs=refs,
+            source=source,
+            ref_links=ref_links,
         )
-    signature = f"{metric.signature}|{_circumstances(refs, lowercase=lowercase)}"
-    _write(out, found, signature)
+        reading = time.perf_counter() - begin_reading
+        found, alpha = optimize_penalised(
+            read.scored,
+            read.references,
+            metric,
+            setup,
+            penalty=penalty,
+            lengths=read.lengths,
+            start_alpha=start_alpha,
+            notice=notice,
+        )
+        if length_penalty is None and not start_alpha:
+            alpha = None
+    signature = f"{metric.signature}|{_circumstances(refs, features, pipeline)}"
+    _write(out, found, signature, alpha)
     seconds = {
         "reading": reading,
         **found.seconds,
@@ -132,11 +191,14 @@ def command(
     }
     to_stdout = str(out) == "-"
     if as_json:
-        click.echo(json.dumps(_report(found, seconds), indent=1))
+        click.echo(json.dumps(_report(found, seconds, alpha), indent=1))
     else:
+        unit, digits = (100, 2) if metric.in_percent else (1, 4)
+        penalised = "" if alpha is None else f" with length penalty {alpha:.4g}"
         click.echo(
-            f"{signature}: {100 * found.start_score:.2f} -> {100 * found.final_score:.2f} "
-            f"(oracle {100 * found.oracle_score:.2f}; {found.hypotheses} hypotheses, "
+            f"{signature}: {unit * found.start_score:.{digits}f} -> "
+            f"{unit * found.final_score:.{digits}f}{penalised} "
+            f"(oracle {unit * found.oracle_score:.{digits}f}; {found.hypotheses} hypotheses, "
             f"{found.line_searches} line searches, {seconds['total']:.1f} s)",
             err=to_stdout,
         )
@@ -144,6 +206,7 @@ def command(
 
 
 def _check_usage(
+    metric_text: str,
     lists: tuple[Path, ...],
     refs: tuple[Path, ...],
     features: tuple[Path, ...],
@@ -153,7 +216,7 @@ def _check_usage(
 ) -> None:
     if bool(lists) == bool(features):
         raise click.UsageError("give --nbest and --ref, or --features and --scores")
-    if lists and not refs:
+    if lists and not refs and reads_references(metric_text):
         raise click.UsageError("--nbest needs --ref")
     if lists and scores:
         raise click.UsageError("--scores goes with --features")
@@ -195,67 +258,40 @@ def _from_dat(
     return optimize_dat(lists, metric, setup, notice=notice), reading
 
 
-def _from_lists(
-    lists: tuple[Path, ...],
-    refs: tuple[Path, ...],
-    source: Path | None,
-    ref_links: tuple[Path, ...],
-    metric: Metric,
-    setup: Setup,
-    *,
-    lowercase: bool,
-) -> tuple[Optimization, float]:
-    import time  # noqa: PLC0415
-    from dataclasses import replace  # noqa: PLC0415
-
-    from metrics._base import Vocabulary  # noqa: PLC0415
-    from tuner import corpus  # noqa: PLC0415
-    from tuner.nbest import check_links, read_nbest  # noqa: PLC0415
-    from tuner.optimization import optimize_lists  # noqa: PLC0415
-
-    begin = time.perf_counter()
-    vocabulary = Vocabulary()
-    references = corpus.read_references(
-        refs, vocabulary=vocabulary, source=source, links=ref_links, lowercase=lowercase
-    )
-    nbest = read_nbest(lists, vocabulary, segments=len(references), notice=notice)
-    if references.source_lengths is not None:
-        check_links(nbest, references.source_lengths)
-    if lowercase:
-        nbest = replace(nbest, texts=corpus.lowercase(nbest.texts))
-    reading = time.perf_counter() - begin
-    return optimize_lists(nbest, references, metric, setup, notice=notice), reading
-
-
-def _circumstances(refs: tuple[Path, ...], *, lowercase: bool) -> str:
+def _circumstances(
+    refs: tuple[Path, ...], features: tuple[Path, ...], pipeline: TextPipeline
+) -> str:
     """Return what a score depends on beside the metric's options."""
     import tuner  # noqa: PLC0415
 
-    if not refs:  # statistics that Moses counted
+    if features:  # statistics that Moses counted
         return f"stats:moses|portmert:{tuner.__version__}"
-    case = "lc" if lowercase else "mixed"
-    return f"refs:{len(refs)}|case:{case}|portmert:{tuner.__version__}"
+    return f"refs:{len(refs)}|{pipeline.signature}|portmert:{tuner.__version__}"
 
 
-def _write(out: Path, found: Optimization, signature: str) -> None:
+def _write(out: Path, found: Optimization, signature: str, alpha: float | None) -> None:
     """Write the weights; nothing in the file changes from run to run."""
     from tuner.files import write_text  # noqa: PLC0415
 
-    content = {
+    content: dict[str, object] = {
         "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
+        **({} if alpha is None else {"length_penalty": alpha}),
         "metric": signature,
         "score": found.final_score,
     }
     write_text(out, json.dumps(content, indent=1) + "\n")
 
 
-def _report(found: Optimization, seconds: dict[str, float]) -> dict[str, object]:
+def _report(
+    found: Optimization, seconds: dict[str, float], alpha: float | None
+) -> dict[str, object]:
     return {
         "start_score": found.start_score,
         "final_score": found.final_score,
         "oracle_score": found.oracle_score,
         "restarts": list(found.restarts),
         "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
+        **({} if alpha is None else {"length_penalty": alpha}),
         "hypotheses": found.hypotheses,
         "line_searches": found.line_searches,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},

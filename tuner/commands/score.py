@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
     from metrics._base import Batch, Metric
+    from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -38,6 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Links of source and reference; one file for each --ref, in the same order.",
 )
 @click.option("--lowercase", is_flag=True, help="Lowercase hypotheses and references.")
+@text_options
 @click.option("--segments", "by_segment", is_flag=True, help="Show the score of each segment too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, scores in 0..1.")
 def command(
@@ -49,6 +52,8 @@ def command(
     hyp_links: Path | None,
     ref_links: tuple[Path, ...],
     lowercase: bool,
+    text_steps: str,
+    text_model: Path | None,
     by_segment: bool,
     as_json: bool,
 ) -> None:
@@ -57,12 +62,13 @@ def command(
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
 
     announce_compiling()
+    pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
     metrics = [registry.metric(text) for text in metric_texts]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    batch = _read(hyp, refs, source, hyp_links, ref_links, lowercase=lowercase)
+    batch = _read(hyp, refs, source, hyp_links, ref_links, pipeline)
     for line in dict.fromkeys(n for metric in metrics for n in statistics.notices(metric, batch)):
         notice(line)
-    scores = scoring.score_texts(metrics, batch, lowercase=lowercase)
+    scores = scoring.score_texts(metrics, batch, lowercase=lowercase, text=pipeline.signature)
     if as_json:
         click.echo(json.dumps(scoring.as_json(scores, by_segment=by_segment), indent=2))
     else:
@@ -95,8 +101,7 @@ def _read(
     source: Path | None,
     hyp_links: Path | None,
     ref_links: tuple[Path, ...],
-    *,
-    lowercase: bool,
+    pipeline: TextPipeline,
 ) -> Batch:
     from dataclasses import replace  # noqa: PLC0415
 
@@ -106,9 +111,9 @@ def _read(
     from tuner import corpus  # noqa: PLC0415
 
     vocabulary = Vocabulary()
-    texts = corpus.read_texts(hyp, vocabulary, lowercase=lowercase)
+    texts = corpus.read_texts(hyp, vocabulary)
     references = corpus.read_references(
-        refs, vocabulary=vocabulary, source=source, links=ref_links, lowercase=lowercase
+        refs, vocabulary=vocabulary, source=source, links=ref_links
     )
     corpus.check_lines(hyp, len(texts), refs[0], len(references))
     if hyp_links is not None and references.source_lengths is not None:
@@ -118,4 +123,6 @@ def _read(
             target_lengths=texts.tokens.lengths,
         )
         texts = replace(texts, links=links)
+    texts = pipeline.hypotheses(texts)
+    references = replace(references, texts=pipeline.references(references.texts))
     return corpus.make_batch(texts, np.arange(len(texts) + 1, dtype=np.int64), references)

@@ -26,7 +26,7 @@ class CdecReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Names and values are one token, and no name is Joshua's or Marian's."""
+        """Whether names and values are one token, and no name is Joshua's or Marian's."""
         rows = head_fields(head)
         return (
             rows is not None

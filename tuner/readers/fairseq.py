@@ -59,7 +59,7 @@ class FairseqReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """There are records of a hypothesis and of its kin."""
+        """Whether there are records of hypotheses, and nothing but records and logs."""
         records = [match[1] for line in head if (match := _RECORD.fullmatch(line))]
         return "H" in records and all(
             _RECORD.fullmatch(line) or _LOG.fullmatch(line) for line in head
@@ -113,7 +113,7 @@ class FairseqReader(Reader):
             file.fail(line, f"{kind}-{segment} does not follow a line H-{segment}")
         attribute = {"D": "detokenized", "P": "positions", "A": "links"}[kind]
         if getattr(last, attribute) is not None:
-            file.fail(line, f"a second {kind}-{segment} behind the H-{segment} of line {last.line}")
+            file.fail(line, f"a second {kind}-{segment} for the hypothesis of line {last.line}")
         if kind == "D":
             _, last.detokenized = _scored(file, line, kind, rest)
         elif kind == "P":

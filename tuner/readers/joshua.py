@@ -25,7 +25,7 @@ class JoshuaReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Names and values are one token, and some names are Joshua's."""
+        """Whether names and values are one token, and some names are Joshua's."""
         rows = head_fields(head)
         return (
             rows is not None

@@ -53,7 +53,7 @@ class JsonlReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Every line is in braces."""
+        """Whether every line is in braces."""
         return all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
 
     def read(

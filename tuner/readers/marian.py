@@ -33,7 +33,7 @@ class MarianReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """The features before the last field are F0, F1, ..., one value each."""
+        """Whether the features before the last field are F0, F1, ..., one value each."""
         rows = head_fields(head)
         return rows is not None and all(
             len(row) in (4, 5, 6) and _FEATURES.fullmatch(row[-2]) is not None for row in rows

@@ -26,7 +26,7 @@ class MosesReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Names stand apart from their values."""
+        """Whether names stand apart from their values."""
         rows = head_fields(head)
         return rows is not None and all(
             "=" in row[2]

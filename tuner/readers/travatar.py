@@ -23,7 +23,7 @@ class TravatarReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """The score stands before the features."""
+        """Whether the score stands before the features."""
         rows = head_fields(head)
         return rows is not None and all(
             len(row) == 4 and parse_number(row[2]) is not None and are_named_values(row[3])

@@ -48,7 +48,7 @@ class TsvReader(Reader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """The first line names a column of ids and one of hypotheses."""
+        """Whether the first line names a column of ids and one of hypotheses."""
         names = head[0].split("\t")
         return any(name in names for name in IDS) and any(name in names for name in TEXTS)
 

@@ -1,0 +1,132 @@
+"""What commands that read n-best lists have in common: options, and the reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.commands._notice import notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import IntArray, Metric
+    from tuner.corpus import References
+    from tuner.nbest import NBest
+    from tuner.text_pipeline import TextPipeline
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --nbest-format."""
+    return click.option(
+        "--nbest-format",
+        default="auto",
+        show_default=True,
+        metavar="NAME[:OPTION=VALUE,...]",
+        help="Format of the lists: auto, moses, marian, joshua, cdec, travatar, fairseq, "
+        "flat:n=N, tsv, jsonl.",
+    )(command)
+
+
+def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --text and --text-model."""
+    command = click.option(
+        "--text-model", type=_FILE, help="Sentencepiece model of spm-decode and spm-encode."
+    )(command)
+    return click.option(
+        "--text",
+        "text_steps",
+        default="",
+        metavar="STEP,...",
+        help="What is done to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
+        "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab; hyp:STEP or ref:STEP for one side.",
+    )(command)
+
+
+def pipeline_of(
+    text_steps: str, text_model: Path | None, *, lowercase: bool = False
+) -> TextPipeline:
+    """Return the text pipeline that the options ask for."""
+    from tuner.text_pipeline import TextPipeline  # noqa: PLC0415  start-up time
+
+    if lowercase and text_steps:
+        raise click.UsageError(
+            "--lowercase beside --text: make it one of the steps, their order matters "
+            f"(--text lowercase,{text_steps})"
+        )
+    return TextPipeline.parse("lowercase" if lowercase else text_steps, text_model)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """N-best lists as commands use them.
+
+    Parameters
+    ----------
+    nbest : NBest
+        Texts as they stand in the lists.
+    scored : NBest
+        The same with texts as they are scored.
+    references : References
+        As they are scored; none for a metric that reads none.
+    """
+
+    nbest: NBest
+    scored: NBest
+    references: References
+
+    @property
+    def lengths(self) -> IntArray:
+        """(H,) tokens of each hypothesis as it stands in the lists."""
+        return self.nbest.texts.tokens.lengths
+
+
+def read_lists(
+    paths: Sequence[Path | str],
+    *,
+    nbest_format: str,
+    pipeline: TextPipeline,
+    metric: Metric | None = None,
+    refs: Sequence[Path] = (),
+    source: Path | None = None,
+    ref_links: Sequence[Path] = (),
+) -> Lists:
+    """Read lists and references, check that they fit, and send the texts through the pipeline."""
+    from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
+    from tuner import corpus, registry  # noqa: PLC0415
+    from tuner.external import ScoresMetric  # noqa: PLC0415
+    from tuner.nbest import check_links, read_nbest  # noqa: PLC0415
+
+    reader = registry.reader(nbest_format)
+    vocabulary = Vocabulary()
+    references = None
+    if refs:
+        references = corpus.read_references(
+            refs, vocabulary=vocabulary, source=source, links=ref_links
+        )
+        references = replace(references, texts=pipeline.references(references.texts))
+    nbest = read_nbest(
+        paths,
+        vocabulary,
+        segments=None if references is None else len(references),
+        notice=notice,
+        reader=reader,
+    )
+    if isinstance(metric, ScoresMetric):
+        metric.check(paths, nbest.list_sizes)
+    if references is None:
+        references = corpus.no_references(vocabulary, len(nbest))
+    elif references.source_lengths is not None:
+        check_links(nbest, references.source_lengths)
+    scored = replace(nbest, texts=pipeline.hypotheses(nbest.texts))
+    return Lists(nbest, scored, references)
+
+
+def reads_references(metric_text: str) -> bool:
+    """Whether a metric compares with references."""
+    return not metric_text.startswith("scores:")

@@ -1,0 +1,45 @@
+"""`portmert serve-metric`: a metric for programs that speak METEOR's text protocol."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("metric_text", metavar="NAME[:OPTION=VALUE,...]")
+def command(*, metric_text: str) -> None:
+    """Answer lines on stdin by lines on stdout, until stdin ends.
+
+    \b
+    SCORE ||| reference ||| reference ||| hypothesis    the statistics of the hypothesis
+    EVAL ||| summed statistics                          the score, in 0..1
+
+    So cdec and others that speak METEOR's protocol can use any metric that needs tokens only. One
+    that compares word orders needs links too, in a last field of SCORE: the number of source
+    tokens, then the links of each reference and of the hypothesis:
+
+    \b
+    SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    import os  # noqa: PLC0415  start-up time
+    import sys  # noqa: PLC0415
+
+    from tuner import registry  # noqa: PLC0415
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
+    from tuner.metric_server import MetricServer  # noqa: PLC0415
+
+    announce_compiling()
+    server = MetricServer(registry.metric(metric_text))
+    descriptor = sys.stdin.fileno()
+    rest = b""
+    while chunk := os.read(descriptor, 1 << 16):
+        # Whatever has arrived is answered at once: fast for those who send many lines, and never
+        # a wait for those who send one and listen.
+        *lines, rest = (rest + chunk).split(b"\n")
+        for answer in server.answers(lines):
+            sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+    if rest:
+        for answer in server.answers([rest]):
+            sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
