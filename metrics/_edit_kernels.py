@@ -142,14 +142,16 @@ def _trace(
 @njit(cache=True, nogil=True)
 def _move(words: TokenArray, start: int, length: int, to: int, moved: TokenArray) -> None:
     """Take out `length` words at `start`, insert them at `to` of the rest. Modifies `moved`."""
-    low, high = min(start, to), max(start, to) + length
-    moved[:low] = words[:low]
-    moved[high : words.size] = words[high:]
-    moved[to : to + length] = words[start : start + length]
+    for i in range(words.size):
+        moved[i] = words[i]
     if to < start:
-        moved[to + length : high] = words[low:start]
+        for i in range(to, start):
+            moved[i + length] = words[i]
     else:
-        moved[low:to] = words[start + length : high]
+        for i in range(start, to):
+            moved[i] = words[i + length]
+    for i in range(length):
+        moved[to + i] = words[start + i]
 
 
 @njit(cache=True, nogil=True)
@@ -219,7 +221,8 @@ def _best_shift(
                     if place == h or limit < least:
                         continue
                     _move(hypothesis, h, l, place, moved)
-                    trial[first - 1, : m + 1] = costs[first - 1, : m + 1]
+                    for j in range(m + 1):
+                        trial[first - 1, j] = costs[first - 1, j]
                     if _fill(trial, moved[:n], reference, first, limit, half_width):
                         cost, start, length, gap, to = trial[n, m], h, l, target, place
                 if tried >= max_tried:
@@ -230,8 +233,9 @@ def _best_shift(
 @njit(cache=True, nogil=True)
 def _unmatched(hypothesis: TokenArray, reference: TokenArray, taken: IntArray) -> int:
     """Return the edit distance of the best of all orders of the words. Modifies `taken`."""
-    taken[: reference.size] = 0
     matched = 0
+    for j in range(reference.size):
+        taken[j] = 0
     for word in hypothesis:
         for j in range(reference.size):
             if taken[j] == 0 and reference[j] == word:
@@ -267,7 +271,8 @@ def translation_edits(
     extra, missed = np.empty(n, dtype=np.int64), np.empty(m, dtype=np.int64)
     where = np.empty(m, dtype=np.int64)
     edits = np.empty(token_offsets.size - 1)
-    costs[0] = np.arange(m + 1)
+    for j in range(m + 1):
+        costs[0, j] = j
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
         m = reference.size
@@ -277,11 +282,15 @@ def translation_edits(
                 edits[h] = max(n, m)
                 continue
             hypothesis = words[:n]
-            hypothesis[:] = tokens[token_offsets[h] : token_offsets[h + 1]]
-            _fill(costs, hypothesis, reference, 1, OUT_OF_REACH, limits[3])
+            for i in range(n):
+                hypothesis[i] = tokens[token_offsets[h] + i]
             least = _unmatched(hypothesis, reference, where)  # no shift changes that
-            distance, shifts, tried = costs[n, m], 0, 0
-            while distance > least:
+            first, shifts, tried = 1, 0, 0
+            while True:
+                _fill(costs, hypothesis, reference, first, OUT_OF_REACH, limits[3])
+                distance = costs[n, m]
+                if distance == least:
+                    break
                 _trace(costs, hypothesis, reference, extra, missed, where)
                 cost, start, length, to, tried = _best_shift(
                     hypothesis,
@@ -295,17 +304,17 @@ def translation_edits(
                 if tried >= limits[2] or cost == distance:
                     break
                 _move(hypothesis, start, length, to, moved)
-                hypothesis[:] = moved[:n]
+                for i in range(n):
+                    hypothesis[i] = moved[i]
+                first = min(start, to) + 1
                 shifts += 1
-                _fill(costs, hypothesis, reference, min(start, to) + 1, OUT_OF_REACH, limits[3])
-                distance = cost
             edits[h] = shifts + distance
     return edits
 
 
 @njit(cache=True, nogil=True)
 def _only_place(phrase: TokenArray, text: TokenArray) -> int:
-    """Return where `phrase` begins in `text`; -1 if it is there not once or more than once."""
+    """Return where `phrase` begins in `text`; -1 if it is not there, -2 if more than once."""
     place = -1
     for i in range(text.size - phrase.size + 1):
         k = 0
@@ -313,7 +322,7 @@ def _only_place(phrase: TokenArray, text: TokenArray) -> int:
             k += 1
         if k == phrase.size:
             if place >= 0:
-                return -1
+                return -2
             place = i
     return place
 
@@ -326,19 +335,16 @@ def _partner(hypothesis: TokenArray, reference: TokenArray, i: int) -> int:
     makes it unique in both texts.
     """
     n = hypothesis.size
-    if not (reference == hypothesis[i]).any():
-        return -1
     for context in range(max(i + 1, n - i)):
-        if context <= i:
-            phrase = hypothesis[i - context : i + 1]
+        for first in (i - context, i):
+            if first < 0 or first + context >= n:
+                continue
+            phrase = hypothesis[first : first + context + 1]
             place: int = _only_place(phrase, reference)
+            if place == -1 and context == 0:
+                return -1  # nor is any phrase with this word in the reference
             if place >= 0 and _only_place(phrase, hypothesis) >= 0:
-                return place + context
-        if 0 < context < n - i:
-            phrase = hypothesis[i : i + context + 1]
-            place = _only_place(phrase, reference)
-            if place >= 0 and _only_place(phrase, hypothesis) >= 0:
-                return place
+                return place + i - first
     return -1
 
 
