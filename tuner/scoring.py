@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, Metric
 
 
+COUNTS = (
+    "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
+    "segments",
+)  # fmt: skip
+"""How the names of parts begin that are no shares."""
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
     """What one metric says about a text.
@@ -128,12 +135,12 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
 
 
 def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
-    """Return the scores as aligned tables in percent, as the papers print them."""
+    """Return the scores as aligned tables, shares in percent, as the papers print them."""
     from tabulate import tabulate  # noqa: PLC0415  start-up time
 
     columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
     rows = [
-        [score.metric.name(), _percent(score.score)]
+        [score.metric.name(), score.metric.shown(score.score)]
         + [_percent(score.parts[key]) if key in score.parts else "" for key in columns]
         for score in scores
     ]
@@ -150,7 +157,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
         blocks.append(
             tabulate(
                 [
-                    [segment, *(_percent(score.segment_scores[segment]) for score in scores)]
+                    [segment, *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
                     for segment in range(len(scores[0].segment_scores))
                 ],
                 headers=["segment", *(score.metric.name() for score in scores)],
@@ -174,9 +181,7 @@ def _lengths_line(scores: Sequence[Score]) -> str:
 
 def _is_share(key: str) -> bool:
     """Whether a part is a share, to be printed in percent; all others are counts."""
-    return not key.startswith(
-        ("matched_", "total_", "ref_total_", "hyp_len", "ref_len", "segments")
-    )
+    return not key.startswith(COUNTS)
 
 
 def _percent(value: float) -> str:
