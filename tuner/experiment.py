@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Texts
+    from metrics._base import Metric, Texts
     from tuner.config import Experiment
     from tuner.corpus import References
     from tuner.decoders._base import Progress
@@ -247,7 +247,7 @@ class _Run:
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
                 stopped = self._stop(iterations)
-            self.note(_line(iterations[-1]))
+            self.note(_line(iterations[-1], self.experiment.metric))
         self.note(f"stopped: {stopped}")
         return self._finish(tuple(iterations), stopped)
 
@@ -533,17 +533,17 @@ def _seed(seed: int, *path: int) -> int:
     return int(np.random.SeedSequence((seed, *path)).generate_state(1, np.uint64)[0] >> 1)
 
 
-def _line(iteration: Iteration) -> str:
-    """Return the iteration as one line; scores in percent."""
+def _line(iteration: Iteration, metric: Metric) -> str:
+    """Return the iteration as one line; scores as the metric shows them."""
     line = (
         f"iteration {iteration.number}: {iteration.hypotheses:7d} hypotheses, "
-        f"{iteration.new:6d} new, dev {100 * iteration.dev_score:6.2f}"
+        f"{iteration.new:6d} new, dev {metric.shown(iteration.dev_score):>6}"
     )
     if iteration.start_score is None or iteration.optimized_score is None:
         return line
     return (
-        f"{line}; optimized over all lists {100 * iteration.start_score:6.2f} -> "
-        f"{100 * iteration.optimized_score:6.2f}, weights change {iteration.change:.4f}"
+        f"{line}; optimized over all lists {metric.shown(iteration.start_score):>6} -> "
+        f"{metric.shown(iteration.optimized_score):>6}, weights change {iteration.change:.4f}"
     )
 
 

@@ -39,11 +39,12 @@ def command(
             progress=progress,
             fresh=fresh,
         )
+    shown = experiment.metric.shown
     click.echo(
-        f"{result.metric}: dev {100 * result.start_score:.2f} -> {100 * result.score:.2f} "
+        f"{result.metric}: dev {shown(result.start_score)} -> {shown(result.score)} "
         f"(iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     )
     if result.test is not None:
-        click.echo(f"test {100 * result.test.score:.2f}")
+        click.echo(f"test {shown(result.test.score)}")
     click.echo(f"weights: {result.weights_path}")
     click.echo(f"decoder: {result.config_path}")
