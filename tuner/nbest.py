@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged, Texts
+from metrics._base import Ragged, Texts, Vocabulary
 from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from tuner._nbest_reader import ArrivedList
 from tuner.errors import InputError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
+    from metrics._base import FloatArray, IntArray, TokenArray
     from tuner._hypothesis_pool import Rows
     from tuner.readers._base import Reader
     from tuner.weights import FeatureNames
@@ -147,6 +147,19 @@ def read_nbest(
             say(prefix + now.describe(new))
         merger.add(new)
     return merger.finish(vocabulary, segments, from_files=True)
+
+
+def without_texts(
+    features: FloatArray,
+    offsets: IntArray,
+    feature_names: FeatureNames,
+    sparse: SparseFeatures | None,
+) -> NBest:
+    """Return hypotheses of which nothing is known but their features; all texts are empty."""
+    empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(len(features) + 1, dtype=np.int64))
+    scores = np.zeros(len(features))
+    texts = Texts(Vocabulary(), empty)
+    return NBest(texts, offsets, features, feature_names, scores, sparse)
 
 
 def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None) -> NBest:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tuner import nbest as nbest_lists
-from tuner.constraints import Constraints
-from tuner.corpus import make_batch
+from tuner.constraints import Bounds, Constraints
+from tuner.corpus import References, make_batch
 from tuner.errors import InputError
+from tuner.prior import Prior
 from tuner.problem import NOTHING, StatTable, TuningProblem
 from tuner.statistics import compute_stats, notices
 from tuner.variables import choose_variables
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import FloatArray, IntArray, Metric
-    from tuner.corpus import References
     from tuner.moses_dat import DatLists
-    from tuner.nbest import NBest
+    from tuner.nbest import NBest, SparseFeatures
     from tuner.optimizers._base import Optimizer
     from tuner.variables import Variables
     from tuner.weights import FeatureNames
@@ -45,6 +45,10 @@ class Setup:
     seed : int
     threads : int
         Restarts that run at once; no number of them changes the result.
+    prior : float
+        Strength of a pull towards weights, see `Prior`; 0 for none.
+    toward : FeatureWeights or None
+        The weights pulled to; None: the first start.
     """
 
     optimizer: Optimizer
@@ -52,6 +56,8 @@ class Setup:
     constraints: Constraints = field(default_factory=Constraints)
     seed: int = 0
     threads: int = 1
+    prior: float = 0.0
+    toward: FeatureWeights | None = None
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,14 @@ class Optimization:
         None of them is NaN or infinite; none is 0 unless it was at the start and was not searched.
     start_score, final_score : float
         Of the best hypotheses under the start weights and under `weights`, rescored from scratch.
+        The final one is not worse, unless the start is outside of the bounds or a prior pulls.
     oracle_score : float
         Of one hypothesis a segment chosen to score high, see `oracle`: what perfect weights could
         not exceed by much.
     restarts : tuple of float
-        Score each restart ended at, before weights were normalised.
+        Score each restart ended at, before weights were normalised; less the prior's penalty.
     hypotheses, line_searches : int
+        Some optimizers make no line search.
     seconds : dict
         Wall-clock time of each phase.
     """
@@ -86,7 +94,22 @@ class Optimization:
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """What is searched, wherever it came from; features are (F, H)."""
+    """What is searched, wherever it came from.
+
+    Parameters
+    ----------
+    features : (F, H) float64
+    offsets : (S + 1,) int64
+    names : FeatureNames
+    stats : (H, K) float64
+    metric : Metric
+    rescore : callable
+        From weights to the metric's score, from scratch.
+    sparse_scores : (H,) float64, or empty
+        The part of the model scores of sparse features that are not searched.
+    sparse : scipy.sparse.csr_array (H, P), or None
+        Sparse features that are searched, `sparse_names`.
+    """
 
     features: FloatArray
     offsets: IntArray
@@ -94,7 +117,37 @@ class _Lists:
     stats: FloatArray
     metric: Metric
     rescore: Callable[[FeatureWeights], float]
-    sparse_scores: FloatArray
+    sparse_scores: FloatArray = field(default_factory=lambda: NOTHING)
+    sparse: Any = None
+    sparse_names: tuple[str, ...] = ()
+
+    def take(self, segments: IntArray, choose: Callable[[FeatureWeights], IntArray]) -> _Lists:
+        """Return some segments, once or repeatedly; `choose`: weights -> (S,) best of all."""
+        lengths = np.diff(self.offsets)[segments]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        hypotheses = np.arange(offsets[-1]) + np.repeat(
+            self.offsets[segments] - offsets[:-1], lengths
+        )
+        stats, metric = self.stats, self.metric
+
+        def rescore(weights: FeatureWeights) -> float:
+            return float(metric.score(stats[choose(weights)[segments]].sum(axis=0)))
+
+        return replace(
+            self,
+            features=np.ascontiguousarray(self.features[:, hypotheses]),
+            offsets=offsets,
+            stats=stats[hypotheses],
+            rescore=rescore,
+            sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),
+            sparse=None if self.sparse is None else self.sparse[hypotheses],
+        )
+
+    def sparse_vector(self, weights: FeatureWeights) -> FloatArray:
+        """Return the (P,) weights of the sparse features that are searched; 0 if not given."""
+        return np.array(
+            [weights.values.get(name, (0.0,))[0] for name in self.sparse_names], dtype=np.float64
+        )
 
 
 def optimize_lists(
@@ -106,6 +159,7 @@ def optimize_lists(
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
     stats: FloatArray | None = None,
+    segments: IntArray | None = None,
 ) -> Optimization:
     """Find the weights under which the lists' best hypotheses score highest.
 
@@ -113,8 +167,11 @@ def optimize_lists(
     ----------
     stats : (H, K) float64, optional
         The statistics of all hypotheses, where they are known from an earlier search.
+    segments : (n,) int64, optional
+        Search and score on these segments only, each as often as it is named; absent: on all.
     setup
-        Weights of sparse features stay as they are in the first start, 0 where it has none.
+        Where the optimizer does not search sparse features, their weights stay as they are in
+        the first start, 0 where it has none.
     notice
         Called with one line for what the user should know.
     progress
@@ -131,8 +188,10 @@ def optimize_lists(
     if stats is None:
         stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
     starts = setup.starts or (equal_weights(nbest.feature_names),)
-    sparse_scores = NOTHING
-    if nbest.sparse is not None:
+    sparse_scores, sparse, sparse_names = NOTHING, None, ()
+    if nbest.sparse is not None and setup.optimizer.sparse:
+        sparse, sparse_names = _matrix(nbest.sparse), nbest.sparse.names
+    elif nbest.sparse is not None:
         notice(
             f"{len(nbest.sparse.names)} sparse features keep their start weights: this search is "
             f"for dense ones"
@@ -142,10 +201,12 @@ def optimize_lists(
             nbest, FeatureWeights({**starts[0].values, **dense_only.values})
         )
 
+    def choose(weights: FeatureWeights) -> IntArray:
+        """Choose as `portmert rerank` does."""
+        return nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
+
     def rescore(weights: FeatureWeights) -> float:
-        """Score as `portmert rerank` chooses."""
-        best = nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
-        return float(metric.score(stats[best].sum(axis=0)))
+        return float(metric.score(stats[choose(weights)].sum(axis=0)))
 
     lists = _Lists(
         nbest.features.T,
@@ -155,7 +216,11 @@ def optimize_lists(
         metric,
         rescore,
         sparse_scores,
+        sparse,
+        sparse_names,
     )
+    if segments is not None:
+        lists = lists.take(segments, choose)
     statistics_seconds = time.perf_counter() - begin
     return _optimize(
         lists,
@@ -196,6 +261,7 @@ def optimize_dat(
     *,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
+    segments: IntArray | None = None,
 ) -> Optimization:
     """As `optimize_lists`, over Moses' features.dat and scores.dat.
 
@@ -207,17 +273,31 @@ def optimize_dat(
     stats = moses_stats(lists, metric)
     features, offsets = lists.features.T, lists.offsets
 
-    def rescore(weights: FeatureWeights) -> float:
+    def choose(weights: FeatureWeights) -> IntArray:
         problem = TuningProblem(features, offsets, StatTable(stats), metric)
-        return problem.score(weights.vector(lists.feature_names))
+        return problem.winners(weights.vector(lists.feature_names))
 
+    def rescore(weights: FeatureWeights) -> float:
+        return float(metric.score(stats[choose(weights)].sum(axis=0)))
+
+    searched = _Lists(features, offsets, lists.feature_names, stats, metric, rescore)
     return _optimize(
-        _Lists(features, offsets, lists.feature_names, stats, metric, rescore, NOTHING),
+        searched if segments is None else searched.take(segments, choose),
         setup.starts or (equal_weights(lists.feature_names),),
         setup,
         notice=notice,
         progress=progress,
         seconds={},
+    )
+
+
+def _matrix(sparse: SparseFeatures) -> Any:
+    """Return sparse features as a scipy.sparse.csr_array (H, P)."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
+
+    return csr_array(
+        (sparse.values, sparse.columns, sparse.offsets - sparse.offsets[0]),
+        shape=(len(sparse.offsets) - 1, len(sparse.names)),
     )
 
 
@@ -300,7 +380,12 @@ def _optimize(
     if lists.sparse_scores.size:
         fixed = lists.sparse_scores if not fixed.size else fixed + lists.sparse_scores
     start_score = lists.rescore(starts[0])
-    numbers = [variables.bounds.clip(variables.reduce(vector)) for vector in vectors]
+    free = variables.bounds.clip
+    sparse_starts = [lists.sparse_vector(start) for start in starts]
+    numbers = [
+        np.concatenate([free(variables.reduce(vector)), sparse])
+        for vector, sparse in zip(vectors, sparse_starts, strict=True)
+    ]
     _report_clipped(variables, vectors[0], notice)
     restarts: tuple[float, ...] = (start_score,)
     line_searches = 0
@@ -311,12 +396,16 @@ def _optimize(
         StatTable(lists.stats),
         lists.metric,
         fixed,
+        sparse=lists.sparse,
     )
-    if len(variables):
+    if setup.prior > 0:
+        problem = replace(problem, prior=_prior(setup, starts[0], problem, variables, lists))
+    searched = problem.width
+    if searched:
         outcome = setup.optimizer.optimize(
             problem,
             numbers,
-            bounds=variables.bounds,
+            bounds=_with_sparse(variables.bounds, problem),
             seed=setup.seed,
             threads=setup.threads,
             progress=progress,
@@ -328,18 +417,24 @@ def _optimize(
         if not fixed.size and variables.bounds.allow_scaling:
             found = _as_long_as(found, numbers[0])
         found = _without_zeros(found, problem, variables)
-        final = _named(lists.names, variables.expand(found), starts[0])
+        final = _named(lists, variables.expand(found[: len(variables)]), starts[0])
+        final = _with_sparse_weights(final, lists.sparse_names, found[len(variables) :])
     else:
         notice("no feature is left to search; the weights are the start weights")
     seconds["search"] = time.perf_counter() - begin
     begin = time.perf_counter()
     final_score = lists.rescore(final)
-    if len(variables) and final_score == start_score and len(set(restarts)) == 1:
+    if searched and setup.prior == 0 and _is_worse(lists.metric, final_score, start_score):
+        # Rounding can turn ties over where weights are scaled; or the start was not allowed.
+        if (numbers[0][: len(variables)] == variables.reduce(vectors[0])).all():
+            final, final_score = starts[0], start_score
+    if searched and final_score == start_score and len(set(restarts)) == 1:
         notice(
             f"{lists.metric.name()} is {start_score:.6g} under the start weights and no weights "
             f"were found under which it is better"
         )
-    best = problem.winners(variables.reduce(final.vector(lists.names)))
+    reduced = variables.reduce(final.vector(lists.names))
+    best = problem.winners(np.concatenate([reduced, lists.sparse_vector(final)]))
     oracle_score, _ = oracle(lists.stats, lists.offsets, lists.metric, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
@@ -354,9 +449,50 @@ def _optimize(
     )
 
 
-def _named(names: FeatureNames, vector: FloatArray, start: FeatureWeights) -> FeatureWeights:
+def _is_worse(metric: Metric, score: float, than: float) -> bool:
+    return score < than if metric.higher_is_better else score > than
+
+
+def _prior(
+    setup: Setup,
+    start: FeatureWeights,
+    problem: TuningProblem,
+    variables: Variables,
+    lists: _Lists,
+) -> Prior:
+    toward = setup.toward or start
+    return Prior(
+        setup.prior,
+        np.concatenate(
+            [variables.reduce(toward.vector(lists.names)), lists.sparse_vector(toward)]
+        ),
+        np.concatenate([problem.spread, np.ones(len(lists.sparse_names))]),
+    )
+
+
+def _with_sparse(bounds: Bounds, problem: TuningProblem) -> Bounds:
+    """Add bounds of sparse features: none."""
+    free = np.full(problem.width - len(problem.features), np.inf)
+    return Bounds(np.concatenate([bounds.lower, -free]), np.concatenate([bounds.upper, free]))
+
+
+def _named(lists: _Lists, vector: FloatArray, start: FeatureWeights) -> FeatureWeights:
     """Name the columns, keep what else `start` holds: sparse and untuned features."""
-    return FeatureWeights({**start.values, **FeatureWeights.from_vector(names, vector).values})
+    return FeatureWeights(
+        {**start.values, **FeatureWeights.from_vector(lists.names, vector).values}
+    )
+
+
+def _with_sparse_weights(
+    weights: FeatureWeights, names: tuple[str, ...], found: FloatArray
+) -> FeatureWeights:
+    """Add the sparse weights found; one of 0 only takes the place of another."""
+    sparse = {
+        name: (float(number),)
+        for name, number in zip(names, found, strict=True)
+        if number != 0 or name in weights.values
+    }
+    return FeatureWeights({**weights.values, **sparse})
 
 
 def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:
@@ -373,7 +509,7 @@ def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variabl
     """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
     found = found.copy()
     tiny = 1e-9 * max(float(np.abs(found).max()), 1e-9)
-    for v in np.flatnonzero(found == 0):
+    for v in np.flatnonzero(found[: len(variables)] == 0):  # sparse ones may be 0
         options = []
         for value in (tiny, -tiny):
             if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]:

@@ -85,7 +85,7 @@ class Pro(Optimizer):
         stats = all_stats(problem)
         background = background_of(problem, start, self.background)
         worth = gains(problem, stats, background, self.background)
-        better, worse = self._sample(worth, problem.offsets, rng)
+        better, worse = self.sample(worth, problem.offsets, rng)
         if not better.size:
             return best_of(problem, [start])
         new = linear.weights(self._regress(linear, better, worse))
@@ -93,10 +93,17 @@ class Pro(Optimizer):
         mixed = bounds.clip(mixed)
         return best_of(problem, [start, mixed, *pulled(problem, start, mixed)])
 
-    def _sample(
+    def sample(
         self, worth: FloatArray, offsets: IntArray, rng: np.random.Generator
     ) -> tuple[IntArray, IntArray]:
-        """Return the better and the worse hypothesis of each pair that is kept."""
+        """Return the better and the worse hypothesis of each pair that is kept.
+
+        Parameters
+        ----------
+        worth : (H,) float64
+        offsets : (S + 1,) int64
+            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+        """
         pilot = [
             worth[rng.integers(a, b, PILOT)] - worth[rng.integers(a, b, PILOT)]
             for a, b in pairwise(offsets)
