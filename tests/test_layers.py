@@ -16,7 +16,7 @@ TUNER_LAYERS = [
     {"replicas"},
     {"experiment"},
     {"length_penalty"},
-    {"annotations", "config", "optimization"},
+    {"annotations", "bootstrap", "config", "optimization"},
     {"optimizers", "decoders", "variables", "scoring", "catalogue", "registry", "run_folder"},
     {"formula", "search"},
     {"line_search", "nbest", "moses_dat"},

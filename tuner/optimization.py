@@ -188,7 +188,8 @@ def optimize_lists(
     if stats is None:
         stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
     starts = setup.starts or (equal_weights(nbest.feature_names),)
-    sparse_scores, sparse, sparse_names = NOTHING, None, ()
+    sparse_scores, sparse = NOTHING, None
+    sparse_names: tuple[str, ...] = ()
     if nbest.sparse is not None and setup.optimizer.sparse:
         sparse, sparse_names = _matrix(nbest.sparse), nbest.sparse.names
     elif nbest.sparse is not None:
@@ -424,10 +425,10 @@ def _optimize(
     seconds["search"] = time.perf_counter() - begin
     begin = time.perf_counter()
     final_score = lists.rescore(final)
-    if searched and setup.prior == 0 and _is_worse(lists.metric, final_score, start_score):
-        # Rounding can turn ties over where weights are scaled; or the start was not allowed.
-        if (numbers[0][: len(variables)] == variables.reduce(vectors[0])).all():
-            final, final_score = starts[0], start_score
+    allowed = bool((numbers[0][: len(variables)] == variables.reduce(vectors[0])).all())
+    worse = _is_worse(lists.metric, final_score, start_score)
+    if searched and worse and allowed and setup.prior == 0:
+        final, final_score = starts[0], start_score  # scaling weights can turn ties over
     if searched and final_score == start_score and len(set(restarts)) == 1:
         notice(
             f"{lists.metric.name()} is {start_score:.6g} under the start weights and no weights "

@@ -49,6 +49,7 @@ class Linear:
     def __init__(self, problem: TuningProblem, start: FloatArray, bounds: Bounds) -> None:
         self.problem = problem
         self.bounds = bounds
+        self._start = start
         self.sparse = problem.sparse
         self._dense = len(problem.features)
         columns = problem.features / problem.spread[:, np.newaxis]
@@ -105,7 +106,9 @@ class Linear:
             weights = np.delete(weights, self._dense) / scale
         else:
             size = float(np.abs(weights).sum())
-            weights *= self._size / size if size > 0 else 0.0
+            if size == 0:  # weights of 0 choose whatever stands first: no choice at all
+                return self._start
+            weights *= self._size / size
         return self.bounds.clip(weights)
 
     def scaled(self, numbers: FloatArray, spread: float) -> FloatArray:
