@@ -396,8 +396,11 @@ class _Process:
         chunks: list[bytes] = []
         lines = 0
         with selectors.DefaultSelector() as selector:
-            selector.register(stdin, selectors.EVENT_WRITE)
             selector.register(stdout, selectors.EVENT_READ)
+            if selector.select(0) and (early := os.read(stdout, CHUNK)):
+                found = early.decode(errors="replace").strip()[:60]
+                raise self.error(f"wrote '{found}', which nobody asked for")
+            selector.register(stdin, selectors.EVENT_WRITE)
             while lines < expected:
                 ready = selector.select(self.timeout_seconds)
                 if not ready:
@@ -424,7 +427,7 @@ class _Process:
                     lines += chunk.count(b"\n")
         answers = b"".join(chunks).split(b"\n")
         if len(answers) != expected + 1 or answers[-1] or rest:
-            raise self.error(f"wrote {lines} lines, expected {expected}, one for each question")
+            raise self.error(f"wrote more than one line for each of {expected} questions")
         return [answer.decode(errors="replace") for answer in answers[:-1]]
 
     @staticmethod

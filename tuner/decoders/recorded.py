@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics._base import Ragged, Vocabulary
+from tuner import registry
 from tuner.decoders._base import Decoder, Progress
-from tuner.errors import InputError
+from tuner.errors import ConfigError, InputError
 from tuner.files import read_lines, write_text, writing
 from tuner.moses_ini import read_moses_ini
 from tuner.nbest import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
@@ -32,21 +33,28 @@ class RecordedDecoder(Decoder):
     Parameters
     ----------
     lists : tuple of Path
-        Moses n-best lists of one source text, plain or compressed; at least one.
+        N-best lists of one source text, plain or compressed; at least one.
     start : Path or None
         Start weights: our JSON or a moses.ini. Absent: those of `config`, or else all 1.
     config : Path or None
         The decoder's moses.ini: the tuned configuration is a copy of it with new weights.
         Absent: the tuned configuration is our weights file.
+    format : str
+        Format of the lists, as `--nbest-format` takes it: moses, auto, marian, flat:n=5 and so on.
     """
 
     lists: tuple[Path, ...]
     start: Path | None = None
     config: Path | None = None
+    format: str = "moses"
 
     def __post_init__(self) -> None:
         if not self.lists:
             raise ValueError("lists is empty, name at least one n-best list")
+        try:
+            registry.reader(self.format)
+        except ConfigError as error:
+            raise ValueError(f"format: {error}") from None
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the lists have."""
@@ -113,13 +121,17 @@ class RecordedDecoder(Decoder):
             stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in self.lists)
         except OSError as error:
             raise InputError(f"{error.filename}: {error.strerror}") from None
-        return _read(self.lists, stamps)
+        return _read(self.lists, stamps, self.format)
 
 
 @lru_cache(maxsize=1)
-def _read(lists: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> NBest:  # noqa: ARG001
+def _read(
+    lists: tuple[Path, ...],
+    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001
+    nbest_format: str,
+) -> NBest:
     """Read lists; `stamps` tells whether they changed since."""
-    return read_nbest(lists, Vocabulary())
+    return read_nbest(lists, Vocabulary(), reader=registry.reader(nbest_format))
 
 
 def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:

@@ -1,0 +1,162 @@
+"""What every reader of n-best lists promises; the registry finds the readers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from metrics._base import Vocabulary
+from tuner import registry
+from tuner.catalogue import describe
+from tuner.errors import InputError
+from tuner.nbest import read_nbest
+from tuner.readers._base import ListFile, Reader
+
+NAMES = registry.names("reader")
+
+SAMPLES = {
+    "moses": (
+        "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3\n0 ||| b ||| LM0= -1 TM0= 0 2 ||| -4\n"
+        "1 |||  ||| LM0= -2 TM0= 1 1 ||| -5\n"
+    ),
+    "marian": "0 ||| a b ||| F0=-1.5 ||| -3\n0 ||| b ||| F0=-1 ||| -4\n1 |||  ||| F0=-2 ||| -5\n",
+    "joshua": (
+        "0 ||| a b ||| tm_pt_0=-1.5 lm_0=2 ||| -3\n0 ||| b ||| lm_0=2 ||| -4\n"
+        "1 |||  ||| tm_pt_0=-2 lm_0=1 ||| -5\n"
+    ),
+    "cdec": (
+        "0 ||| a b ||| Glue=-1.5 PassThrough=2 ||| -3\n0 ||| b ||| Glue=2 ||| -4\n"
+        "1 |||  ||| Glue=-2 ||| -5\n"
+    ),
+    "travatar": (
+        "0 ||| a b ||| -3 ||| egfp=-1.5 w=2\n0 ||| b ||| -4 ||| w=1\n1 |||  ||| -5 ||| w=3\n"
+    ),
+    "fairseq": (
+        "S-1\tx\nH-1\t-2\t\nP-1\t-2.0\nS-0\ty\nH-0\t-1.5\ta b\nP-0\t-1.0 -2.0\n"
+        "H-0\t-1\tb\nP-0\t-1.0\n"
+    ),
+    "flat": "a b\t-1.5\nb\t-1\n\t-2\nc\t0\n",
+    "tsv": "id\thypothesis\tLM\n0\ta b\t-1.5\n0\tb\t-1\n1\t\t-2\n",
+    "jsonl": (
+        '{"id": 0, "text": "a b", "features": {"LM": -1.5}}\n'
+        '{"id": 0, "text": "b", "features": {"LM": -1}}\n'
+        '{"id": 1, "text": "", "features": {"LM": -2}}\n'
+    ),
+}
+OPTIONS = {"flat": ":n=2"}
+FORMATS = [name for name in NAMES if name != "auto"]
+
+
+def reader_of(name):
+    return registry.reader(name + OPTIONS.get(name, ""))
+
+
+def read(tmp_path, name, text, **options):
+    path = tmp_path / "list"
+    path.write_bytes(text.encode())
+    return read_nbest([path], Vocabulary(), reader=reader_of(name), **options)
+
+
+def test_every_format_of_the_issue_is_there():
+    assert set(FORMATS) == set(SAMPLES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_class_is_a_frozen_dataclass_of_the_base(name):
+    cls = registry.component("reader", name)
+    assert cls.__bases__ == (Reader,)
+    assert cls.__dataclass_params__.frozen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_documents_every_option(name):
+    described = describe("reader", name)
+    fields = dataclasses.fields(registry.component("reader", name))
+    assert [option.name for option in described.options] == [field.name for field in fields]
+    assert described.summary
+    for option in described.options:
+        assert option.meaning, option.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_choice_is_explained(name):
+    hints = get_type_hints(registry.component("reader", name))
+    for option in describe("reader", name).options:
+        if get_origin(hints[option.name]) is Literal:
+            for value in get_args(hints[option.name]):
+                assert f"`{value}`" in option.meaning
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_sample_is_read(tmp_path, name):
+    said = []
+    nbest = read(tmp_path, name, SAMPLES[name], notice=said.append)
+    assert len(nbest) == 2
+    assert [nbest.texts.words(row) for row in range(3)] == [["a", "b"], ["b"], []]
+    assert nbest.texts.links is None
+    assert nbest.features.shape == (len(nbest.texts), sum(n for _, n in nbest.feature_names))
+    assert nbest.features.flags.f_contiguous
+    assert nbest.list_sizes == (len(nbest.texts),)
+    assert sorted(nbest.lines) == list(range(len(nbest.texts)))
+    assert len(said) == 1
+    assert " n-best, " in said[0]
+    assert "no word alignment" in said[0]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "flat"])
+def test_sample_is_recognised_by_its_own_reader_only(name):
+    head = ListFile("list", SAMPLES[name].encode()).head
+    assert [
+        other for other in FORMATS if registry.component("reader", other).recognises(head)
+    ] == [name]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path, name):
+    plain = read(tmp_path, name, SAMPLES[name])
+    other = read(tmp_path, name, "\ufeff" + SAMPLES[name].replace("\n", "\r\n"))
+    assert plain.texts.vocabulary.words == other.texts.vocabulary.words
+    assert np.array_equal(plain.features, other.features)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_equal_hypotheses_are_kept_once_and_keep_their_line(tmp_path, name):
+    text = SAMPLES[name]
+    if name == "tsv":
+        text += "0\ta b\t-1.5\n"
+    elif name == "flat":
+        text = "a b\t-1.5\na b\t-1.5\n\t-2\nc\t0\n"
+    elif name == "fairseq":
+        text += "H-0\t-1\tb\nP-0\t-1.0\n"
+    else:
+        text += text.splitlines(keepends=True)[0]
+    nbest = read(tmp_path, name, text)
+    assert nbest.list_sizes[0] == len(nbest.texts) + 1
+    dropped = set(range(nbest.list_sizes[0])) - set(nbest.lines.tolist())
+    assert dropped == {1 if name == "flat" else 3}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_byte_that_is_not_utf8_is_refused_with_its_line(tmp_path, name):
+    path = tmp_path / "list"
+    path.write_bytes(SAMPLES[name].encode().replace(b"b", b"\xe9", 1))
+    with pytest.raises(InputError, match=r"list:\d+: .*(not UTF-8|0xe9)"):
+        read_nbest([path], Vocabulary(), reader=reader_of(name))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_id_beyond_the_references_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="references have 1"):
+        read(tmp_path, name, SAMPLES[name], segments=1)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_line_of_another_world_is_refused_with_its_number(tmp_path, name):
+    text = SAMPLES[name] + "something\telse\tagain\nand\tagain\tand\n"
+    with pytest.raises(InputError, match=r"list:\d+: ") as caught:
+        read(tmp_path, name, text)
+    lines = SAMPLES[name].count("\n")
+    assert int(str(caught.value).split(":")[1]) in (lines + 1, lines + 2)

@@ -1,0 +1,117 @@
+"""Random n-best lists, and what each format makes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+WORDS = ["a", "b", "the", "é", "日本", "x=1", "0-0", "-1.5", "|", "F0="]
+
+
+class Hypothesis(NamedTuple):
+    segment: int
+    words: tuple[str, ...]
+    values: tuple[float, float]
+    score: float
+    links: tuple[tuple[int, int], ...]
+
+
+@st.composite
+def lists(draw):
+    """Two features; every segment has at least one hypothesis."""
+    segments = draw(st.integers(1, 3))
+    ids = [*range(segments), *draw(st.lists(st.integers(0, segments - 1), max_size=5))]
+    number = st.integers(-40, 40).map(lambda n: n / 8)
+    found = []
+    for segment in draw(st.permutations(ids)):
+        words = tuple(draw(st.lists(st.sampled_from(WORDS), max_size=4)))
+        pairs = st.tuples(st.integers(0, 3), st.integers(0, max(len(words) - 1, 0)))
+        links = draw(st.lists(pairs, max_size=4)) if words else []
+        found.append(
+            Hypothesis(segment, words, (draw(number), draw(number)), draw(number), tuple(links))
+        )
+    return found
+
+
+def links_text(hypothesis):
+    return " ".join(f"{i}-{j}" for i, j in hypothesis.links)
+
+
+def moses(found, *, linked, names=("F0", "F1")):
+    return "".join(
+        f"{h.segment} ||| {' '.join(h.words)} ||| "
+        f"{' '.join(f'{n}= {v!r}' for n, v in zip(names, h.values, strict=True))} ||| {h.score!r}"
+        + (f" ||| {links_text(h)}\n" if linked else "\n")
+        for h in found
+    )
+
+
+def marian(found, *, linked, scored):
+    """Marian's lines, each with a link to the end of the sentence."""
+    lines = []
+    for h in found:
+        fields = [str(h.segment), " ".join(h.words)]
+        if linked:
+            fields.append(f"{links_text(h)} 4-{len(h.words)}".strip())
+        if scored:
+            fields.append("WordScores= -0.1 -0.2")
+        fields += [f"F0= {h.values[0]!r} F1= {h.values[1]!r}", repr(h.score)]
+        lines.append(" ||| ".join(fields) + "\n")
+    return "".join(lines)
+
+
+def named(h, names):
+    """`name=value`, what is 0 left out but the last."""
+    pairs = list(zip(names, h.values, strict=True))
+    kept = [pair for pair in pairs if pair[1]] or pairs[-1:]
+    return " ".join(f"{name}={value!r}" for name, value in kept)
+
+
+def cdec(found, *, names=("Glue", "PassThrough")):
+    return "".join(
+        f"{h.segment} ||| {' '.join(h.words)} ||| {named(h, names)} ||| {h.score!r}\n"
+        for h in found
+    )
+
+
+def travatar(found, *, names=("Glue", "PassThrough")):
+    return "".join(
+        f"{h.segment} ||| {' '.join(h.words)} ||| {h.score!r} ||| {named(h, names)}\n"
+        for h in found
+    )
+
+
+def tsv(found):
+    return "F0\tid\tmodel_score\thyp\tlinks\tF1\n" + "".join(
+        f"{h.values[0]!r}\t{h.segment}\t{h.score!r}\t{' '.join(h.words)}\t{links_text(h)}\t"
+        f"{h.values[1]!r}\n"
+        for h in found
+    )
+
+
+def jsonl(found, *, as_pairs):
+    return "".join(
+        json.dumps(
+            {
+                "id": h.segment,
+                "text": " ".join(h.words),
+                "features": {"F1": h.values[1], "F0": h.values[0]},
+                "model_score": h.score,
+                "links": [list(pair) for pair in h.links] if as_pairs else links_text(h),
+            },
+            ensure_ascii=as_pairs,
+        )
+        + "\n"
+        for h in found
+    )
+
+
+def fairseq(found):
+    return "".join(
+        f"S-{h.segment}\tx y\nH-{h.segment}\t{h.score!r}\t{' '.join(h.words)}\n"
+        f"D-{h.segment}\t{h.score!r}\t{''.join(h.words)}\n"
+        f"P-{h.segment}\t{h.values[0]!r} {h.values[1]!r}\nA-{h.segment}\t{links_text(h)}\n"
+        for h in found
+    )
