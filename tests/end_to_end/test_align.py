@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from tests.aligner_programs import install
 from tuner.cli import main
 from tuner.demo.grammar import write_bitext
 
@@ -68,3 +71,84 @@ def test_sides_of_different_length_are_an_error(bitext):
     (bitext / "dev.tgt").write_text("one\n")
     done = run(bitext)
     assert f"dev.tgt: 1 lines, {bitext}/dev.src has 10" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["giza", "fast-align", "eflomal"])
+def test_align_with_outside_programs_keeps_and_uses_a_model(bitext, name):
+    train = ("--train-source", bitext / "train.src", "--train-target", bitext / "train.tgt")
+    common = ("--aligner", name, "--set", f"bin_dir={install(bitext / 'bin')}")
+    common += ("--model", bitext / "model")
+    made = run(bitext, *common, *train)
+    assert made.exit_code == 0, made.output
+    again = run(bitext, *common, out="again")
+    assert again.exit_code == 0, again.output
+    assert (bitext / "links").read_text() == (bitext / "again").read_text()
+    checked = check("--check", bitext / "links", "--gold", bitext / "dev.links")
+    assert float(checked.stdout.split()[-1]) < 0.6
+
+
+def test_a_failing_program_leaves_a_log_to_read(bitext, monkeypatch):
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", "mgiza:exit")
+    monkeypatch.setenv("TMPDIR", str(bitext))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    done = run(bitext, "--aligner", "giza", "--set", f"bin_dir={install(bitext / 'bin')}")
+    assert done.exit_code == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("portmert: error: mgiza ended with status 3: mgiza is reading / no mem")
+    log = Path(line.partition("its log is ")[2])
+    assert log.read_text().endswith("no memory left\n")
+    assert {path.suffix for path in log.parent.iterdir()} == {".log"}  # scratch is gone
+    monkeypatch.delenv("RECORDED_ALIGNER_FAULT")
+    before = set(bitext.iterdir())
+    done = run(bitext, "--aligner", "giza", "--set", f"bin_dir={bitext / 'bin'}")
+    assert done.exit_code == 0, done.output
+    assert set(bitext.iterdir()) - before == {bitext / "links"}
+
+
+def check(*options):
+    return CliRunner().invoke(main, ["align", *map(str, options)])
+
+
+def test_check_prints_precision_recall_and_error_rate(tmp_path):
+    # A = {0-0, 1-1, 2-2} and {}, S = {0-0, 1-1} and {3-3}, P = S + {2-1}:
+    # precision 2/3, recall 2/3, AER 1 - (2 + 2) / (3 + 3).
+    (tmp_path / "links").write_text("0-0 1-1 2-2\n\n")
+    (tmp_path / "gold").write_text("0-0 1-1 2?1\n3-3\n")
+    done = check("--check", tmp_path / "links", "--gold", tmp_path / "gold")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "precision 0.6667\nrecall    0.6667\nAER       0.3333\n"
+    assert done.stderr == "2 pairs, 3 links; gold: 3 sure, 1 only possible\n"
+
+
+@pytest.mark.parametrize(
+    ("links", "gold", "message"),
+    [
+        ("0-0\n", "0-0\n\n", "links: 1 lines, {0}/gold has 2"),
+        ("0-0\n0_0\n", "\n\n", "links:2: found '0_0', expected source-target positions"),
+        ("0-0\n", "0:0\n", "gold:1: found '0:0', expected 0-0 (a sure link), 0?0 or 0p0"),
+    ],
+)
+def test_check_ends_on_a_fault_in_one_line(tmp_path, links, gold, message):
+    (tmp_path / "links").write_text(links)
+    (tmp_path / "gold").write_text(gold)
+    done = check("--check", tmp_path / "links", "--gold", tmp_path / "gold")
+    assert done.exit_code == 1
+    [line] = done.stderr.splitlines()
+    assert message.format(tmp_path) in line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--source, --target, --out missing (or --check and --gold)"),
+        (["--check", "FILE"], "--check LINKS and --gold GOLD go together"),
+        (["--gold", "FILE"], "--check LINKS and --gold GOLD go together"),
+        (["--check", "FILE", "--gold", "FILE", "--out", "x"], "--out does not go with --check"),
+        (["--check", "FILE", "--gold", "FILE", "--set", "a=b"], "--set does not go with --check"),
+    ],
+)
+def test_wrong_usage_of_align(tmp_path, options, message):
+    (tmp_path / "file").write_text("")
+    done = check(*(str(tmp_path / "file") if word == "FILE" else word for word in options))
+    assert done.exit_code == 2
+    assert message in done.stderr

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aligners._base import AlignerError, parse_links
+from aligners._escape import SPECIAL
+from aligners._folders import read_record
+from aligners._symmetrize import symmetrize
+from aligners.eflomal import EflomalAligner
+from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tuner.demo.grammar import generate
+
+PAIRS = generate(60, seed=3)
+SOURCE = [" ".join(pair.source) for pair in PAIRS]
+TARGET = [" ".join(pair.target) for pair in PAIRS]
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return install(tmp_path / "bin")
+
+
+@pytest.fixture(params=["recorded", "real"])
+def either(request, tmp_path):
+    return install(tmp_path / "bin") if request.param == "recorded" else real("eflomal")
+
+
+def align(aligner, folder, source=SOURCE, target=TARGET):
+    return aligner.align(source=source, target=target, workdir=folder)
+
+
+@pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])
+def test_links_of_the_recorded_bitext_are_those_of_eflomal(programs, tmp_path, heuristic):
+    source, target = recorded_bitext()
+    aligner = EflomalAligner(bin_dir=programs, symmetrization=heuristic)
+    found = align(aligner, tmp_path / "work", source, target)
+    ways = [
+        [parse_links(line) for line in (DATA / "eflomal" / way).read_text().splitlines()]
+        for way in ("forward", "reverse")
+    ]
+    for row, by_target, by_source in zip(found, *ways, strict=True):
+        assert row == symmetrize(heuristic, by_source=by_source, by_target=by_target)
+
+
+def test_each_direction_links_a_word_once(either, tmp_path):
+    for heuristic, side in (("srctotgt", 0), ("tgttosrc", 1)):
+        found = align(
+            EflomalAligner(bin_dir=either, symmetrization=heuristic, length=0.1), tmp_path / "work"
+        )
+        assert any(found)
+        assert all(len({link[side] for link in row}) == len(row) for row in found)
+
+
+def test_the_same_pairs_get_the_same_links_again(either, tmp_path):
+    aligner = EflomalAligner(bin_dir=either, length=0.1)
+    work = tmp_path / "work"
+    first, part = align(aligner, work), align(aligner, work, SOURCE[:9], TARGET[:9])
+    assert align(aligner, work) == first
+    assert align(aligner, work, SOURCE[:9], TARGET[:9]) == part
+    assert len(list(work.glob("eflomal-*.links"))) == 2
+    # Another heuristic is another question.
+    union = align(replace(aligner, symmetrization="union"), work)
+    assert sum(map(len, union)) > sum(map(len, first))
+
+
+def test_priors_are_kept_and_text_is_not(programs, tmp_path):
+    align(EflomalAligner(bin_dir=programs), tmp_path / "work")
+    [folder] = (path for path in (tmp_path / "work").iterdir() if path.is_dir())
+    notes = read_record(folder)["notes"]
+    assert (notes["pairs"], notes["pairs_left_out"]) == (60, 0)
+    assert {path.name for path in folder.iterdir()} == {
+        *("priors", "model.json", "eflomal-align.log", "eflomal-makepriors.log"),
+    }
+
+
+def test_saved_priors_are_used(programs, tmp_path):
+    (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
+    (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
+    trains = EflomalAligner(
+        bin_dir=programs,
+        train_source=tmp_path / "s",
+        train_target=tmp_path / "t",
+        saved=tmp_path / "kept",
+    )
+    first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
+    (programs / "eflomal-makepriors").unlink()
+    loads = EflomalAligner(bin_dir=programs, saved=tmp_path / "kept")
+    assert align(loads, tmp_path / "other", SOURCE[:5], TARGET[:5]) == first
+    with pytest.raises(AlignerError, match="holds a model eflomal original 3, asked for is eflo"):
+        align(replace(loads, model=1), tmp_path / "w")
+
+
+def test_special_tokens_align_as_ordinary_ones(programs, tmp_path):
+    special = [*sorted(SPECIAL), "a\u00a0b", "a\u3000b", "a\x1cb", "@escaped:x", "#", "%s"]
+
+    def renamed(lines):
+        known = sorted({word for line in lines for word in line.split()})
+        names = dict(zip(known, special, strict=False))
+        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
+
+    aligner = EflomalAligner(bin_dir=programs)
+    plain = align(aligner, tmp_path / "plain")
+    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
+
+
+def test_a_line_that_eflomal_would_read_as_empty_is_an_error(programs, tmp_path):
+    aligner = EflomalAligner(bin_dir=programs)
+    align(aligner, tmp_path / "work")
+    message = "pair 2: 1 and 1024 tokens, eflomal takes at most 1023; split the line"
+    with pytest.raises(AlignerError, match=message):
+        align(aligner, tmp_path / "work", ["a", "b"], ["x", " ".join("y" * 1024)])
+
+
+@pytest.mark.parametrize("name", ["eflomal-align", "eflomal-makepriors"])
+def test_a_failing_program_leaves_a_log_alone(programs, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"{name}:exit")
+    with pytest.raises(AlignerError, match=f"{name} ended with status 3: {name} is") as caught:
+        align(EflomalAligner(bin_dir=programs), tmp_path / "work")
+    [log] = (tmp_path / "work").iterdir()
+    assert str(caught.value).endswith(f"; its log is {log}")
+
+
+def test_missing_links_are_an_error(programs, tmp_path, monkeypatch):
+    aligner = EflomalAligner(bin_dir=programs)
+    align(aligner, tmp_path / "work", SOURCE[:2], TARGET[:2])
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", "eflomal-align:short")
+    with pytest.raises(AlignerError, match="eflomal-align aligned 59 of 60 pairs: no message"):
+        align(replace(aligner, saved=next((tmp_path / "work").glob("eflomal-*/"))), tmp_path / "w")
+
+
+def test_nothing_to_train_on_is_an_error(programs, tmp_path):
+    with pytest.raises(AlignerError, match="eflomal: no pair to train on: 1 pairs, none with 1"):
+        align(EflomalAligner(bin_dir=programs), tmp_path / "work", [""], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": 4}, "model is 4, must be 1, 2 or 3"),
+        ({"length": 0}, "length is 0, must be above 0"),
+        ({"samplers": 0}, "samplers is 0, must be at least 1"),
+        ({"null_prior": 1}, "null_prior is 1, must be from 0 to below 1"),
+        ({"vocab_size": 0}, "vocab_size is 0, must be at least 1"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        EflomalAligner(**options)
+
+
+def test_pieces_are_projected_to_words(programs, tmp_path):
+    found = align(EflomalAligner(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    assert any(found)
+    for row, pair in zip(found, PAIRS, strict=True):
+        assert row == sorted(set(row))
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)

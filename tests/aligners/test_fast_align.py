@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from aligners._base import AlignerError
+from aligners._escape import SPECIAL
+from aligners._folders import read_record
+from aligners._symmetrize import symmetrize
+from aligners.fast_align import FastAlignAligner
+from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tuner.demo.grammar import generate
+
+PAIRS = generate(60, seed=3)
+SOURCE = [" ".join(pair.source) for pair in PAIRS]
+TARGET = [" ".join(pair.target) for pair in PAIRS]
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return install(tmp_path / "bin")
+
+
+@pytest.fixture(params=["recorded", "real"])
+def either(request, tmp_path):
+    return install(tmp_path / "bin") if request.param == "recorded" else real("fast-align")
+
+
+def align(aligner, folder, source=SOURCE, target=TARGET):
+    return aligner.align(source=source, target=target, workdir=folder)
+
+
+@pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])
+def test_links_of_the_recorded_bitext_are_those_of_fast_align(either, tmp_path, heuristic):
+    source, target = recorded_bitext()
+    aligner = FastAlignAligner(bin_dir=either, symmetrization=heuristic)
+    found = align(aligner, tmp_path / "work", source, target)
+    ways = []
+    for way in ("forward", "reverse"):
+        lines = (DATA / "fast_align" / f"{way}.links").read_text("utf-8").splitlines()
+        ways.append([re.findall(r"(\d+)-(\d+)", line.split("|||")[2]) for line in lines])
+    for row, forward, reverse in zip(found, *ways, strict=True):
+        by_target = [(int(s), int(t)) for s, t in forward]
+        by_source = [(int(s), int(t)) for s, t in reverse]
+        # Each target word is linked at most once forward, each source word in reverse.
+        assert len({t for _, t in by_target}) == len(by_target)
+        assert len({s for s, _ in by_source}) == len(by_source)
+        assert row == symmetrize(heuristic, by_source=by_source, by_target=by_target)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"favor_diagonal": False}, {"iterations": 2, "threads": 1}]
+)
+def test_a_pair_keeps_its_links_in_other_company(either, tmp_path, options):
+    aligner = FastAlignAligner(bin_dir=either, **options)
+    first = align(aligner, tmp_path / "work")
+    assert sum(map(len, first)) > len(PAIRS)
+    [folder] = (tmp_path / "work").iterdir()
+    source, target = [*SOURCE[30:10:-1], "neu Haus", ""], [*TARGET[30:10:-1], "new", "x"]
+    again = align(aligner, tmp_path / "work", source, target)
+    assert again[:-2] == first[30:10:-1]
+    assert again[-1] == []
+    assert list((tmp_path / "work").iterdir()) == [folder]
+
+
+def test_what_training_learned_goes_into_aligning(programs, tmp_path):
+    align(FastAlignAligner(bin_dir=programs), tmp_path / "work")
+    [folder] = (tmp_path / "work").iterdir()
+    notes = read_record(folder)["notes"]
+    learned = {"ratio": "1.25", "tension": "4.5"}  # what the recorded program prints
+    assert notes == {
+        "pairs": 60,
+        "pairs_left_out": 0,
+        "forward": learned,
+        "reverse": learned,
+    }
+    assert {path.name for path in folder.iterdir()} == {
+        *("forward.params", "reverse.params", "forward.log", "reverse.log", "model.json"),
+    }
+
+
+def test_saved_tables_are_used(programs, tmp_path):
+    (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
+    (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
+    trains = FastAlignAligner(
+        bin_dir=programs,
+        train_source=tmp_path / "s",
+        train_target=tmp_path / "t",
+        saved=tmp_path / "kept",
+    )
+    first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
+    loads = FastAlignAligner(bin_dir=programs, saved=tmp_path / "kept", iterations=9)
+    assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
+    with pytest.raises(AlignerError, match="kept: was trained with another p_null"):
+        align(replace(trains, p_null=0.5), tmp_path / "w")
+
+
+def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
+    special = [*sorted(SPECIAL), "a\u00a0b", "a\x00b", "@escaped:x", "#", "%s"]
+
+    def renamed(lines):
+        known = sorted({word for line in lines for word in line.split()})
+        names = dict(zip(known, special, strict=False))
+        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
+
+    aligner = FastAlignAligner(bin_dir=either)
+    plain = align(aligner, tmp_path / "plain")
+    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("fast_align:exit", "fast_align ended with status 3: fast_align is reading / no memory"),
+        ("fast_align:silent", "fast_align wrote no parameters: expected target length"),
+    ],
+)
+def test_a_failing_training_leaves_a_log_alone(programs, tmp_path, monkeypatch, fault, message):
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
+    with pytest.raises(AlignerError, match=message) as caught:
+        align(FastAlignAligner(bin_dir=programs, threads=1), tmp_path / "work")
+    [log] = (tmp_path / "work").iterdir()
+    assert str(caught.value).endswith(f"; its log is {log}")
+
+
+@pytest.mark.parametrize(("fault", "count"), [("short", 59), ("silent", 0)])
+def test_missing_links_are_an_error(programs, tmp_path, monkeypatch, fault, count):
+    aligner = FastAlignAligner(bin_dir=programs)
+    align(aligner, tmp_path / "work")
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"fast_align:{fault}")
+    with pytest.raises(AlignerError, match=f"fast_align aligned {count} of 60 pairs"):
+        align(aligner, tmp_path / "work")
+
+
+def test_nothing_to_train_on_is_an_error(programs, tmp_path):
+    with pytest.raises(AlignerError, match="fast_align: no pair to train on: 2 pairs, all with"):
+        align(FastAlignAligner(bin_dir=programs), tmp_path / "work", ["", "a"], ["b", ""])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iterations": 0}, "iterations is 0, must be at least 1"),
+        ({"threads": 0}, "threads is 0, must be at least 1"),
+        ({"p_null": 0}, "p_null is 0, must be between 0 and 1"),
+        ({"vocab_size": 0}, "vocab_size is 0, must be at least 1"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        FastAlignAligner(**options)
+
+
+def test_pieces_are_projected_to_words(programs, tmp_path):
+    found = align(FastAlignAligner(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    assert any(found)
+    for row, pair in zip(found, PAIRS, strict=True):
+        assert row == sorted(set(row))
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
+
+
+def test_a_damaged_line_is_an_error(programs, tmp_path):
+    aligner = FastAlignAligner(bin_dir=programs)
+    align(aligner, tmp_path / "work")
+    (programs / "fast_align").write_text("#!/bin/sh\necho 'a ||| b ||| 0-0'\n")
+    with pytest.raises(AlignerError, match=r"wrote a damaged forward\.links:1"):
+        align(aligner, tmp_path / "work", ["a"], ["b"])

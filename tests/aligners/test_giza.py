@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aligners import _giza
+from aligners._base import AlignerError, parse_links
+from aligners._escape import SPECIAL
+from aligners._folders import read_record
+from aligners._symmetrize import symmetrize
+from aligners.giza import GizaAligner
+from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tuner.demo.grammar import generate
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "giza"
+PAIRS = generate(60, seed=3)
+SOURCE = [" ".join(pair.source) for pair in PAIRS]
+TARGET = [" ".join(pair.target) for pair in PAIRS]
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return install(tmp_path / "bin")
+
+
+@pytest.fixture(params=["recorded", "real"])
+def either(request, tmp_path):
+    return install(tmp_path / "bin") if request.param == "recorded" else real("giza")
+
+
+def align(aligner, folder, source=SOURCE, target=TARGET):
+    return aligner.align(source=source, target=target, workdir=folder)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """One bitext trained once: the folder of its programs, its working folder."""
+    folder = tmp_path_factory.mktemp("kept")
+    programs = install(folder / "bin")
+    align(GizaAligner(bin_dir=programs), folder / "work")
+    return programs, folder / "work"
+
+
+@pytest.fixture
+def trained(kept, tmp_path):
+    """An aligner and a working folder of the test's own where its model lies trained."""
+    shutil.copytree(kept[1], tmp_path / "work")
+    return GizaAligner(bin_dir=kept[0]), tmp_path / "work"
+
+
+def test_links_of_the_recorded_bitext_are_those_of_mgiza_and_symal(programs, tmp_path):
+    source, target = recorded_bitext()
+    for heuristic in ("grow-diag-final-and", "srctotgt", "tgttosrc"):
+        aligner = GizaAligner(bin_dir=programs, symmetrization=heuristic, threads=4)
+        found = align(aligner, tmp_path / "work", source, target)
+        lines = (DATA / "giza" / f"symal.{heuristic}").read_text().splitlines()
+        assert found == [parse_links(line) for line in lines], heuristic
+
+
+def test_links_of_the_recorded_bitext_are_those_of_the_real_programs(tmp_path):
+    source, target = recorded_bitext()
+    found = align(GizaAligner(bin_dir=real("giza")), tmp_path, source, target)
+    lines = (DATA / "giza" / "symal.grow-diag-final-and").read_text().splitlines()
+    assert found == [parse_links(line) for line in lines]
+
+
+def test_recorded_programs_write_what_the_real_ones_wrote(programs, tmp_path):
+    for side in ("source", "target"):
+        shutil.copy(DATA / side, tmp_path)
+    commands = [
+        (
+            "plain2snt source target -vcb1 source.vcb -vcb2 target.vcb "
+            "-snt1 source-target.snt -snt2 target-source.snt"
+        ),
+        "snt2cooc source-target.cooc source.vcb target.vcb source-target.snt",
+        "mkcls -n2 -c50 -psource -Vsource.vcb.classes opt",
+        "mkcls -n2 -c50 -ptarget -Vtarget.vcb.classes opt",
+    ]
+    for command in commands:
+        name, *arguments = command.split()
+        subprocess.run([programs / name, *arguments], cwd=tmp_path, check=True)
+    written = ["source.vcb", "target.vcb", "source-target.snt", "target-source.snt"]
+    written += ["source-target.cooc", "source.vcb.classes", "target.vcb.classes"]
+    for name in written:
+        assert (tmp_path / name).read_bytes() == (DATA / "giza" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ibm4": 0},
+        {"ibm3": 0, "threads": 1},
+        {"ibm3": 0, "ibm4": 0, "threads": 5, "training_threads": 2},
+        {"hmm": 0, "ibm3": 0, "ibm4": 0, "options": ""},
+    ],
+)
+def test_every_schedule_trains_and_aligns_again(either, tmp_path, options):
+    aligner = GizaAligner(bin_dir=either, **options)
+    first = align(aligner, tmp_path / "work")
+    assert sum(map(len, first)) > len(PAIRS)
+    # In another order and company, with words never seen, a pair keeps its links.
+    source, target = [*SOURCE[30:10:-1], "neu Haus"], [*TARGET[30:10:-1], "new house"]
+    again = align(aligner, tmp_path / "work", source, target)
+    assert again[:-1] == first[30:10:-1]
+    assert all(s < 2 and t < 2 for s, t in again[-1])
+
+
+def test_a_second_call_trains_nothing(trained, programs):
+    aligner, work = trained
+    [folder] = work.iterdir()
+    assert read_record(folder)["notes"] == {"pairs": 60, "pairs_left_out": 0}
+    for name in ("mkcls", "plain2snt"):  # training alone needs them
+        (programs / name).unlink()
+    assert any(align(replace(aligner, bin_dir=programs), work, SOURCE[:3], TARGET[:3]))
+    assert list(work.iterdir()) == [folder]
+
+
+def test_only_what_aligning_needs_is_kept(kept):
+    [folder] = kept[1].iterdir()
+    ends = ("t3.final", "a3.final", "d3.final", "n3.final", "p0_3.final", "d4.final", "D4.final")
+    hmm = ("hhmm.5", "hhmm.5.alpha", "hhmm.5.beta")
+    expected = {"model.json", "plain2snt.log"}
+    for way in ("source-target", "target-source"):
+        expected |= {f"{way}.{end}" for end in (*ends, *hmm, "log")} | {f"snt2cooc-{way}.log"}
+    for side in ("source", "target"):
+        expected |= {f"{side}.vcb", f"{side}.vcb.classes", f"mkcls-{side}.log"}
+    assert {path.name for path in folder.iterdir()} == expected
+
+
+def test_saved_tables_are_used_as_they_were_trained(programs, tmp_path):
+    (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
+    (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
+    bitext = {"train_source": tmp_path / "s", "train_target": tmp_path / "t"}
+    trains = GizaAligner(bin_dir=programs, ibm4=0, saved=tmp_path / "kept", **bitext)
+    first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
+    # Its own iterations say nothing about tables that are there: those of the folder do.
+    loads = GizaAligner(bin_dir=programs, saved=tmp_path / "kept")
+    assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
+    with pytest.raises(AlignerError, match="kept: was trained with another ibm4; remove it"):
+        align(replace(trains, ibm4=3), tmp_path / "w")
+    with pytest.raises(AlignerError, match="nothing: no trained model there; name a training"):
+        align(replace(loads, saved=tmp_path / "nothing"), tmp_path / "w")
+
+
+def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
+    special = [*sorted(SPECIAL), "a\u00a0b", "a\x00b", "a\x1cb", "@escaped:x", "#", "%s"]
+
+    def renamed(lines):
+        known = sorted({word for line in lines for word in line.split()})
+        names = dict(zip(known, special, strict=False))
+        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
+
+    # Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.
+    aligner = GizaAligner(bin_dir=either, hmm=0, ibm3=0, ibm4=0)
+    plain = align(aligner, tmp_path / "plain")
+    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
+
+
+def test_a_line_that_mgiza_would_cut_off_is_an_error(trained):
+    aligner, work = trained
+    source, target = ["", "a b", " ".join("a" * 101)], ["x", "x y", "x"]
+    message = "pair 3: 101 and 1 tokens, mgiza takes at most 100; split the line, or choose"
+    with pytest.raises(AlignerError, match=message):
+        align(aligner, work, source, target)
+    source[2], target[2] = " ".join("a" * 100), " ".join("x" * 100)
+    assert len(align(aligner, work, source, target)) == 3
+
+
+def test_a_pair_of_very_unequal_length_has_links_of_one_direction(either, tmp_path):
+    # Nine words are the most that one word generates. The tenth and all would be cut off.
+    aligner = GizaAligner(bin_dir=either, ibm4=0, ibm3=0, symmetrization="union")
+    word = SOURCE[0].split()[0]
+    source, target = [*SOURCE, word, word], [*TARGET, TARGET[0], TARGET[0]]
+    target[-2] = " ".join((TARGET[0].split() * 9)[:9])
+    target[-1] = " ".join((TARGET[0].split() * 9)[:10])
+    found = align(aligner, tmp_path / "work", source, target)
+    assert len(found[-2]) > 1
+    assert len(found[-1]) == 1  # source words' links: one at most
+    [folder] = (tmp_path / "work").glob("giza-*")
+    assert read_record(folder)["notes"] == {"pairs": 61, "pairs_left_out": 1}
+
+
+def test_nothing_to_train_on_is_an_error(programs, tmp_path):
+    aligner = GizaAligner(bin_dir=programs)
+    message = "giza: no pair to train on: 2 pairs, none with 1 to 100 tokens on both sides"
+    with pytest.raises(AlignerError, match=message):
+        align(aligner, tmp_path / "work", ["", "a"], ["b", " ".join("x" * 10)])
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("mkcls:exit", "mkcls ended with status 3: mkcls is reading / no memory left; its log is"),
+        ("plain2snt:signal", "plain2snt was killed by SIGSEGV: no message; its log is"),
+        ("mgiza:exit", "mgiza ended with status 3: mgiza is reading / no memory left; its log"),
+        ("mgiza:silent", "mgiza wrote no source-target.*: no message; its log is"),
+    ],
+)
+def test_a_program_that_fails_in_training_leaves_a_log_alone(
+    programs, tmp_path, monkeypatch, fault, message
+):
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
+    with pytest.raises(AlignerError, match=message) as caught:
+        align(GizaAligner(bin_dir=programs, threads=1), tmp_path / "work")
+    assert len(str(caught.value).splitlines()) == 1
+    [log] = (tmp_path / "work").iterdir()
+    assert str(caught.value).endswith(f"; its log is {log}")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("mgiza:short", "mgiza aligned 59 of 60 pairs"),
+        ("mgiza:silent", "mgiza aligned 0 of 60 pairs"),
+        ("snt2cooc:exit", "snt2cooc ended with status 3"),
+    ],
+)
+def test_a_program_that_fails_in_aligning_is_an_error(trained, monkeypatch, fault, message):
+    aligner, work = trained
+    monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
+    with pytest.raises(AlignerError, match=message):
+        align(aligner, work)
+    names = {path.name.split("-")[0] for path in work.iterdir()}
+    assert names == {"giza", fault.split(":")[0]}  # the tables and the logs, no scratch
+
+
+def test_missing_programs_are_named(tmp_path):
+    with pytest.raises(AlignerError, match="holds no program mkcls; set bin_dir to where MGIZA"):
+        align(GizaAligner(bin_dir=tmp_path), tmp_path / "work")
+
+
+def test_a_damaged_vocabulary_is_an_error(trained):
+    aligner, work = trained
+    [vocabulary] = work.glob("*/source.vcb")
+    vocabulary.write_text("2 a 1\nnonsense\n")
+    with pytest.raises(AlignerError, match=r"source\.vcb:2: not a vocabulary of GIZA"):
+        align(aligner, work)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ibm1": 0}, "ibm1 is 0: every other model starts from IBM model 1"),
+        ({"hmm": 0}, "hmm is 0: IBM models 3 and 4 start from the HMM"),
+        ({"ibm3": -1}, "ibm3 is -1, must be at least 0"),
+        ({"classes": 0}, "classes is 0, must be at least 1"),
+        ({"threads": 0}, "threads is 0, must be at least 1"),
+        ({"options": "-p0"}, "options: '-p0' has no value"),
+        ({"options": "p0 1"}, "options: 'p0' is no name of an option"),
+        ({"options": "-p0 1 -m1 9"}, "options: -m1 is not yours to set, the aligner does it"),
+        ({"options": "-Previous_T x"}, "options: -Previous_T is not yours to set"),
+        ({"train_source": Path("s")}, "train_source and train_target go together"),
+        ({"subword": Path("m"), "vocab_size": 9}, "subword names a model and vocab_size trains"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GizaAligner(**options)
+
+
+def test_pieces_are_projected_to_words(programs, tmp_path):
+    aligner = GizaAligner(bin_dir=programs, vocab_size=150)
+    found = align(aligner, tmp_path / "work")
+    assert any(found)
+    for row, pair in zip(found, PAIRS, strict=True):
+        assert row == sorted(set(row))
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
+
+
+def a3(number, source, target, links):
+    groups = [f"NULL ({{ {''.join(f'{j} ' for j in links.get(0, ()))}}})"]
+    groups += [
+        f"{word} ({{ {''.join(f'{j} ' for j in links.get(i, ()))}}})"
+        for i, word in enumerate(source.split(), 1)
+    ]
+    header = f"# Sentence pair ({number}) source length 1 target length 1 alignment score : 0.5"
+    return f"{header}\n{target} \n{' '.join(groups)} \n"
+
+
+@pytest.fixture
+def parts(tmp_path):
+    folder = tmp_path / "room"
+    folder.mkdir()
+    (folder / "x.log").write_text("Program Finished\n")
+    (folder / "x.A3.final.part000").write_text(a3(2, "a b", "c", {2: [1]}) + a3(3, "a", "b", {}))
+    (folder / "x.A3.final.part001").write_text(a3(1, "a b", "c d e", {0: [2], 1: [1, 3]}))
+    return folder
+
+
+LENGTHS = [(2, 3), (2, 1), (1, 1)]
+
+
+def test_parts_are_read_in_the_order_of_their_numbers(parts):
+    found = _giza.read_links(parts, "x", "A3.final", LENGTHS)
+    assert found == [[(0, 0), (0, 2)], [(1, 0)], []]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text + a3(1, "a b", "c d e", {}), "aligned pair 1 twice"),
+        (lambda text: text.replace("(1)", "(4)"), "aligned another pair 4 than it was given"),
+        (lambda text: text.replace("c d e", "c d"), "aligned another pair 1 than it was given"),
+        (lambda _: "", "aligned 2 of 3 pairs: Program Finished; its log is"),
+        (lambda text: text[: text.index("NULL")], "wrote a damaged x.A3.final.part001:1"),
+        (lambda text: text.replace("#", "*"), "wrote a damaged x.A3.final.part001:1"),
+    ],
+)
+def test_damaged_links_are_an_error(parts, change, message):
+    path = parts / "x.A3.final.part001"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(AlignerError, match=re.escape(message)):
+        _giza.read_links(parts, "x", "A3.final", LENGTHS)
+
+
+def test_links_of_a_real_run_are_symal_s(tmp_path):
+    if not SHARED.is_dir():
+        pytest.skip("no ../shared/data/moses-ja-en/giza")
+    texts = {
+        side: [line.split() for line in (SHARED / f"corpus.{side}").read_text().splitlines()]
+        for side in ("ja", "en")
+    }
+    found = {}
+    for way in ("ja-en", "en-ja"):
+        (tmp_path / f"{way}.log").write_text("")
+        for part in SHARED.glob(f"{way}.A3.final.part*.gz"):
+            (tmp_path / part.stem).write_bytes(gzip.decompress(part.read_bytes()))
+        # Moses calls en-ja what generates English from Japanese.
+        generated, generating = way.split("-")
+        lengths = [
+            (len(e), len(f)) for e, f in zip(texts[generating], texts[generated], strict=True)
+        ]
+        found[way] = _giza.read_links(tmp_path, way, "A3.final", lengths)
+    expected = (SHARED / "aligned.grow-diag-final-and").read_text().splitlines()
+    for en_ja, ja_en, line in zip(found["en-ja"], found["ja-en"], expected, strict=True):
+        by_source = [(s, t) for t, s in ja_en]
+        links = symmetrize("grow-diag-final-and", by_source=by_source, by_target=en_ja)
+        assert links == parse_links(line)

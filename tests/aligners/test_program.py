@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from aligners._base import AlignerError
+from aligners._program import Command, find_program, run_program, run_programs, scratch
+
+
+def python(code, **more):
+    return Command([sys.executable, "-S", "-c", code], log="job.log", **more)
+
+
+@pytest.fixture
+def room(tmp_path):
+    with scratch(tmp_path, "room") as folder:
+        yield folder
+
+
+def test_what_a_program_prints_is_its_log(room):
+    run_program(python("import sys; print('out'); print('err', file=sys.stderr)"), room)
+    assert sorted((room / "job.log").read_text().split()) == ["err", "out"]
+
+
+def test_a_result_on_stdout_stays_out_of_the_log(room):
+    code = "import os, sys; print(os.getcwd(), os.environ['X']); print('err', file=sys.stderr)"
+    run_program(python(code, out="result", environment={"X": "1"}), room)
+    assert (room / "result").read_text() == f"{room} 1\n"
+    assert (room / "job.log").read_text() == "err\n"
+
+
+def test_a_failure_names_program_status_last_lines_and_log(room):
+    code = "print('one\\ntwo\\n\\nthree\\nfour \\n'); raise SystemExit(7)"
+    with pytest.raises(AlignerError) as caught:
+        run_program(python(code), room)
+    text = str(caught.value)
+    name = Path(sys.executable).name
+    found = re.fullmatch(
+        rf"{re.escape(name)} ended with status 7: two / three / four; its log is (.*)", text
+    )
+    assert found, text
+    log = Path(found[1])
+    assert log.parent == room.parent  # where it outlives the scratch folder
+    assert log.read_text().startswith("one\n")
+
+
+def test_a_killed_or_silent_program_is_described(room):
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(AlignerError, match="was killed by SIGKILL: no message; its log is "):
+        run_program(python(kill), room)
+
+
+def test_a_program_that_cannot_start_is_one_line(room):
+    broken = room / "broken"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    with pytest.raises(AlignerError, match="broken: cannot start: Exec format error"):
+        run_program(Command([broken], log="job.log"), room)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_of_several_programs_the_first_failure_counts(room, at_once):
+    jobs = [
+        Command([sys.executable, "-S", "-c", f"raise SystemExit({status})"], log=f"{status}.log")
+        for status in (0, 5, 6)
+    ]
+    with pytest.raises(AlignerError, match="ended with status 5"):
+        run_programs(jobs, room, at_once=at_once)
+
+
+def test_find_program_on_path_and_in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / "mgiza"
+    missing = "the program mgiza is not on PATH; install MGIZA.*, or set bin_dir"
+    with pytest.raises(AlignerError, match=missing):
+        find_program("mgiza", None, package="MGIZA++")
+    program.write_text("")
+    with pytest.raises(AlignerError, match="holds no program mgiza; set bin_dir to where MGIZA"):
+        find_program("mgiza", tmp_path, package="MGIZA++")
+    program.chmod(0o755)
+    assert find_program("mgiza", None, package="MGIZA++") == program
+    monkeypatch.chdir(tmp_path.parent)
+    relative = Path(tmp_path.name)
+    assert find_program("mgiza", relative, package="MGIZA++") == program
+
+
+def test_scratch_is_new_each_time_and_goes(tmp_path):
+    with scratch(tmp_path / "work", "x") as one, scratch(tmp_path / "work", "x") as two:
+        assert one != two
+        assert one.is_dir()
+    assert list((tmp_path / "work").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(AlignerError, match="Not a directory"),
+        scratch(tmp_path / "file", "x"),
+    ):
+        pass
