@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.optimization import optimize_stats
 from tuner.weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, IntArray
+    from metrics._base import FloatArray, IntArray, Metric
+    from tuner.nbest import NBest
+    from tuner.optimization import Setup
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of what 95 % of the samples lie within."""
@@ -46,6 +49,51 @@ def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
     stream = np.random.SeedSequence((seed, sample))
     drawn = np.random.default_rng(stream).integers(0, segments, size=segments)
     return np.sort(drawn), int(stream.generate_state(1, np.uint64)[0] >> 1)
+
+
+def bootstrap(
+    nbest: NBest,
+    stats: FloatArray,
+    metric: Metric,
+    setup: Setup,
+    *,
+    sample: int,
+    segments: IntArray | None = None,
+) -> FeatureWeights:
+    """Return the weights found on one bootstrap sample of the segments.
+
+    Parameters
+    ----------
+    stats : (H, K) float64
+        Statistics of the lists' hypotheses.
+    setup : Setup
+        How the weights were found, but its first start is the weights found: each sample is
+        searched once from there, with a seed of its own.
+    segments : (n,) int64, optional
+        Those that the weights were found on, where not all.
+    """
+    drawn, seed = resampled(
+        len(nbest) if segments is None else len(segments), seed=setup.seed, sample=sample
+    )
+    once = replace(
+        setup,
+        seed=seed,
+        starts=setup.starts[:1],
+        optimizer=replace(setup.optimizer, restarts=1),
+    )
+    found = optimize_stats(
+        nbest,
+        stats,
+        metric,
+        once,
+        notice=_ignore,  # it was said when the weights were found
+        segments=drawn if segments is None else segments[drawn],
+    )
+    return found.weights
+
+
+def _ignore(_: str) -> None:
+    """Say nothing."""
 
 
 def normalised(weights: FeatureWeights) -> FeatureWeights:

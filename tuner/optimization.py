@@ -121,24 +121,18 @@ class _Lists:
     sparse: Any = None
     sparse_names: tuple[str, ...] = ()
 
-    def take(self, segments: IntArray, choose: Callable[[FeatureWeights], IntArray]) -> _Lists:
-        """Return some segments, once or repeatedly; `choose`: weights -> (S,) best of all."""
+    def take(self, segments: IntArray) -> _Lists:
+        """Return some segments, once or repeatedly; `rescore` stays as it is."""
         lengths = np.diff(self.offsets)[segments]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         hypotheses = np.arange(offsets[-1]) + np.repeat(
             self.offsets[segments] - offsets[:-1], lengths
         )
-        stats, metric = self.stats, self.metric
-
-        def rescore(weights: FeatureWeights) -> float:
-            return float(metric.score(stats[choose(weights)[segments]].sum(axis=0)))
-
         return replace(
             self,
             features=np.ascontiguousarray(self.features[:, hypotheses]),
             offsets=offsets,
-            stats=stats[hypotheses],
-            rescore=rescore,
+            stats=self.stats[hypotheses],
             sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),
             sparse=None if self.sparse is None else self.sparse[hypotheses],
         )
@@ -187,6 +181,31 @@ def optimize_lists(
     begin = time.perf_counter()
     if stats is None:
         stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
+    seconds = {"statistics": time.perf_counter() - begin}
+    return optimize_stats(
+        nbest,
+        stats,
+        metric,
+        setup,
+        notice=notice,
+        progress=progress,
+        segments=segments,
+        seconds=seconds,
+    )
+
+
+def optimize_stats(
+    nbest: NBest,
+    stats: FloatArray,
+    metric: Metric,
+    setup: Setup,
+    *,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+    segments: IntArray | None = None,
+    seconds: dict[str, float] | None = None,
+) -> Optimization:
+    """As `optimize_lists`, where only the statistics (H, K) are known: texts are not read."""
     starts = setup.starts or (equal_weights(nbest.feature_names),)
     sparse_scores, sparse = NOTHING, None
     sparse_names: tuple[str, ...] = ()
@@ -195,19 +214,19 @@ def optimize_lists(
     elif nbest.sparse is not None:
         notice(
             f"{len(nbest.sparse.names)} sparse features keep their start weights: this search is "
-            f"for dense ones"
+            f"for dense ones (pro, kbmira and expected search both)"
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
         sparse_scores = nbest_lists.model_scores(
             nbest, FeatureWeights({**starts[0].values, **dense_only.values})
         )
 
-    def choose(weights: FeatureWeights) -> IntArray:
-        """Choose as `portmert rerank` does."""
-        return nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
-
     def rescore(weights: FeatureWeights) -> float:
-        return float(metric.score(stats[choose(weights)].sum(axis=0)))
+        """Score as `portmert rerank` chooses."""
+        best = nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
+        if segments is not None:
+            best = best[segments]
+        return float(metric.score(stats[best].sum(axis=0)))
 
     lists = _Lists(
         nbest.features.T,
@@ -220,16 +239,13 @@ def optimize_lists(
         sparse,
         sparse_names,
     )
-    if segments is not None:
-        lists = lists.take(segments, choose)
-    statistics_seconds = time.perf_counter() - begin
     return _optimize(
-        lists,
+        lists if segments is None else lists.take(segments),
         starts,
         setup,
         notice=notice,
         progress=progress,
-        seconds={"statistics": statistics_seconds},
+        seconds={} if seconds is None else seconds,
     )
 
 
@@ -262,7 +278,6 @@ def optimize_dat(
     *,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
-    segments: IntArray | None = None,
 ) -> Optimization:
     """As `optimize_lists`, over Moses' features.dat and scores.dat.
 
@@ -272,24 +287,10 @@ def optimize_dat(
         The statistics are not this metric's, or a feature has no weight.
     """
     stats = moses_stats(lists, metric)
-    features, offsets = lists.features.T, lists.offsets
-
-    def choose(weights: FeatureWeights) -> IntArray:
-        problem = TuningProblem(features, offsets, StatTable(stats), metric)
-        return problem.winners(weights.vector(lists.feature_names))
-
-    def rescore(weights: FeatureWeights) -> float:
-        return float(metric.score(stats[choose(weights)].sum(axis=0)))
-
-    searched = _Lists(features, offsets, lists.feature_names, stats, metric, rescore)
-    return _optimize(
-        searched if segments is None else searched.take(segments, choose),
-        setup.starts or (equal_weights(lists.feature_names),),
-        setup,
-        notice=notice,
-        progress=progress,
-        seconds={},
+    nbest = nbest_lists.without_texts(
+        lists.features, lists.offsets, lists.feature_names, lists.sparse
     )
+    return optimize_stats(nbest, stats, metric, setup, notice=notice, progress=progress)
 
 
 def _matrix(sparse: SparseFeatures) -> Any:
