@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,37 @@ from tuner.commands._lists import (
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
-    from metrics._base import Metric
+    from collections.abc import Callable
+
+    from metrics._base import FloatArray, Metric
+    from tuner.bootstrap import Confidence
+    from tuner.commands._lists import Lists
+    from tuner.nbest import NBest
     from tuner.optimization import Optimization, Setup
     from tuner.optimizers._base import Optimizer
     from tuner.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True, eq=False)
+class _Ended:
+    """What was found, and what it was found on.
+
+    Parameters
+    ----------
+    alpha
+        The length penalty, None where none was asked for.
+    reading
+        Seconds.
+    nbest
+        The lists as they were searched; `stats` computes their statistics.
+    """
+
+    found: Optimization
+    alpha: float | None
+    reading: float
+    nbest: NBest
+    stats: Callable[[], FloatArray]
+
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -82,6 +111,19 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="ALPHA|LOW:HIGH",
     help="Divide model scores by length^ALPHA; a range is searched. Default: that of --weights.",
 )
+@click.option(
+    "--prior",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Pull towards the start weights; the penalty is at most 4 times this. 0: none.",
+)
+@click.option(
+    "--bootstrap",
+    "samples",
+    type=click.IntRange(0),
+    default=0,
+    help="Tune again on so many resampled sets of segments; report how weights vary.",
+)
 @click.option("--out", required=True, type=_FILE, help="Where the weights go (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -108,6 +150,8 @@ def command(
     signs: tuple[str, ...],
     tied: tuple[str, ...],
     length_penalty: str | None,
+    prior: float,
+    samples: int,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -121,9 +165,7 @@ def command(
     from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.constraints import Constraints  # noqa: PLC0415
-    from tuner.errors import InputError  # noqa: PLC0415
     from tuner.files import check_writable  # noqa: PLC0415
-    from tuner.length_penalty import LengthPenalty, optimize_penalised  # noqa: PLC0415
     from tuner.optimization import Setup  # noqa: PLC0415
     from tuner.weights import read_penalised_weights  # noqa: PLC0415
 
@@ -144,65 +186,40 @@ def command(
         constraints=Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs),
         seed=seed,
         threads=threads or os.cpu_count() or 1,
+        prior=prior,
     )
-    alpha = None
     if features:
-        if start_alpha:
-            raise InputError(
-                f"{weights}: weights with a length penalty ({start_alpha:g}) need the n-best "
-                f"lists: features.dat does not know the lengths"
-            )
-        found, reading = _from_dat(features, scores, metric, setup)
+        ended = _from_dat(features, scores, metric, setup, start_alpha, weights)
     else:
-        penalty = LengthPenalty(start_alpha, start_alpha)
-        if length_penalty is not None:
-            penalty = LengthPenalty.parse(length_penalty)
-        elif start_alpha:
-            notice(f"length penalty {start_alpha:g}, as in {weights}")
-        begin_reading = time.perf_counter()
-        read = read_lists(
-            lists,
-            nbest_format=nbest_format,
-            pipeline=pipeline,
-            metric=metric,
-            refs=refs,
-            source=source,
-            ref_links=ref_links,
-        )
-        reading = time.perf_counter() - begin_reading
-        found, alpha = optimize_penalised(
-            read.scored,
-            read.references,
+        ended = _from_lists(
+            partial(
+                read_lists,
+                lists,
+                nbest_format=nbest_format,
+                pipeline=pipeline,
+                metric=metric,
+                refs=refs,
+                source=source,
+                ref_links=ref_links,
+            ),
             metric,
             setup,
-            penalty=penalty,
-            lengths=read.lengths,
+            length_penalty=length_penalty,
             start_alpha=start_alpha,
-            notice=notice,
+            weights=weights,
         )
-        if length_penalty is None and not start_alpha:
-            alpha = None
+    sure = _confidence(ended, metric, setup, samples) if samples else None
     signature = f"{metric.signature}|{_circumstances(refs, features, pipeline)}"
-    _write(out, found, signature, alpha)
+    _write(out, ended.found, signature, ended.alpha)
     seconds = {
-        "reading": reading,
-        **found.seconds,
+        "reading": ended.reading,
+        **ended.found.seconds,
         "total": time.perf_counter() - begin,
     }
-    to_stdout = str(out) == "-"
     if as_json:
-        click.echo(json.dumps(_report(found, seconds, alpha), indent=1))
+        click.echo(json.dumps(_report(ended, seconds, sure), indent=1))
     else:
-        unit, digits = (100, 2) if metric.in_percent else (1, 4)
-        penalised = "" if alpha is None else f" with length penalty {alpha:.4g}"
-        click.echo(
-            f"{signature}: {unit * found.start_score:.{digits}f} -> "
-            f"{unit * found.final_score:.{digits}f}{penalised} "
-            f"(oracle {unit * found.oracle_score:.{digits}f}; {found.hypotheses} hypotheses, "
-            f"{found.line_searches} line searches, {seconds['total']:.1f} s)",
-            err=to_stdout,
-        )
-        click.echo(f"weights: {out}", err=to_stdout)
+        _show(ended, metric, signature, seconds["total"], sure, out)
 
 
 def _check_usage(
@@ -245,17 +262,133 @@ def _optimizer(name: str, settings: tuple[str, ...], restarts: int | None) -> Op
 
 
 def _from_dat(
-    features: tuple[Path, ...], scores: tuple[Path, ...], metric: Metric, setup: Setup
-) -> tuple[Optimization, float]:
+    features: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    metric: Metric,
+    setup: Setup,
+    start_alpha: float,
+    weights: Path | None,
+) -> _Ended:
     import time  # noqa: PLC0415
 
+    from tuner.errors import InputError  # noqa: PLC0415
     from tuner.moses_dat import read_dat  # noqa: PLC0415
-    from tuner.optimization import optimize_dat  # noqa: PLC0415
+    from tuner.nbest import without_texts  # noqa: PLC0415
+    from tuner.optimization import moses_stats, optimize_dat  # noqa: PLC0415
 
+    if start_alpha:
+        raise InputError(
+            f"{weights}: weights with a length penalty ({start_alpha:g}) need the n-best "
+            f"lists: features.dat does not know the lengths"
+        )
     begin = time.perf_counter()
     lists = read_dat(features, scores)
     reading = time.perf_counter() - begin
-    return optimize_dat(lists, metric, setup, notice=notice), reading
+    found = optimize_dat(lists, metric, setup, notice=notice)
+    nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
+    return _Ended(found, None, reading, nbest, lambda: moses_stats(lists, metric))
+
+
+def _from_lists(
+    read_them: Callable[[], Lists],
+    metric: Metric,
+    setup: Setup,
+    *,
+    length_penalty: str | None,
+    start_alpha: float,
+    weights: Path | None,
+) -> _Ended:
+    import time  # noqa: PLC0415
+
+    from tuner.length_penalty import (  # noqa: PLC0415
+        LengthPenalty,
+        optimize_penalised,
+        penalised,
+    )
+    from tuner.optimization import list_statistics  # noqa: PLC0415
+
+    penalty = LengthPenalty(start_alpha, start_alpha)
+    if length_penalty is not None:
+        penalty = LengthPenalty.parse(length_penalty)
+    elif start_alpha:
+        notice(f"length penalty {start_alpha:g}, as in {weights}")
+    begin = time.perf_counter()
+    read = read_them()
+    reading = time.perf_counter() - begin
+    found, alpha = optimize_penalised(
+        read.scored,
+        read.references,
+        metric,
+        setup,
+        penalty=penalty,
+        lengths=read.lengths,
+        start_alpha=start_alpha,
+        notice=notice,
+    )
+    nbest = penalised(read.scored, alpha, lengths=read.lengths)
+
+    def stats() -> FloatArray:
+        return list_statistics(
+            nbest, read.references, metric, threads=setup.threads, notice=lambda _: None
+        )
+
+    asked = length_penalty is not None or start_alpha
+    return _Ended(found, alpha if asked else None, reading, nbest, stats)
+
+
+def _confidence(ended: _Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
+    """Tune again on bootstrap samples of the segments, from the weights found."""
+    from tuner.bootstrap import bootstrap, confidence  # noqa: PLC0415
+    from tuner.optimization import equal_weights  # noqa: PLC0415
+
+    start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
+    again = replace(setup, starts=(ended.found.weights,), toward=start)
+    stats = ended.stats()
+    return confidence(
+        [bootstrap(ended.nbest, stats, metric, again, sample=sample) for sample in range(samples)]
+    )
+
+
+def _show(
+    ended: _Ended,
+    metric: Metric,
+    signature: str,
+    seconds: float,
+    sure: Confidence | None,
+    out: Path,
+) -> None:
+    found, to_stdout = ended.found, str(out) == "-"
+    penalised = "" if ended.alpha is None else f" with length penalty {ended.alpha:.4g}"
+    searches = f"{found.line_searches} line searches, " if found.line_searches else ""
+    click.echo(
+        f"{signature}: {metric.shown(found.start_score)} -> {metric.shown(found.final_score)}"
+        f"{penalised} (oracle {metric.shown(found.oracle_score)}; {found.hypotheses} hypotheses, "
+        f"{searches}{seconds:.1f} s)",
+        err=to_stdout,
+    )
+    click.echo(f"weights: {out}", err=to_stdout)
+    if sure is not None:
+        click.echo(_table(sure), err=to_stdout)
+
+
+def _table(sure: Confidence) -> str:
+    """Return the percentiles of each weight as a table."""
+    from tabulate import tabulate  # noqa: PLC0415
+
+    from tuner.bootstrap import PERCENTILES  # noqa: PLC0415
+
+    rows = [
+        [f"{name}_{i}" if len(values) > 1 else name, *(f"{number:.4f}" for number in value)]
+        for name, values in sure.weights.items()
+        for i, value in enumerate(values)
+    ]
+    return tabulate(
+        rows,
+        headers=[f"weight, {sure.samples} samples", *(f"{p:g} %" for p in PERCENTILES)],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=("left", *["right"] * len(PERCENTILES)),
+    )
 
 
 def _circumstances(
@@ -283,8 +416,9 @@ def _write(out: Path, found: Optimization, signature: str, alpha: float | None) 
 
 
 def _report(
-    found: Optimization, seconds: dict[str, float], alpha: float | None
+    ended: _Ended, seconds: dict[str, float], sure: Confidence | None
 ) -> dict[str, object]:
+    found, alpha = ended.found, ended.alpha
     return {
         "start_score": found.start_score,
         "final_score": found.final_score,
@@ -294,5 +428,6 @@ def _report(
         **({} if alpha is None else {"length_penalty": alpha}),
         "hypotheses": found.hypotheses,
         "line_searches": found.line_searches,
+        **({} if sure is None else {"bootstrap": sure.as_json()}),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
     }
