@@ -112,14 +112,8 @@ def optimize_penalised(
         Of equal scores the alpha nearest 0.
     """
     stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
-    said: set[str] = set()
-
-    def once(line: str) -> None:
-        if line not in said:
-            said.add(line)
-            notice(line)
-
     tried: dict[float, Optimization] = {}
+    said: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
         """Return the objective, and how near to 0: what makes one alpha better than another."""
@@ -129,13 +123,15 @@ def optimize_penalised(
                 references,
                 metric,
                 setup,
-                notice=once,
+                notice=said.setdefault(alpha, []).append,
                 stats=stats,
             )
         score = tried[alpha].final_score
         return (score if metric.higher_is_better else -score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
+    for line in said.get(alpha, ()):  # what was said of other alphas is no longer of interest
+        notice(line)
     seconds: dict[str, float] = {}
     for each in tried.values():
         for phase, time in each.seconds.items():

@@ -59,6 +59,7 @@ UNKNOWN_LEAST = 100
 _EXAMPLES = 5
 
 Words = list[str]
+Pairs = list[tuple[int, int]]
 
 
 class Step(NamedTuple):
@@ -237,31 +238,29 @@ def _changed(
     vocabulary: Vocabulary,
     *,
     linked: bool,
-) -> tuple[list[int], list[tuple[int, int]]]:
+) -> tuple[list[int], Pairs | None]:
     """Return the new tokens of a text, and pairs (old position, new position) that share text.
 
-    Without links there is no use for the pairs, and there are none.
+    Without links, or where the tokens are the old ones, there are no pairs.
     """
-    pairs = [(k, k) for k in range(len(words))] if linked else []
+    pairs: Pairs | None = None
     for change, visible in work:
         new = change(words)
         if linked and new != words:
             shared = shared_characters([visible(word) for word in words], new)
-            pairs = _chained(pairs, shared)
+            pairs = shared if pairs is None else _chained(pairs, shared)
         words = new
     return [vocabulary.add(word) for word in words], pairs
 
 
-def _chained(
-    first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
+def _chained(first: Pairs, second: Pairs) -> Pairs:
     by_middle: dict[int, list[int]] = {}
     for middle, new in second:
         by_middle.setdefault(middle, []).append(new)
     return sorted({(old, new) for old, middle in first for new in by_middle.get(middle, ())})
 
 
-def shared_characters(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
     """Return which of the new words have characters of which of the old ones.
 
     Of the new words white space and U+2581 do not count. Where a step changed characters too, the
@@ -285,9 +284,7 @@ def shared_characters(old: Sequence[str], new: Sequence[str]) -> list[tuple[int,
     return sorted(found)
 
 
-def _carried(
-    links: Ragged, lengths: IntArray, pairs: Sequence[Sequence[tuple[int, int]]]
-) -> Ragged:
+def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) -> Ragged:
     """Return the links of new tokens, sorted, each once.
 
     Parameters
@@ -297,15 +294,47 @@ def _carried(
     lengths : (N,) int64
         Old tokens of each text.
     pairs
-        N lists of (old position, new position).
+        N lists of (old position, new position), by old position; None where the tokens are the
+        old ones.
     """
-    rows = []
-    for row, shared in enumerate(pairs):
-        places: list[list[int]] = [[] for _ in range(int(lengths[row]))]
-        for old, new in shared:
-            places[old].append(new)
-        rows.append(sorted({(i, new) for i, j in links.row(row).tolist() for new in places[j]}))
-    return Ragged.from_links(rows)
+    begins = np.cumsum(lengths) - lengths
+    changed = [row for row, shared in enumerate(pairs) if shared is not None]
+    flat = [pair for row in changed for pair in pairs[row] or ()]
+    # For each old token of all texts: where its new positions begin in `new`, and how many.
+    counts = np.ones(int(lengths.sum()), dtype=np.int64)
+    sizes = np.array([len(pairs[row] or ()) for row in changed], dtype=np.int64)
+    is_changed = np.zeros(len(pairs), dtype=np.bool_)
+    is_changed[changed] = True
+    counts[np.repeat(is_changed, lengths)] = 0
+    shared = np.array(flat, dtype=np.int64).reshape(-1, 2)
+    old = np.repeat(begins[changed], sizes) + shared[:, 0]
+    np.add.at(counts, old, 1)
+    new = np.empty(int(counts.sum()), dtype=np.int64)
+    from_changed = np.repeat(np.repeat(is_changed, lengths), counts)
+    new[from_changed] = shared[:, 1]
+    own = np.arange(len(counts)) - np.repeat(begins, lengths)
+    new[~from_changed] = np.repeat(own, counts)[~from_changed]
+    starts = np.cumsum(counts) - counts
+    # Every link becomes as many as its old token has new positions.
+    values = _used(links).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(pairs)), links.lengths)
+    token = begins[rows] + values[:, 1]
+    times = counts[token]
+    within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+    found = np.stack(
+        [
+            np.repeat(rows, times),
+            np.repeat(values[:, 0], times),
+            new[np.repeat(starts[token], times) + within],
+        ],
+        axis=1,
+    )
+    found = found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
+    once = np.ones(len(found), dtype=np.bool_)
+    once[1:] = (found[1:] != found[:-1]).any(axis=1)
+    kept = np.bincount(found[once, 0], minlength=len(pairs))
+    offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    return Ragged(np.ascontiguousarray(found[once, 1:], dtype=np.int32), offsets)
 
 
 def _without_joints(words: Words) -> Words:

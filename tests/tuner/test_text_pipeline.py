@@ -207,6 +207,35 @@ def test_links_to_every_token_stay_on_their_characters(words, step):
     assert {j for _, j in found.links.row(0).tolist()} == set(range(len(new)))
 
 
+@st.composite
+def linked_texts(draw):
+    """Texts of which some change and some do not, with repeated links."""
+    rows = draw(st.lists(st.lists(st.sampled_from(["a@@", "b", "c@@", "d"]), max_size=5),
+                         max_size=5))  # fmt: skip
+    links = [
+        draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, len(row) - 1)), max_size=5))
+        if row
+        else []
+        for row in rows
+    ]
+    return rows, links
+
+
+@settings(max_examples=200, deadline=None)
+@given(linked_texts(), st.sampled_from(["debpe", "char", "debpe,char", "lowercase,debpe"]))
+def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
+    rows, links = texts_and_links
+    found = TextPipeline.parse(steps).hypotheses(texts(*map(" ".join, rows), links=links))
+    for row, (words, pairs) in enumerate(zip(rows, links, strict=True)):
+        new = found.words(row)
+        # Character by character: which new token each character of an old token went to.
+        visible = [word.removesuffix("@@") if "debpe" in steps else word for word in words]
+        owner = [k for k, word in enumerate(new) for _ in word]
+        at = np.cumsum([0, *map(len, visible)])
+        expected = {(i, owner[c]) for i, j in pairs for c in range(at[j], at[j + 1])}
+        assert found.links.row(row).tolist() == [list(pair) for pair in sorted(expected)]
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(WORD, max_size=5))
 def test_shared_characters_of_the_same_words_is_the_diagonal(words):
