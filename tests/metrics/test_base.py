@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,23 @@ def test_segments_of_a_batch_have_the_statistics_of_the_whole():
     whole = Port().stats(batch)
     parts = [Port().stats(batch.segments(a, b)) for a, b in ((0, 1), (1, 3), (3, 3), (3, 4))]
     assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_what_is_computed_once_is_that_of_the_whole_for_all_parts():
+    seen = []
+
+    def count(batch):
+        seen.append(batch)
+        return len(batch)
+
+    batch = batch_of([*EXAMPLE, *EXAMPLE])
+    part = batch.segments(1, 3).segments(0, 1)
+    assert (len(part), part.once(count), batch.segments(0, 0).once(count)) == (1, 4, 4)
+    assert batch.once(count) == 4
+    assert seen == [batch]
+    # Another test set is counted anew.
+    assert replace(batch, offsets=batch.offsets[:2]).once(count) == 1
+    assert replace(part, offsets=part.offsets).once(count) == 4
 
 
 def test_signature_names_every_option():

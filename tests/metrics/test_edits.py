@@ -1,0 +1,94 @@
+"""The error rates without shifts: wer, cder, per."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from metrics.cder import Cder
+from metrics.per import Per
+from metrics.wer import Wer
+from tests import oracles_edits as oracle
+from tests.oracles_metrics import Segment
+from tests.strategies_metrics import batch_of, corpora, text
+
+RECENTLY = Segment(0, text("i visited paris recently"), (text("recently i visited paris"),))
+TWINS = [
+    (Wer(), oracle.wer_stats),
+    (Cder(), oracle.cder_stats),
+    (Per(), oracle.per_stats),
+]
+
+
+def stats_of(metric, hypothesis, *references):
+    segment = Segment(0, text(hypothesis), tuple(map(text, references)))
+    return metric.stats(batch_of([segment]))[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("metric", "stats", "score"),
+    [(Wer(), [2, 4], 0.5), (Cder(), [2, 4], 0.5), (Per(), [4, 4, 4], 1.0)],
+)
+def test_recently_pair_is_that_of_the_specification(metric, stats, score):
+    rows = metric.stats(batch_of([RECENTLY]))
+    assert rows.tolist() == [stats]
+    assert metric.score(rows).tolist() == [score]
+
+
+@given(corpora(max_segments=6))
+@settings(max_examples=200, deadline=None)
+def test_stats_equal_their_slow_twins(corpus):
+    batch = batch_of(corpus)
+    for metric, twin in TWINS:
+        expected = [list(twin(segment)) for segment in corpus]
+        assert metric.stats(batch).tolist() == expected, metric.name()
+
+
+@pytest.mark.parametrize("metric", [Wer(), Cder()])
+def test_without_a_reference_word_the_score_is_1(metric):
+    assert stats_of(metric, "a b", "")[1] == 0
+    assert metric.score(np.array([[0.0, 0.0], [3.0, 0.0]])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "empty_hypothesis", "one_token", "other_token"),
+    [
+        (Wer(), [3, 3], [0, 1], [1, 1]),
+        (Cder(), [3, 3], [0, 1], [1, 1]),
+        (Per(), [0, 0, 3], [1, 1, 1], [0, 1, 1]),
+    ],
+)
+def test_empty_hypotheses_and_single_tokens(metric, empty_hypothesis, one_token, other_token):
+    assert stats_of(metric, "", "a b c") == empty_hypothesis
+    assert stats_of(metric, "a", "a") == one_token
+    assert stats_of(metric, "a", "b") == other_token
+
+
+def test_a_moved_block_costs_wer_its_words_and_cder_jumps():
+    # To the block, back to the front, and to the end: three jumps, however long the blocks are.
+    assert stats_of(Wer(), "d e f g a b c", "a b c d e f g") == [6, 7]
+    assert stats_of(Cder(), "d e f g a b c", "a b c d e f g") == [3, 7]
+
+
+def test_scores_below_0_where_there_are_more_edits_than_words():
+    for metric in (Wer(), Per()):
+        stats = np.array(stats_of(metric, "x y z", "a"))
+        assert float(metric.score(stats)) == -2.0
+        assert metric.parts(stats)["rate"] == 3.0
+
+
+def test_of_several_references_the_lowest_rate_counts_and_the_first_on_a_tie():
+    assert stats_of(Wer(), "a b c d", "a b", "a b c d x x x x x") == [5, 9]
+    assert stats_of(Wer(), "a x", "a b", "a x c d") == [1, 2]
+    assert stats_of(Wer(), "a x", "a x c d", "a b") == [2, 4]
+    assert stats_of(Per(), "a b", "c a", "a b c d") == [1, 2, 2]
+    assert stats_of(Per(), "a b", "a b c d", "c a") == [2, 2, 4]
+
+
+def test_parts_hold_rate_counts_and_lengths():
+    assert Wer().parts(np.array([1.0, 4.0])) == {"rate": 0.25, "edits": 1, "ref_len": 4}
+    assert Per().parts(np.array([3.0, 5.0, 4.0])) == {
+        "rate": 0.5,
+        "correct": 3,
+        "hyp_len": 5,
+        "ref_len": 4,
+    }
