@@ -12,7 +12,7 @@ ALLOWED = {
     "aligners": {"aligners", "numpy", "thot", "sentencepiece"},
 }
 TUNER_LAYERS = [
-    {"cli", "__main__", "commands", "demo", "warm_up"},
+    {"cli", "__main__", "commands", "demo", "dropin", "warm_up"},
     {"replicas"},
     {"experiment"},
     {"length_penalty"},
@@ -22,7 +22,7 @@ TUNER_LAYERS = [
     {"line_search", "nbest", "moses_dat"},
     {"metric_server", "readers"},
     {"problem", "statistics", "external", "_nbest_reader", "_hypothesis_pool"},
-    {"corpus", "constraints", "text_pipeline", "prior", "weights"},
+    {"corpus", "constraints", "text_pipeline", "prior", "weights", "moses_weights"},
     {"files", "moses_ini", "_kernels", "_nbest_kernels"},
     {"errors"},
 ]

@@ -17,8 +17,9 @@ from tuner.decoders._moses_features import ShownFeatures, parse_shown
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
 from tuner.decoders._processes import available_processors
 from tuner.errors import InputError, ProgramError
-from tuner.files import read_bytes, read_lines, write_text, writing
+from tuner.files import read_bytes, write_text, writing
 from tuner.moses_ini import MosesIni, read_moses_ini
+from tuner.moses_weights import read_sparse, sparse_text
 from tuner.nbest import read_nbest
 from tuner.weights import FeatureWeights, read_weights
 
@@ -383,33 +384,6 @@ def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: AR
         raise job.failure(str(error)) from None
     shutil.rmtree(folder)
     return shown
-
-
-def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
-    """Return the text of Moses' sparse weight file."""
-    return "".join(f"{name} {values[0]!r}\n" for name, values in weights.items())
-
-
-def read_sparse(path: Path) -> dict[str, tuple[float, ...]]:
-    """Read Moses' sparse weight file: `name value` a line.
-
-    Raises
-    ------
-    InputError
-        A line is something else.
-    """
-    found: dict[str, tuple[float, ...]] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if line.startswith("#") or not line.strip():
-            continue
-        try:
-            name, value = line.split()
-            found[name.removesuffix("=")] = (float(value),)
-        except ValueError:
-            raise InputError(
-                f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
-            ) from None
-    return found
 
 
 def _sparse_file(ini: MosesIni) -> dict[str, tuple[float, ...]]:

@@ -1,0 +1,51 @@
+"""`portmert shims`: programs that an unmodified mert-moses.pl takes for Moses' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+PROGRAMS = {
+    "extractor": "extractor",
+    "mert": "mert",
+    "pro": "pro",
+    "kbmira": "kbmira",
+    "evaluator": "evaluator",
+    "megam_i686.opt": "megam",
+}
+"""File -> module of `tuner.dropin`; mert-moses.pl calls the last one after `pro`."""
+
+MARK = "# written by portmert shims"
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+def command(folder: Path) -> None:
+    """Write the programs that mert-moses.pl calls into DIR; give it --mertdir DIR.
+
+    They are extractor, mert, pro, kbmira and evaluator (and megam_i686.opt, which reads what pro
+    writes), with the options, files and printed forms of Moses' own, and all our metrics as
+    --sctype: `mert-moses.pl ... --mertdir DIR --mertargs '--sctype PORT --scconfig
+    source:FILE,reflinks:FILE'`.
+    """
+    import shlex  # noqa: PLC0415  start-up time
+    import sys  # noqa: PLC0415
+
+    from tuner.errors import StateError  # noqa: PLC0415
+    from tuner.files import write_text  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in PROGRAMS:
+        path = folder / name
+        if path.exists() and MARK not in path.read_text("utf-8", "replace"):
+            raise StateError(
+                f"{path}: is there already and no shim of portmert; name another folder than the "
+                f"one of Moses' own programs"
+            )
+    for name, module in PROGRAMS.items():
+        # -P: mert-moses.pl works in a folder of the user's, whose files are no modules of ours.
+        start = f"exec {shlex.quote(sys.executable)} -P -m tuner.dropin.{module}"
+        write_text(folder / name, f'#!/bin/sh\n{MARK}\n{start} "$@"\n')
+        (folder / name).chmod(0o755)
+    click.echo(f"mert-moses.pl ... --mertdir {shlex.quote(str(folder.resolve()))}")

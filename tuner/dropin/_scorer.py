@@ -1,0 +1,223 @@
+"""From `--sctype PORT --scconfig alpha:0.5,source:dev.ja` to a metric and the texts it sees."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Ragged, Texts
+from tuner import corpus, registry
+from tuner.errors import ConfigError, InputError, ProgramError
+from tuner.files import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Metric, Vocabulary
+    from tuner.corpus import References
+
+CLOSEST = "closest"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric and how texts are prepared for it.
+
+    Parameters
+    ----------
+    metric : Metric
+    lowercase : bool
+        Moses' `case:false`.
+    source : Path or None
+    links : tuple of Path
+        Of source and each reference.
+    hypothesis_links : Path or None
+        Of source and plain text to be evaluated; an n-best list has its own.
+    factors : tuple of int
+        Which of a token's factors `a|b|c` are scored; empty: all there is.
+    filter : str
+        Command that every text passes through, a line in, a line out.
+    """
+
+    metric: Metric
+    lowercase: bool = False
+    source: Path | None = None
+    links: tuple[Path, ...] = ()
+    hypothesis_links: Path | None = None
+    factors: tuple[int, ...] = ()
+    filter: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that scores.dat gives the metric."""
+        return self.metric.name().upper()
+
+    def references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
+        """Read the references, prepared.
+
+        Raises
+        ------
+        InputError
+            They do not fit, or the metric needs links and there are none.
+        """
+        if "links" in self.metric.needs and not (self.source and self.links):
+            raise InputError(
+                f"metric {self.metric.name()} compares word orders: it needs the source text and "
+                f"the links of the references; add them to --scconfig as "
+                f"source:FILE,reflinks:FILE (one file for each reference, with + between them; "
+                f"`portmert align` makes links)"
+            )
+        read = corpus.read_references(
+            paths, vocabulary=vocabulary, source=self.source, links=self.links
+        )
+        return replace(read, texts=self.prepared(read.texts))
+
+    def prepared(self, texts: Texts) -> Texts:
+        """Return texts as the metric sees them: filtered, of some factors, lowercased."""
+        if self.filter:
+            texts = _filtered(texts, self.filter)
+        if self.factors:
+            texts = _mapped(texts, self._of_factors)
+        return corpus.lowercase(texts) if self.lowercase else texts
+
+    def _of_factors(self, token: str) -> str:
+        parts = token.split("|")
+        if max(self.factors) >= len(parts):
+            raise InputError(
+                f"token '{token}' has {len(parts)} factors, --factors asks for number "
+                f"{max(self.factors)} (they count from 0)"
+            )
+        return "|".join(parts[factor] for factor in self.factors)
+
+
+def read_scorer(
+    sctype: str, scconfig: str, *, factors: str = "", filter_command: str = ""
+) -> Scorer:
+    """Return the scorer of Moses' options.
+
+    `scconfig` is `key:value,key:value`: options of the metric; `case:true` or `false`;
+    `reflen:closest`, `shortest` or `average` where the metric has it; and, for metrics of word
+    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`.
+
+    Raises
+    ------
+    ConfigError
+        An unknown metric, key or value.
+    """
+    options: dict[str, str] = {}
+    for item in filter(None, scconfig.split(",")):
+        key, colon, value = item.partition(":")
+        if not colon:
+            raise ConfigError(f"--scconfig {scconfig}: '{item}' is not key:value")
+        options[key] = value
+    case = options.pop("case", "true")
+    if case not in {"true", "false"}:
+        raise ConfigError(f"--scconfig: case:{case}, expected true or false")
+    source, links = options.pop("source", ""), options.pop("reflinks", "")
+    hypothesis_links = options.pop("hyplinks", "")
+    name = sctype.lower().replace("_", "-")
+    cls = registry.component("metric", name)
+    if options.get("reflen") == CLOSEST and "reflen" not in _fields(cls):
+        del options["reflen"]  # what every metric does by itself
+    return Scorer(
+        metric=registry.build("metric", name, options, where="--scconfig"),
+        lowercase=case == "false",
+        source=Path(source) if source else None,
+        links=tuple(Path(path) for path in links.split("+") if path),
+        hypothesis_links=Path(hypothesis_links) if hypothesis_links else None,
+        factors=_factors(factors),
+        filter=filter_command,
+    )
+
+
+def _fields(cls: type[Metric]) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def _factors(text: str) -> tuple[int, ...]:
+    if not text:
+        return ()
+    items = text.split("|")
+    if not all(item.isdecimal() for item in items):
+        raise ConfigError(f"--factors {text}: expected numbers with | between them, as 0|2")
+    return tuple(int(item) for item in items)
+
+
+def _mapped(texts: Texts, change: Callable[[str], str]) -> Texts:
+    """Return texts with every token changed."""
+    vocabulary = texts.vocabulary
+    used, inverse = np.unique(texts.tokens.values, return_inverse=True)
+    new = np.array(
+        [vocabulary.add(change(vocabulary.words[token])) for token in used], dtype=np.int32
+    )
+    return replace(texts, tokens=Ragged(new[inverse], texts.tokens.offsets))
+
+
+def _filtered(texts: Texts, command: str) -> Texts:
+    """Return texts after a program read all of them and wrote as many lines.
+
+    All lines are sent before any is awaited: a program that buffers its output, or reads all
+    before it writes, is no trouble.
+    """
+    lines = [" ".join(texts.words(row)) for row in range(len(texts))]
+    try:
+        done = subprocess.run(  # noqa: S603  the user's filter, no shell
+            shlex.split(command),
+            input="".join(f"{line}\n" for line in lines).encode(),
+            capture_output=True,
+            check=False,
+        )
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"--filter {command}: cannot be started: {error}") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+        raise ProgramError(f"--filter {command}: exit status {done.returncode}: {said[-1]}")
+    found = done.stdout.decode("utf-8", "replace").split("\n")
+    if found[-1] == "":
+        found.pop()
+    if len(found) != len(lines):
+        raise ProgramError(
+            f"--filter {command}: {len(lines)} lines in, {len(found)} lines out; it must write a "
+            f"line for each"
+        )
+    new = Texts.from_lines(found, texts.vocabulary)
+    if texts.links is None:
+        return new
+    changed = np.flatnonzero(new.tokens.lengths != texts.tokens.lengths)
+    if len(changed):
+        raise InputError(
+            f"--filter {command}: '{lines[changed[0]]}' becomes '{found[changed[0]]}', another "
+            f"number of tokens: links would point to other words"
+        )
+    return replace(new, links=texts.links)
+
+
+def read_plain(path: Path | str, scorer: Scorer, references: References) -> Texts:
+    """Read plain text to be evaluated, prepared, with links where they are given.
+
+    Raises
+    ------
+    InputError
+        The file or its links do not fit the references.
+    """
+    texts = corpus.read_texts(path, references.texts.vocabulary)
+    corpus.check_lines(path, len(texts), "the reference", len(references))
+    if scorer.hypothesis_links is not None:
+        if references.source_lengths is None:
+            raise InputError("--scconfig hyplinks needs source:FILE to be checked against")
+        corpus.check_lines(
+            scorer.hypothesis_links, len(read_lines(scorer.hypothesis_links)), path, len(texts)
+        )
+        links = corpus.read_links(
+            scorer.hypothesis_links,
+            source_lengths=references.source_lengths,
+            target_lengths=texts.tokens.lengths,
+        )
+        texts = replace(texts, links=links)
+    return scorer.prepared(texts)

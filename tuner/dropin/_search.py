@@ -1,0 +1,150 @@
+"""One optimization as Moses' `mert` is asked for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner import registry
+from tuner.constraints import SIGNS, Constraints
+from tuner.errors import InputError, suggest
+from tuner.optimization import Setup, optimize_dat
+from tuner.problem import StatTable, TuningProblem
+from tuner.weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from metrics._base import FloatArray, Metric
+    from tuner.moses_dat import DatLists
+    from tuner.optimizers._base import Optimizer
+    from tuner.weights import FeatureNames
+
+TYPES = {"powell": "mert", "random-direction": "random-directions"}
+"""Moses' names of optimizers -> ours."""
+
+DEFAULT_RANGE = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Where to begin.
+
+    Parameters
+    ----------
+    points : tuple of (F,) float64
+        The first are the weights that the last list was made with.
+    lowest, highest : (F,) float64
+        Range of random starting weights.
+    """
+
+    points: tuple[FloatArray, ...]
+    lowest: FloatArray
+    highest: FloatArray
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether somebody asked for others than 0..1."""
+        low, high = DEFAULT_RANGE
+        return bool((self.lowest != low).any() or (self.highest != high).any())
+
+
+def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
+    """Return the optimizer that Moses, or we, call `kind`.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
+    return registry.optimizer(TYPES.get(kind, kind), options)
+
+
+def column_names(names: FeatureNames) -> list[str]:
+    """Return the name of each column as mert-moses.pl counts them: `TM0_0`, `TM0_1`, `LM0_0`."""
+    return [f"{name}_{k}" for name, size in names for k in range(size)]
+
+
+def search(
+    lists: DatLists,
+    metric: Metric,
+    optimizer: Optimizer,
+    starts: Starts,
+    *,
+    active: Sequence[str] = (),
+    positive: Sequence[str] = (),
+    sparse: FeatureWeights | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    notice: Callable[[str], None],
+) -> tuple[FeatureWeights, float]:
+    """Find weights; return them, as mert prints them, and their score on the metric's scale.
+
+    Parameters
+    ----------
+    active
+        Columns that are searched; empty: all. The others keep the first start's weights. Only if
+        all are searched, the absolute values add to 1.
+    positive
+        Columns whose weights must not be negative.
+    sparse
+        Weights of sparse features, 0 where it says nothing.
+
+    Raises
+    ------
+    InputError, ConfigError
+        The lists have other features than is said.
+    """
+    names = lists.feature_names
+    columns = column_names(names)
+    for name in (*active, *positive):
+        if name not in columns:
+            raise InputError(f"there is no feature {name}{suggest(name, columns)}")
+    points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
+    if starts.has_ranges and len(points) < optimizer.restarts:
+        rng = np.random.default_rng(seed)
+        count = optimizer.restarts - len(points)
+        points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
+    extra = {} if sparse is None else dict(sparse.values)
+    found = optimize_dat(
+        lists,
+        metric,
+        Setup(
+            optimizer=optimizer,
+            starts=tuple(
+                FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
+                for point in points
+            ),
+            constraints=Constraints(
+                fixed=tuple(name for name in columns if active and name not in active),
+                bounds=dict.fromkeys(positive, SIGNS["+"]),
+            ),
+            seed=seed,
+            threads=threads,
+        ),
+        notice=notice,
+    )
+    weights = found.weights
+    if not active:
+        size = sum(abs(v) for values in weights.values.values() for v in values)
+        weights = FeatureWeights(
+            {
+                name: tuple(v / (size or 1.0) for v in values)
+                for name, values in weights.values.items()
+            }
+        )
+    return weights, found.final_score
+
+
+def _best(
+    lists: DatLists, metric: Metric, points: Sequence[FloatArray], restarts: int
+) -> list[FloatArray]:
+    """Return the best of some starts, as many as there are restarts beside the first."""
+    if not points:
+        return []
+    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
+    values = [problem.value(problem.model_scores(point)) for point in points]
+    order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
+    return [points[k] for k in sorted(order.tolist())]

@@ -1,0 +1,156 @@
+"""Moses' `kbmira`: batch MIRA over features.dat and scores.dat."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner import registry
+from tuner.dropin._program import (
+    FAILURE,
+    SUCCESS,
+    Option,
+    UsageError,
+    integer,
+    last,
+    number,
+    printed_score,
+    run,
+    say,
+    settings,
+)
+from tuner.dropin._scorer import read_scorer
+from tuner.dropin._search import Starts, search
+from tuner.errors import InputError
+from tuner.files import read_lines, writing
+from tuner.moses_dat import read_dat
+from tuner.moses_weights import read_sparse
+from tuner.weights import FeatureWeights, parse_number, read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import FloatArray
+    from tuner.weights import FeatureNames
+
+SMALLEST = 1e-8
+"""Weights of sparse features below this are not written, as in Moses."""
+
+OPTIONS = (
+    Option("type", "t", help="nbest; hypergraph is refused"),
+    Option("sctype", help="the scorer type (default: that of the score files)"),
+    Option("scconfig", "c", help="configuration of the scorer"),
+    Option("scfile", "S", help="scorer data file, repeatable"),
+    Option("ffile", "F", help="feature data file, repeatable"),
+    Option("hgdir", "H", help="refused, as hypergraphs are"),
+    Option("reference", "R", help="refused, as hypergraphs are"),
+    Option("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    Option("output-file", "o", help="where the weights go (default: stdout)"),
+    Option("cparam", "C", help="the largest step (default 0.01)"),
+    Option("decay", "D", help="what is left of the background after a segment (default 0.999)"),
+    Option("iters", "J", help="passes over the lists"),
+    Option("dense-init", "d", help="start weights: `name= value` lines, or init.opt"),
+    Option("sparse-init", "s", help="start weights of sparse features"),
+    Option("streaming", takes_value=False, help="not needed: lists are in memory, compactly"),
+    Option("streaming-out", takes_value=False, help="refused: weights are written at the end"),
+    Option("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
+    Option("model-bg", takes_value=False, help="refused: the background is of hopes"),
+    Option("verbose", takes_value=False, help="ignored"),
+    Option("safe-hope", takes_value=False, help="not needed: both scores are in one unit"),
+    Option("hg-prune", help="refused, as hypergraphs are"),
+    Option("set", help="KEY=VALUE, an option of the optimizer kbmira"),
+    Option("help", "h", takes_value=False, help="print this message and exit"),
+)  # fmt: skip
+
+REFUSED = {
+    "hgdir": "hypergraphs are not read, only n-best lists",
+    "reference": "it is for hypergraphs, which are not read",
+    "hg-prune": "it is for hypergraphs, which are not read",
+    "streaming-out": "weights are written whole, at the end",
+    "model-bg": "the background corpus is made of hope hypotheses",
+}
+NAMES = {"cparam": "c", "decay": "decay", "iters": "epochs"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the program; return its exit status."""
+    return run("kbmira", OPTIONS, _work, arguments)
+
+
+def _work(given: dict[str, list[str]]) -> int:
+    for name, reason in REFUSED.items():
+        if name in given:
+            raise UsageError(f"--{name}: {reason}")
+    if last(given, "type", "nbest") != "nbest":
+        raise UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
+    features, scores = given.get("ffile", []), given.get("scfile", [])
+    if not features or not scores:
+        raise UsageError("no data to process: give --ffile and --scfile")
+    lists = read_dat(features, scores)
+    scorer = read_scorer(last(given, "sctype", lists.score_name), last(given, "scconfig", ""))
+    options = {ours: last(given, name, "") for name, ours in NAMES.items() if name in given}
+    start = dense_start(last(given, "dense-init", ""), lists.feature_names)
+    sparse = {}
+    if "sparse-init" in given:
+        sparse = read_sparse(last(given, "sparse-init", ""))
+    weights, score = search(
+        lists,
+        scorer.metric,
+        registry.optimizer("kbmira", options | settings(given)),
+        Starts((start,), np.zeros(len(start)), np.ones(len(start))),
+        sparse=FeatureWeights(sparse),
+        seed=integer(given, "random-seed", 0),
+        notice=say,
+    )
+    if not math.isfinite(score):
+        say(f"kbmira: error: {scorer.metric.name()} is {score} under the weights found")
+        return FAILURE
+    with writing(last(given, "output-file", "-")) as out:
+        out.write(weights_text(weights, lists.feature_names).encode())
+    # mert-moses.pl looks for these words, whatever the metric.
+    printed = printed_score(scorer.metric, score)
+    say(f"Best BLEU = {printed:.6f} (the metric is {scorer.metric.name()})")
+    return SUCCESS
+
+
+def dense_start(path: str, names: FeatureNames) -> FloatArray:
+    """Return the (F,) start weights: of a runN.dense, or of the first line of an init.opt.
+
+    Raises
+    ------
+    InputError
+        The file has other features or too few numbers.
+    """
+    width = sum(size for _, size in names)
+    if not path:
+        return np.full(width, 1.0 / width)
+    lines = read_lines(path)
+    numbers = [parse_number(token) for token in (lines[0].split() if lines else [])]
+    if not numbers or any(value is None for value in numbers):
+        return read_weights(path).vector(names, origin=path)
+    found = np.array(numbers, dtype=np.float64)
+    if len(found) != width or not np.isfinite(found).all():
+        raise InputError(
+            f"{path}:1: {len(found)} weights, the feature files have {width} features"
+        )
+    return found
+
+
+def weights_text(weights: FeatureWeights, names: FeatureNames) -> str:
+    """Return weights as mert-moses.pl reads them: `F0 0.1`, and sparse ones by name."""
+    vector = weights.vector(names)
+    lines = [f"F{k} {number(value)}\n" for k, value in enumerate(vector)]
+    dense = {name for name, _ in names}
+    lines += [
+        f"{name} {number(values[0])}\n"
+        for name, values in weights.values.items()
+        if name not in dense and abs(values[0]) > SMALLEST
+    ]
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

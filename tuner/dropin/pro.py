@@ -1,0 +1,96 @@
+"""Moses' `pro`: pairs of hypotheses, one better than the other, for a classifier to learn from."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from tuner import registry
+from tuner.dropin._program import (
+    SUCCESS,
+    Option,
+    UsageError,
+    integer,
+    last,
+    number,
+    run,
+    say,
+    settings,
+)
+from tuner.dropin._scorer import read_scorer
+from tuner.files import writing
+from tuner.moses_dat import read_dat
+from tuner.optimization import moses_stats
+from tuner.optimizers._gains import gains
+from tuner.problem import StatTable, TuningProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metrics._base import IntArray
+    from tuner.moses_dat import DatLists
+    from tuner.optimizers.pro import Pro
+
+SMALLEST = 1e-5
+"""Differences of features below this are not written, as in Moses."""
+
+OPTIONS = (
+    Option("scfile", "S", help="scorer data file, repeatable"),
+    Option("ffile", "F", help="feature data file, repeatable"),
+    Option("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    Option("output-file", "o", help="where the pairs go (default: stdout)"),
+    Option("smooth-brevity-penalty", "b", takes_value=False,
+           help="not needed: length counts as in the corpus score"),
+    Option("sctype", help="the scorer type (default: that of the score files)"),
+    Option("scconfig", "c", help="configuration of the scorer"),
+    Option("set", help="KEY=VALUE, an option of the optimizer pro, as samples=1000"),
+    Option("help", "h", takes_value=False, help="print this message and exit"),
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the program; return its exit status."""
+    return run("pro", OPTIONS, _work, arguments)
+
+
+def _work(given: dict[str, list[str]]) -> int:
+    features, scores = given.get("ffile", []), given.get("scfile", [])
+    if not features or not scores:
+        raise UsageError("no data to process: give --ffile and --scfile")
+    lists = read_dat(features, scores)
+    scorer = read_scorer(last(given, "sctype", lists.score_name), last(given, "scconfig", ""))
+    stats = moses_stats(lists, scorer.metric)
+    pro = cast("Pro", registry.optimizer("pro", settings(given)))
+    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
+    # The background: the decoder's own output of the first list, as there are no weights here.
+    total = stats[lists.offsets[:-1]].sum(axis=0)
+    worth = gains(problem, stats, total * (pro.background / len(lists)), pro.background)
+    seed = integer(given, "random-seed", 0)
+    better, worse = pro.sample(worth, lists.offsets, np.random.default_rng(seed))
+    with writing(last(given, "output-file", "-")) as out:
+        for line in differences(lists, better, worse):
+            out.write(line.encode())
+    say(f"{len(better)} pairs of {len(lists.features)} hypotheses")
+    return SUCCESS
+
+
+def differences(lists: DatLists, better: IntArray, worse: IntArray) -> Iterator[str]:
+    """Yield two lines for each pair: `1 F0 0.5 name -1`, and the same the other way round."""
+    for first, second in zip(better.tolist(), worse.tolist(), strict=True):
+        dense = lists.features[first] - lists.features[second]
+        found = {f"F{k}": float(dense[k]) for k in np.flatnonzero(np.abs(dense) > SMALLEST)}
+        if lists.sparse is not None:
+            sparse = lists.sparse
+            for row, sign in ((first, 1.0), (second, -1.0)):
+                for entry in range(int(sparse.offsets[row]), int(sparse.offsets[row + 1])):
+                    name = sparse.names[sparse.columns[entry]]
+                    found[name] = found.get(name, 0.0) + sign * float(sparse.values[entry])
+        for label, sign in (("1", 1.0), ("0", -1.0)):
+            parts = (f" {n} {number(sign * v)}" for n, v in found.items() if abs(v) > SMALLEST)
+            yield f"{label}{''.join(parts)}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
