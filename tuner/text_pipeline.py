@@ -243,21 +243,18 @@ def _changed(
 
     Without links, or where the tokens are the old ones, there are no pairs.
     """
-    pairs: Pairs | None = None
-    for change, visible in work:
-        new = change(words)
-        if linked and new != words:
-            shared = shared_characters([visible(word) for word in words], new)
-            pairs = shared if pairs is None else _chained(pairs, shared)
-        words = new
-    return [vocabulary.add(word) for word in words], pairs
-
-
-def _chained(first: Pairs, second: Pairs) -> Pairs:
-    by_middle: dict[int, list[int]] = {}
-    for middle, new in second:
-        by_middle.setdefault(middle, []).append(new)
-    return sorted({(old, new) for old, middle in first for new in by_middle.get(middle, ())})
+    new = words
+    for change, _ in work:
+        new = change(new)
+    pairs = None
+    if linked and new != words:
+        # From the first tokens to the last ones at once: what a step joins for the next one to
+        # cut stays apart.
+        visible = words
+        for _, seen in work:
+            visible = [seen(word) for word in visible]
+        pairs = shared_characters(visible, new)
+    return [vocabulary.add(word) for word in new], pairs
 
 
 def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
