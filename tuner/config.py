@@ -231,7 +231,7 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
     for name, content in tables.items():
         if name not in known:
             raise ConfigError(f"{path}: there is no table [{name}]{suggest(name, known)}")
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
             raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
     for name in ("tune", "data", "metric", "decoder"):
         if name not in tables:
@@ -279,8 +279,17 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
         ) from None
 
 
-def _component(path: Path, family: str, content: Mapping[str, Any]) -> Any:
+def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any:
     where = f"{path}: [{family}]"
+    if isinstance(content, str):  # metric = "0.6*port + 0.4*(1-ter)"
+        return _metric(content, where)
+    if family == "metric" and "formula" in content:
+        formula = content["formula"]
+        if len(content) > 1 or not isinstance(formula, str):
+            raise ConfigError(
+                f'{where} formula = "..." stands alone: it names the metrics and their options'
+            )
+        return _metric(formula, where)
     name = content.get("name")
     if not isinstance(name, str):
         known = ", ".join(registry.names(family))
@@ -291,6 +300,13 @@ def _component(path: Path, family: str, content: Mapping[str, Any]) -> Any:
         raise ConfigError(f"{where} {error}") from None
     options = {key: value for key, value in content.items() if key != "name"}
     return registry.build(family, name, _resolved(options, cls, path.parent), where=where)
+
+
+def _metric(text: str, where: str) -> Metric:
+    try:
+        return registry.metric(text)
+    except ConfigError as error:
+        raise ConfigError(f"{where} {error}") from None
 
 
 def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[str, Any]:

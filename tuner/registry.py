@@ -107,13 +107,17 @@ def metric(text: str) -> Metric:
     """Return the metric written `name` or `name:option=value,option=value`.
 
     `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
-    `tuner.external`.
+    `tuner.external`; `0.6*port + 0.4*bleu` and the like are formulas, see `tuner.formula`.
     """
     name, colon, rest = text.partition(":")
     if colon and name in EXTERNAL:
         from tuner import external  # noqa: PLC0415  start-up time
 
         return external.metric(name, rest)
+    from tuner import formula  # noqa: PLC0415  start-up time
+
+    if formula.is_formula(text):
+        return formula.parse(text, metric)
     built: Metric = build("metric", name, _options("metric", text))
     return built
 

@@ -181,7 +181,7 @@ def _lengths_line(scores: Sequence[Score]) -> str:
 
 def _is_share(key: str) -> bool:
     """Whether a part is a share, to be printed in percent; all others are counts."""
-    return not key.startswith(COUNTS)
+    return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
 
 
 def _percent(value: float) -> str:

@@ -1,5 +1,6 @@
 import pytest
 
+from tuner import registry
 from tuner.config import load_config
 from tuner.errors import ConfigError
 
@@ -115,8 +116,34 @@ def test_a_wrong_value_says_what_was_expected(folder, override, said):
 
 
 def test_a_value_in_place_of_a_table(folder):
-    said = message(folder, text="metric = 'bleu'\n")
-    assert said.endswith("my.toml: metric is a table; write [metric], then its keys")
+    said = message(folder, text="decoder = 'thot'\n")
+    assert said.endswith("my.toml: decoder is a table; write [decoder], then its keys")
+
+
+@pytest.mark.parametrize("how", ["table", "key", "override"])
+def test_a_metric_may_be_a_formula(folder, how):
+    text = "0.5*bleu + 0.5*qmean:recall_cap=true"
+    if how == "table":
+        changed = CONFIG.replace('name = "bleu"', f'formula = "{text}"')
+        (folder / "my.toml").write_text(changed)
+    elif how == "key":
+        changed = CONFIG.replace('[metric]\nname = "bleu"\n', "")
+        (folder / "my.toml").write_text(f'metric = "{text}"\n{changed}')
+    else:
+        (folder / "my.toml").write_text(CONFIG.replace('[metric]\nname = "bleu"', "[metric]"))
+    experiment = load(folder, *([f"metric.formula={text}"] if how == "override" else []))
+    assert experiment.metric == registry.metric(text)
+    assert "metrics" in "".join(key for key in experiment.fingerprint() if "metric." in key)
+
+
+def test_a_formula_stands_alone(folder):
+    assert '[metric] formula = "..." stands alone' in message(folder, "metric.formula='bleu*2'")
+
+
+def test_a_faulty_formula_names_file_and_table(folder):
+    text = CONFIG.replace('name = "bleu"', 'formula = "0.5*bleu + blue"')
+    said = message(folder, text=text)
+    assert "my.toml: [metric] formula: unknown metric 'blue'; did you mean 'bleu'? (col" in said
 
 
 @pytest.mark.parametrize("table", ["tune", "data", "metric", "decoder"])
