@@ -159,7 +159,9 @@ def counting(lists: Lists) -> list[list[str]]:
     def products() -> None:
         unit_seconds()
 
-    unit, bleu, port = in_turn(products, lambda: work("bleu"), lambda: work("port"), rounds=9)
+    unit, bleu, port, ter = in_turn(
+        products, lambda: work("bleu"), lambda: work("port"), lambda: work("ter"), rounds=9
+    )
     return [
         [
             "read + count BLEU, 50,000 hypotheses: units",
@@ -167,6 +169,7 @@ def counting(lists: Lists) -> list[list[str]]:
             "<= 1.6",
         ],
         ["read + count PORT / BLEU", f"{median_ratio(port, bleu):.2f}", "<= 1.5"],
+        ["read + count TER / BLEU", f"{median_ratio(ter, bleu):.2f}", "<= 10"],
     ]
 
 
