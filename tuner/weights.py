@@ -103,9 +103,16 @@ def read_weights(path: Path | str) -> FeatureWeights:
     Raises
     ------
     InputError
-        The file holds none of these, or a weight that is not a finite number.
+        The file holds none of these, or a weight that is not a finite number; or its weights go
+        with a length penalty, which only `read_penalised_weights` gives.
     """
-    return _weights(*_read(path))
+    weights, alpha = read_penalised_weights(path)
+    if alpha:
+        raise InputError(
+            f"{path}: these weights go with a length penalty ({alpha:g}), which a decoder does "
+            f"not know; tune again with `portmert optimize` without --length-penalty"
+        )
+    return weights
 
 
 def _read(path: Path | str) -> tuple[str, list[str]]:

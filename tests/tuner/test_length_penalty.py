@@ -21,7 +21,7 @@ from tuner.length_penalty import (
 )
 from tuner.nbest import best_hypotheses, model_scores, read_nbest
 from tuner.optimization import Setup, list_statistics
-from tuner.weights import FeatureWeights, read_penalised_weights
+from tuner.weights import FeatureWeights, read_penalised_weights, read_weights
 
 # A model that adds log-probabilities prefers the short hypothesis: -2 > -3; per token the long one
 # is better: -3 / 6 > -2 / 2. From alpha = log(3 / 2) / log(6 / 2) = 0.369 on it wins.
@@ -131,6 +131,17 @@ def test_penalty_stands_in_the_weights_file(tmp_path):
     assert read_penalised_weights(path)[1] == 0.0
     path.write_text("F0= 1\n")
     assert read_penalised_weights(path)[1] == 0.0
+
+
+def test_who_does_not_know_penalties_refuses_weights_with_one(tmp_path):
+    path = tmp_path / "w.json"
+    path.write_text('{"weights": {"F0": [1]}, "length_penalty": 0.5}')
+    with pytest.raises(
+        InputError, match=r"w\.json: these weights go with a length penalty \(0\.5"
+    ):
+        read_weights(path)
+    path.write_text('{"weights": {"F0": [1]}, "length_penalty": 0}')
+    assert read_weights(path) == FeatureWeights({"F0": (1.0,)})
 
 
 @pytest.mark.parametrize("found", ['"1"', "true", "null", "NaN", "[1]"])

@@ -66,7 +66,7 @@ class ListFile:
     @cached_property
     def head(self) -> list[str]:
         """The first lines that are not blank; bytes that are not UTF-8 replaced."""
-        begin = self.data[: 1 << 20].split(b"\n", HEAD_LINES)[:HEAD_LINES]
+        begin = self.data.split(b"\n", HEAD_LINES)[:HEAD_LINES]
         lines = (line.decode("utf-8", errors="replace").rstrip("\r") for line in begin)
         return [line for line in lines if line.strip()]
 

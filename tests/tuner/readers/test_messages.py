@@ -135,6 +135,12 @@ def test_wrong_options_are_refused():
         registry.reader("flat:n=0")
 
 
+def test_long_lines_are_recognised(tmp_path):
+    text = "x " * 400_000
+    line = '{"id": 0, "text": "' + text + '", "features": 1}\n'
+    assert said(tmp_path, "auto", line * 2)[0].startswith("JSON lines n-best, 1 feature")
+
+
 # Lines that are wrong
 
 
