@@ -15,7 +15,7 @@ TUNER_LAYERS = [
     {"cli", "__main__", "commands", "demo", "dropin", "warm_up"},
     {"replicas"},
     {"experiment"},
-    {"length_penalty"},
+    {"evaluation", "length_penalty"},
     {"annotations", "bootstrap", "config", "optimization"},
     {"optimizers", "decoders", "variables", "scoring", "catalogue", "registry", "run_folder"},
     {"formula", "search"},

@@ -67,6 +67,11 @@ class Annotator:
         self._train()
         return self._reference_links("test", source, references)
 
+    def held_out_links(self, source: Path, references: Sequence[Path]) -> tuple[Path, ...]:
+        """Return files of links between the held-out set's source and each reference."""
+        self._train()
+        return self._reference_links("held-out", source, references)
+
     def _train(self) -> None:
         """Let the dev set be the first thing that the aligner sees, whatever else is given."""
         if self.aligner is not None:

@@ -62,6 +62,16 @@ class Tune:
         less than this in all (sum of absolute differences, 0..2).
     weights
         Start weights, our JSON or a moses.ini; absent, the decoder's own.
+    held_out
+        Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
+        and when to stop, follow from the score of the decoder's own best output on them.
+    prior
+        Strength of a pull towards the start weights, see `tuner.prior`; 0 for none.
+    bootstrap
+        In the end, tune again on so many resampled sets of segments over the lists of all
+        iterations, and report percentiles of each weight.
+    replicas
+        So many whole tunings, from different seeds; the result is the average of their weights.
     """
 
     output: Path
@@ -72,6 +82,10 @@ class Tune:
     patience: Annotated[int, Field(ge=1)] = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 1e-3
     weights: Path | None = None
+    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    prior: Annotated[float, Field(ge=0)] = 0.0
+    bootstrap: Annotated[int, Field(ge=0)] = 0
+    replicas: Annotated[int, Field(ge=1)] = 1
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,9 @@ class Data:
         aligner makes them where the metric needs them.
     test_source, test_references, test_reference_links
         A test set, decoded and scored once, with the final weights.
+    held_out_source, held_out_references, held_out_reference_links
+        A set that is decoded and scored in each iteration and never tuned on: with it in place of
+        the dev set the best iteration is chosen.
     lowercase
         Lowercase hypotheses and references for the metric (not for decoder and aligner).
     text
@@ -102,6 +119,9 @@ class Data:
     test_source: Path | None = None
     test_references: tuple[Path, ...] = ()
     test_reference_links: tuple[Path, ...] = ()
+    held_out_source: Path | None = None
+    held_out_references: tuple[Path, ...] = ()
+    held_out_reference_links: tuple[Path, ...] = ()
     lowercase: bool = False
     text: tuple[str, ...] = ()
     text_model: Path | None = None
@@ -351,12 +371,25 @@ def _check_files(experiment: Experiment) -> None:
             for file in value if isinstance(value, tuple) else (value,):
                 if isinstance(file, Path) and not file.is_file():
                     raise ConfigError(f"{path}: [{table}] {item.name}: there is no file {file}")
-    if (data.test_source is None) != (not data.test_references):
-        given, missing = "test_source", "test_references"
-        if data.test_source is None:
-            given, missing = missing, given
-        raise ConfigError(f"{path}: [data] has {given}, but no {missing}; give both or neither")
-    for prefix in ("", "test_"):
+    _check_sets(experiment)
+
+
+def _check_sets(experiment: Experiment) -> None:
+    path, data = experiment.path, experiment.data
+    for prefix in ("test_", "held_out_"):
+        given, missing = f"{prefix}source", f"{prefix}references"
+        if (getattr(data, given) is None) != (not getattr(data, missing)):
+            if getattr(data, given) is None:
+                given, missing = missing, given
+            raise ConfigError(
+                f"{path}: [data] has {given}, but no {missing}; give both or neither"
+            )
+    if experiment.tune.held_out and data.held_out_source is not None:
+        raise ConfigError(
+            f"{path}: [tune] held_out and [data] held_out_source; give one of them: a share of "
+            f"the dev set or a set of its own"
+        )
+    for prefix in ("", "test_", "held_out_"):
         references = getattr(data, f"{prefix}references")
         links = getattr(data, f"{prefix}reference_links")
         if links and len(links) != len(references):
@@ -370,7 +403,7 @@ def _check_links(experiment: Experiment) -> None:
     if "links" not in experiment.metric.needs or experiment.aligner is not None:
         return
     data = experiment.data
-    for prefix in ("", "test_"):
+    for prefix in ("", "test_", "held_out_"):
         if getattr(data, f"{prefix}references") and not getattr(data, f"{prefix}reference_links"):
             raise ConfigError(
                 f"{experiment.path}: metric {experiment.metric.name()} needs links of the "

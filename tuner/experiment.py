@@ -7,58 +7,34 @@ and ends as one left alone.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import tuner
-from metrics._base import Vocabulary
-from tuner.annotations import Annotator
-from tuner.corpus import make_batch, read_references
-from tuner.errors import StateError
-from tuner.files import read_lines, write_text
-from tuner.nbest import merge, model_score_mismatch, read_nbest
-from tuner.optimization import Setup, optimize_lists
+from tuner.bootstrap import bootstrap, confidence, stacked
+from tuner.evaluation import Evaluator, Scored, read_json, write_json
+from tuner.files import copy_file, write_text
+from tuner.nbest import merge, model_score_mismatch
+from tuner.optimization import Setup, list_statistics, optimize_lists
 from tuner.run_folder import open_run
-from tuner.scoring import score_texts
-from tuner.statistics import notices
 from tuner.weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric, Texts
+    from metrics._base import Metric
+    from tuner.bootstrap import Confidence
     from tuner.config import Experiment
-    from tuner.corpus import References
     from tuner.decoders._base import Progress
     from tuner.nbest import NBest
-    from tuner.optimization import Optimization
     from tuner.run_folder import RunFolder
-    from tuner.scoring import Score
 
 
 CONFIG_NAME = "decoder.config"
 """The decoder's tuned configuration, in the run's folder."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The score of one translation of a whole set.
-
-    Parameters
-    ----------
-    score
-        On the metric's own scale.
-    parts
-        What the papers tabulate: precisions, penalties, lengths.
-    """
-
-    score: float
-    parts: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,10 @@ class Iteration:
     hypotheses, new
         Distinct hypotheses of all lists so far; those that this iteration's list added.
     dev_score
-        Of the decoder's own best output under this iteration's weights.
+        Of the decoder's own best output under this iteration's weights; where a part of the dev
+        set is held out, of the others.
+    held_out_score
+        The same of what is held out; None where nothing is.
     start_score, optimized_score
         Of the best hypotheses of all lists so far, under this iteration's weights and under the
         weights found for the next; None where the iteration only decoded.
@@ -84,9 +63,15 @@ class Iteration:
     hypotheses: int
     new: int
     dev_score: float
+    held_out_score: float | None = None
     start_score: float | None = None
     optimized_score: float | None = None
     change: float | None = None
+
+    @property
+    def real_score(self) -> float:
+        """The score that the best iteration is chosen by: held out, or else dev."""
+        return self.dev_score if self.held_out_score is None else self.held_out_score
 
 
 @dataclass(frozen=True)
@@ -103,8 +88,12 @@ class Result:
         The iteration whose weights are the result: the earliest of the best score.
     stopped
         Why the loop ended.
+    held_out
+        Score of what was held out, under the result; None where nothing was.
     test
         Score of the test set under the result; None where there is none.
+    confidence
+        Percentiles of the weights over bootstrap samples; None where none were asked for.
     start_list, dev_list, test_list
         The n-best lists of the dev set under the start weights and under the result, and of the
         test set (None where there is none); the first hypothesis of each segment is the output.
@@ -119,10 +108,31 @@ class Result:
     weights: FeatureWeights
     weights_path: Path
     config_path: Path
+    held_out: float | None
     test: Scored | None
+    confidence: Confidence | None
     start_list: Path
     dev_list: Path
     test_list: Path | None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What replicas of one experiment have in common.
+
+    Parameters
+    ----------
+    annotations
+        Folder of links.
+    split_seed
+        Chooses the segments held out.
+    first
+        Folder of the first iteration of another replica, the same in all, or None.
+    """
+
+    annotations: Path
+    split_seed: int
+    first: Path | None = None
 
 
 def run(
@@ -131,8 +141,9 @@ def run(
     log: Callable[[str], None],
     progress: Progress,
     fresh: bool = False,
+    shared: Shared | None = None,
 ) -> Result:
-    """Tune as `experiment` says, going on where an earlier run of the same experiment ended.
+    """Tune once as `experiment` says, going on where an earlier run of the same one ended.
 
     Parameters
     ----------
@@ -142,6 +153,8 @@ def run(
         Called while the decoder works.
     fresh
         Remove the work of an earlier run first.
+    shared
+        Where the run is one of several replicas, see `tuner.replicas`.
 
     Raises
     ------
@@ -159,7 +172,8 @@ def run(
             folder.log(line)
             log(line)
 
-        return _Run(experiment, folder, note, progress).result()
+        common = shared or Shared(folder.annotations, experiment.tune.seed)
+        return _Run(experiment, folder, common, note, progress).result()
 
 
 def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
@@ -167,10 +181,8 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
 
     The scale of weights does not change which hypothesis wins, so it does not count.
     """
-    old = before.vector(before.names)
-    new = after.vector(before.names)
-    old_sum, new_sum = np.abs(old).sum(), np.abs(new).sum()
-    return float(np.abs(old / (old_sum or 1.0) - new / (new_sum or 1.0)).sum())
+    _, rows = stacked([before, after])
+    return float(np.abs(rows[0] - rows[1]).sum())
 
 
 def stop_reason(
@@ -190,7 +202,8 @@ def stop_reason(
         return "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, higher_is_better=higher_is_better).number
     if stale >= patience:
-        return f"the dev score has not risen for {stale} iterations"
+        part = "dev" if last.held_out_score is None else "held-out"
+        return f"the {part} score has not risen for {stale} iterations"
     if last.number > most:
         return f"the limit of {most} iterations is reached"
     if last.change is not None and last.change < min_weight_change:
@@ -199,9 +212,9 @@ def stop_reason(
 
 
 def best_iteration(iterations: Sequence[Iteration], *, higher_is_better: bool = True) -> Iteration:
-    """Return the earliest iteration of the best dev score."""
+    """Return the earliest iteration of the best held-out score, or else dev score."""
     sign = 1 if higher_is_better else -1
-    return max(iterations, key=lambda iteration: sign * iteration.dev_score)
+    return max(iterations, key=lambda iteration: sign * iteration.real_score)
 
 
 class _Run:
@@ -211,25 +224,25 @@ class _Run:
         self,
         experiment: Experiment,
         folder: RunFolder,
+        shared: Shared,
         note: Callable[[str], None],
         progress: Progress,
     ) -> None:
         self.experiment = experiment
         self.folder = folder
+        self.shared = shared
         self.note = note
-        self.progress = progress
-        self.vocabulary = Vocabulary()
-        self.text = experiment.data.pipeline
+        self.evaluator = Evaluator(
+            experiment,
+            annotations=shared.annotations,
+            scratch=folder.scratch,
+            split_seed=shared.split_seed,
+            note=note,
+            progress=progress,
+        )
         self.pool: NBest | None = None
         self.last: NBest
         self.pooled = 0
-        self.annotator = Annotator(
-            experiment.aligner,
-            folder.annotations,
-            source=experiment.data.source,
-            references=experiment.data.references,
-            notice=note,
-        )
 
     # The loop.
 
@@ -286,39 +299,54 @@ class _Run:
 
     def _decode(self, number: int) -> None:
         out = self._list(number)
-        if out.exists():
+        if out.exists() or self._shared_file(number, out):
             return
-        tune = self.experiment.tune
         self.note(f"iteration {number}: decoding the dev set")
-        self.experiment.decoder.decode(
+        self.evaluator.decode(
             self._weights_of(number),
+            out,
             source=self.experiment.data.source,
-            size=tune.nbest,
-            out=out,
-            workdir=self.folder.scratch,
-            progress=self.progress,
+            size=self.experiment.tune.nbest,
         )
+
+    def _shared_file(self, number: int, out: Path) -> bool:
+        """Whether the first iteration of another replica has this file: then it is copied."""
+        first = self.shared.first
+        if number > 1 or first is None or not (first / out.name).exists():
+            return False
+        copy_file(first / out.name, out)
+        return True
 
     def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
             pool = self._pool(number)
             self._check_model_scores(number)
-            scored = self._scored(self.last, self.references)
+            scored, held_out = self.evaluator.dev(self.last)
+            folder = self.folder.iteration(number)
+            self._shared_file(number, folder / "held-out.gz")
+            held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
             hypotheses = len(pool.texts)
             before = iterations[-1].hypotheses if iterations else 0
-            _write_json(
+            write_json(
                 path,
                 {
-                    "metric": scored.signature,
+                    "metric": self.evaluator.signature,
                     "dev_score": scored.score,
                     "parts": scored.parts,
+                    "held_out": None if held_out is None else asdict(held_out),
                     "hypotheses": hypotheses,
                     "new": hypotheses - before,
                 },
             )
-        held = _read_json(path)
-        return Iteration(number, held["hypotheses"], held["new"], held["dev_score"])
+        held = read_json(path)
+        return Iteration(
+            number,
+            held["hypotheses"],
+            held["new"],
+            held["dev_score"],
+            held["held_out"] and held["held_out"]["score"],
+        )
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]
@@ -326,10 +354,17 @@ class _Run:
         if not path.exists():
             self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
             pool = self._pool(last.number)
-            pool = replace(pool, texts=self._for_metric(pool.texts))
+            pool = replace(pool, texts=self.evaluator.for_metric(pool.texts))
             before = self._weights_of(last.number)
-            found = self._search(pool, self._starts(iterations), last.number)
-            _write_json(
+            found = optimize_lists(
+                pool,
+                self.evaluator.references,
+                self.experiment.metric,
+                self._setup(self._starts(iterations), last.number),
+                notice=self.note,
+                segments=self.evaluator.tuned,
+            )
+            write_json(
                 path,
                 {
                     "start_score": found.start_score,
@@ -339,7 +374,7 @@ class _Run:
                     "weights": found.weights.values,
                 },
             )
-        held = _read_json(path)
+        held = read_json(path)
         return replace(
             last,
             start_score=held["start_score"],
@@ -352,21 +387,49 @@ class _Run:
         numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
         return [self._weights_of(number) for number in numbers]
 
-    def _search(self, pool: NBest, starts: Sequence[FeatureWeights], number: int) -> Optimization:
+    def _setup(self, starts: Sequence[FeatureWeights], *path: int) -> Setup:
         experiment = self.experiment
-        return optimize_lists(
-            pool,
-            self.references,
-            experiment.metric,
-            Setup(
-                optimizer=experiment.optimizer,
-                starts=tuple(starts),
-                constraints=experiment.constraints,
-                seed=_seed(experiment.tune.seed, number),
-                threads=experiment.threads,
-            ),
-            notice=self.note,
+        return Setup(
+            optimizer=experiment.optimizer,
+            starts=tuple(starts),
+            constraints=experiment.constraints,
+            seed=seed_of(experiment.tune.seed, *path),
+            threads=experiment.threads,
+            prior=experiment.tune.prior,
+            toward=self._weights_of(1),
         )
+
+    def _confidence(self, weights: FeatureWeights, lists: int) -> Confidence | None:
+        """Tune again on resampled segments over the lists of all iterations, one file a sample."""
+        samples = self.experiment.tune.bootstrap
+        if not samples:
+            return None
+        folder = self.folder.bootstrap
+        files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
+        missing = [sample for sample, file in enumerate(files) if not file.exists()]
+        if missing:
+            self.note(f"tuning on {len(missing)} bootstrap samples")
+            pool = self._pool(lists)
+            pool = replace(pool, texts=self.evaluator.for_metric(pool.texts))
+            stats = list_statistics(
+                pool,
+                self.evaluator.references,
+                self.experiment.metric,
+                threads=self.experiment.threads,
+                notice=lambda _: None,  # each iteration has said it
+            )
+            setup = self._setup([weights], 0)  # 0: no iteration has this number
+            for sample in missing:
+                found = bootstrap(
+                    pool,
+                    stats,
+                    self.experiment.metric,
+                    setup,
+                    sample=sample,
+                    segments=self.evaluator.tuned,
+                )
+                write_text(files[sample], found.to_json() + "\n")
+        return confidence([read_weights(file) for file in files])
 
     def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
         experiment, path = self.experiment, self.folder.path
@@ -380,17 +443,20 @@ class _Run:
             f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}"
         )
         experiment.decoder.write_config(weights, config_path, header=header)
-        test = self._test(weights)
-        _write_json(
+        test = self.evaluator.test(weights, lambda: self.folder.test)
+        sure = self._confidence(weights, len(iterations))
+        write_json(
             path / "result.json",
             {
                 "metric": signature,
                 "dev_score": best.dev_score,
                 "start_dev_score": iterations[0].dev_score,
+                "held_out_score": best.held_out_score,
                 "best_iteration": best.number,
                 "stopped": stopped,
                 "iterations": [asdict(iteration) for iteration in iterations],
                 "test": None if test is None else asdict(test),
+                "bootstrap": None if sure is None else sure.as_json(),
             },
         )
         self.note(
@@ -408,81 +474,18 @@ class _Run:
             weights=weights,
             weights_path=weights_path,
             config_path=config_path,
+            held_out=best.held_out_score,
             test=test,
+            confidence=sure,
             start_list=self._list(1),
             dev_list=self._list(best.number),
             test_list=None if test is None else self.folder.test / "nbest.gz",
         )
 
-    def _test(self, weights: FeatureWeights) -> Scored | None:
-        """Decode and score the test set, if there is one."""
-        data = self.experiment.data
-        if data.test_source is None:
-            return None
-        folder = self.folder.test
-        out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not out.exists():
-            self.note("decoding the test set")
-            self.experiment.decoder.decode(
-                weights,
-                source=data.test_source,
-                size=1,
-                out=out,
-                workdir=self.folder.scratch,
-                progress=self.progress,
-            )
-        if not scores.exists():
-            links = data.test_reference_links
-            if "links" in self.experiment.metric.needs and not links:
-                links = self.annotator.test_links(data.test_source, data.test_references)
-            nbest = self._read(out, source=data.test_source)
-            best = nbest.texts.take(nbest.offsets[:-1])
-            lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
-            write_text(folder / "output.txt", "".join(lines))
-            references = self._references(data.test_source, data.test_references, links)
-            scored = self._scored(nbest, references)
-            _write_json(
-                scores,
-                {"metric": scored.signature, "score": scored.score, "parts": scored.parts},
-            )
-        held = _read_json(scores)
-        return Scored(held["score"], held["parts"])
-
     # What they read.
-
-    @cached_property
-    def references(self) -> References:
-        """The references of the dev set, with links where the metric needs them."""
-        data = self.experiment.data
-        links = data.reference_links
-        if "links" in self.experiment.metric.needs and not links:
-            links = self.annotator.dev_links()
-        return self._references(data.source, data.references, links)
-
-    def _references(
-        self, source: Path, references: Sequence[Path], links: Sequence[Path]
-    ) -> References:
-        found = read_references(
-            references,
-            vocabulary=self.vocabulary,
-            source=source,
-            links=links if "links" in self.experiment.metric.needs else (),
-        )
-        return replace(found, texts=self.text.references(found.texts))
 
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
-
-    def _read(self, path: Path, *, source: Path | None = None) -> NBest:
-        """Read one n-best list, with links where the metric needs them."""
-        sources = read_lines(source or self.experiment.data.source)
-        nbest = read_nbest([path], self.vocabulary, segments=len(sources), notice=self.note)
-        if "links" not in self.experiment.metric.needs:
-            return nbest
-        texts = self.annotator.hypothesis_links(
-            nbest.texts, offsets=nbest.offsets, sources=sources
-        )
-        return replace(nbest, texts=texts)
 
     def _pool(self, number: int) -> NBest:
         """Return the merged lists of iterations 1..number; `last` is then the list of `number`.
@@ -491,29 +494,11 @@ class _Run:
         numbers words and hypotheses as an unbroken one.
         """
         while self.pool is None or self.pooled < number:
-            _ = self.references
-            self.last = self._read(self._list(self.pooled + 1))
+            _ = self.evaluator.references
+            self.last = self.evaluator.read(self._list(self.pooled + 1))
             self.pool = self.last if self.pool is None else merge([self.pool, self.last])
             self.pooled += 1
         return self.pool
-
-    def _for_metric(self, texts: Texts) -> Texts:
-        return self.text.hypotheses(texts)
-
-    def _scored(self, nbest: NBest, references: References) -> Score:
-        """Score the decoder's own best output: the first hypothesis of each segment."""
-        data, metric = self.experiment.data, self.experiment.metric
-        first = self._for_metric(nbest.texts.take(nbest.offsets[:-1]))
-        batch = make_batch(first, np.arange(len(nbest) + 1), references)
-        for line in notices(metric, batch):
-            self.note(line)
-        return score_texts(
-            [metric],
-            batch,
-            lowercase=data.lowercase,
-            threads=self.experiment.threads,
-            text=self.text.signature,
-        )[0]
 
     def _check_model_scores(self, number: int) -> None:
         """Say so if the scores of the last list are not weights . features.
@@ -528,7 +513,7 @@ class _Run:
             self.note(f"iteration {number}: {found}")
 
 
-def _seed(seed: int, *path: int) -> int:
+def seed_of(seed: int, *path: int) -> int:
     """Return a seed of its own for one part of a run."""
     return int(np.random.SeedSequence((seed, *path)).generate_state(1, np.uint64)[0] >> 1)
 
@@ -539,23 +524,11 @@ def _line(iteration: Iteration, metric: Metric) -> str:
         f"iteration {iteration.number}: {iteration.hypotheses:7d} hypotheses, "
         f"{iteration.new:6d} new, dev {metric.shown(iteration.dev_score):>6}"
     )
+    if iteration.held_out_score is not None:
+        line += f", held out {metric.shown(iteration.held_out_score):>6}"
     if iteration.start_score is None or iteration.optimized_score is None:
         return line
     return (
         f"{line}; optimized over all lists {metric.shown(iteration.start_score):>6} -> "
         f"{metric.shown(iteration.optimized_score):>6}, weights change {iteration.change:.4f}"
     )
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    write_text(path, json.dumps(content, indent=1) + "\n")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StateError(f"{path}: {error}; --fresh starts the run over") from None
-    if not isinstance(content, dict):
-        raise StateError(f"{path}: not what portmert writes; --fresh starts the run over")
-    return content

@@ -157,6 +157,27 @@ def write_text(path: Path | str, text: str) -> None:
         out.write(text.encode("utf-8"))
 
 
+def copy_file(source: Path, path: Path) -> None:
+    """Copy a file byte by byte, whole or not at all.
+
+    Raises
+    ------
+    PortmertError
+        The file cannot be read or written.
+    """
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with aside.open("xb") as out:
+            out.write(source.read_bytes())
+            out.flush()
+            os.fsync(out.fileno())
+        aside.replace(path)
+    except OSError as error:
+        raise PortmertError(f"{path}: cannot copy {source}: {error.strerror or error}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
 @contextmanager
 def _compressor(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     if suffix == ".gz":

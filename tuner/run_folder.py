@@ -25,6 +25,9 @@ PRODUCTS = (
     "annotations",
     "scratch",
     "test",
+    "bootstrap",
+    "replica-[0-9]*",
+    "average",
     STATE,
     "weights.json",
     "result.json",
@@ -57,6 +60,20 @@ class RunFolder:
     def test(self) -> Path:
         """Return where the test set's output lies."""
         return self._made("test")
+
+    @property
+    def bootstrap(self) -> Path:
+        """Return where the weights of bootstrap samples lie."""
+        return self._made("bootstrap")
+
+    @property
+    def average(self) -> Path:
+        """Return where the output under averaged weights lies."""
+        return self._made("average")
+
+    def replica(self, number: int) -> Path:
+        """Return the folder of replica `number`, counted from 1."""
+        return self._made(f"replica-{number}")
 
     def iteration(self, number: int) -> Path:
         """Return the folder of iteration `number`, counted from 1."""

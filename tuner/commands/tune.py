@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tuner.config import Experiment
 
 
 @click.command()
@@ -32,6 +36,9 @@ def command(
     from tuner.experiment import run  # noqa: PLC0415
 
     experiment = load_config(config, overrides=overrides, seed=seed, threads=threads)
+    if experiment.tune.replicas > 1:
+        _run_replicas(experiment, fresh=fresh)
+        return
     with decoding() as progress:
         result = run(
             experiment,
@@ -44,7 +51,35 @@ def command(
         f"{result.metric}: dev {shown(result.start_score)} -> {shown(result.score)} "
         f"(iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     )
+    if result.held_out is not None:
+        click.echo(f"held out {shown(result.held_out)}")
     if result.test is not None:
         click.echo(f"test {shown(result.test.score)}")
+    click.echo(f"weights: {result.weights_path}")
+    click.echo(f"decoder: {result.config_path}")
+
+
+def _run_replicas(experiment: Experiment, *, fresh: bool) -> None:
+    from tuner.commands._progress import decoding  # noqa: PLC0415  start-up time
+    from tuner.replicas import run  # noqa: PLC0415
+
+    with decoding() as progress:
+        result = run(
+            experiment,
+            log=lambda line: click.echo(line, err=True),
+            progress=progress,
+            fresh=fresh,
+        )
+    shown = experiment.metric.shown
+    for number, (seed, one) in enumerate(zip(result.seeds, result.replicas, strict=True), 1):
+        held_out = "" if one.held_out is None else f", held out {shown(one.held_out)}"
+        test = "" if one.test is None else f", test {shown(one.test.score)}"
+        click.echo(f"replica {number}: dev {shown(one.score)}{held_out}{test} (seed {seed})")
+    click.echo(
+        f"{result.metric}: dev {shown(result.mean)}, standard deviation {shown(result.spread)}"
+    )
+    held_out = "" if result.held_out is None else f", held out {shown(result.held_out.score)}"
+    test = "" if result.test is None else f", test {shown(result.test.score)}"
+    click.echo(f"average of weights: dev {shown(result.dev.score)}{held_out}{test}")
     click.echo(f"weights: {result.weights_path}")
     click.echo(f"decoder: {result.config_path}")
