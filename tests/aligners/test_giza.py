@@ -4,6 +4,7 @@ import gzip
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,6 +121,16 @@ def test_a_second_call_trains_nothing(trained, programs):
         (programs / name).unlink()
     assert any(align(replace(aligner, bin_dir=programs), work, SOURCE[:3], TARGET[:3]))
     assert list(work.iterdir()) == [folder]
+
+
+def test_runs_at_the_same_time_do_not_disturb_each_other(kept, programs, tmp_path):
+    aligner = GizaAligner(bin_dir=programs)
+    expected = align(GizaAligner(bin_dir=kept[0]), kept[1])
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(align, aligner, tmp_path / "work") for _ in range(3)]
+    assert [run.result() for run in runs] == [expected] * 3
+    [folder] = (tmp_path / "work").iterdir()  # each trained aside, one was kept
+    assert read_record(folder) is not None
 
 
 def test_only_what_aligning_needs_is_kept(kept):
