@@ -146,28 +146,52 @@ def _sparse_features(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | Non
 
 def without_duplicates(lists: DatLists) -> DatLists:
     """Return the lists with the first of hypotheses of equal features and statistics alone."""
-    rows = empty_rows(len(lists.features), features=0, stats=0)._replace(
-        segments=np.repeat(np.arange(len(lists)), np.diff(lists.offsets)),
-        features=np.ascontiguousarray(lists.features) + 0.0,  # no -0.0
-        stats=np.ascontiguousarray(lists.stats) + 0.0,
-    )
-    if lists.sparse is not None:
-        rows = rows._replace(
-            sparse_columns=lists.sparse.columns,
-            sparse_values=lists.sparse.values + 0.0,
-            sparse_offsets=lists.sparse.offsets,
+    return merge_dat([lists])
+
+
+def merge_dat(parts: Sequence[DatLists]) -> DatLists:
+    """Return what reading the files of all these lists together would give.
+
+    Raises
+    ------
+    InputError
+        They are of other segments, features or statistics.
+    """
+    first = parts[0]
+    pool = HypothesisPool(features=first.features.shape[1], stats=first.stats.shape[1])
+    sparse: dict[str, int] = {}
+    for part in parts:
+        for what, one, other in (
+            ("segments", len(first), len(part)),
+            ("features", first.feature_names, part.feature_names),
+            ("metric", first.score_name, part.score_name),
+            ("statistics", first.stats.shape[1], part.stats.shape[1]),
+        ):
+            if one != other:
+                raise InputError(
+                    f"lists that are merged must be of one text, model and metric; {what}: {one} "
+                    f"and {other}"
+                )
+        rows = empty_rows(len(part.features), features=0, stats=0)._replace(
+            segments=np.repeat(np.arange(len(part)), np.diff(part.offsets)),
+            features=np.ascontiguousarray(part.features) + 0.0,  # no -0.0
+            stats=np.ascontiguousarray(part.stats) + 0.0,
         )
-    pool = HypothesisPool(features=rows.features.shape[1], stats=rows.stats.shape[1])
-    pool.append(rows)
+        if part.sparse is not None:
+            numbers = np.array([sparse.setdefault(n, len(sparse)) for n in part.sparse.names])
+            lines = np.repeat(np.arange(len(part.features)), np.diff(part.sparse.offsets))
+            values = part.sparse.values + 0.0
+            rows = with_sparse(rows, lines, numbers[part.sparse.columns], values)
+        pool.append(rows)
     rows, _ = pool.finish()
-    sizes = np.bincount(rows.segments, minlength=len(lists))
+    sizes = np.bincount(rows.segments, minlength=len(first))
     return DatLists(
         features=rows.features,
         stats=rows.stats,
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        feature_names=lists.feature_names,
-        score_name=lists.score_name,
-        sparse=None if lists.sparse is None else _sparse_features(rows, lists.sparse.names),
+        feature_names=first.feature_names,
+        score_name=first.score_name,
+        sparse=_sparse_features(rows, tuple(sparse)),
     )
 
 

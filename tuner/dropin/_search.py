@@ -86,7 +86,7 @@ def search(
     ----------
     active
         Columns that are searched; empty: all. The others keep the first start's weights. Only if
-        all are searched, the absolute values add to 1.
+        all are searched, the absolute values of the dense ones add to 1.
     positive
         Columns whose weights must not be negative.
     sparse
@@ -128,7 +128,7 @@ def search(
     )
     weights = found.weights
     if not active:
-        size = sum(abs(v) for values in weights.values.values() for v in values)
+        size = float(np.abs(weights.vector(names)).sum())
         weights = FeatureWeights(
             {
                 name: tuple(v / (size or 1.0) for v in values)

@@ -7,14 +7,12 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from metrics._base import Vocabulary
 from tuner.corpus import make_batch
 from tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.errors import InputError
-from tuner.moses_dat import DatLists, read_dat, without_duplicates, write_features, write_scores
+from tuner.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
 from tuner.nbest import check_links, read_nbest
 from tuner.statistics import compute_stats, notices
 
@@ -113,42 +111,11 @@ def _work(given: dict[str, list[str]]) -> int:
     if nbests:
         threads = os.cpu_count() or 1
         parts.append(extract(nbests, references, scorer, notice=say, threads=threads))
-    lists = parts[0] if len(parts) == 1 else joined(parts[0], parts[1])
-    if "allow-duplicates" not in given:
-        lists = without_duplicates(lists)
+    duplicates = "allow-duplicates" in given
+    lists = parts[0] if duplicates and len(parts) == 1 else merge_dat(parts)
     write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))
     say(f"{len(lists.features)} hypotheses of {len(lists)} segments")
     return SUCCESS
-
-
-def joined(first: DatLists, second: DatLists) -> DatLists:
-    """Return the hypotheses of both, segment by segment.
-
-    Raises
-    ------
-    InputError
-        They are of other segments, features or metrics, or one has sparse features.
-    """
-    for what, one, other in (
-        ("segments", len(first), len(second)),
-        ("features", first.feature_names, second.feature_names),
-        ("metric", first.score_name, second.score_name),
-        ("statistics", first.stats.shape[1], second.stats.shape[1]),
-    ):
-        if one != other:
-            raise InputError(f"the files together: {what}: {one} and {other}; they must be equal")
-    if first.sparse is not None or second.sparse is not None:
-        raise InputError(
-            "previous data with sparse features cannot be merged here; give mert all files"
-        )
-    segments = [np.repeat(np.arange(len(part)), np.diff(part.offsets)) for part in (first, second)]
-    order = np.argsort(np.concatenate(segments), kind="stable")
-    return replace(
-        first,
-        features=np.asfortranarray(np.concatenate([first.features, second.features])[order]),
-        stats=np.concatenate([first.stats, second.stats])[order],
-        offsets=first.offsets + second.offsets,
-    )
 
 
 if __name__ == "__main__":

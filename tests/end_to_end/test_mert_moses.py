@@ -1,0 +1,281 @@
+"""`portmert mert-moses`: mert-moses.pl's command line and files."""
+
+import gzip
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+from tuner.dropin.mert import main as mert_shim
+from tuner.moses_dat import read_dat
+from tuner.weights import read_weights
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "configs" / "recorded"
+PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
+PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
+FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.ini"]
+QUICK = ["--mertmertargs=--set effort=20 --set restarts=1", "--decoder-flags=-v 0",
+         "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds"]  # fmt: skip
+BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
+DATE = re.compile(r"(?m)^# finished .*$")
+
+
+def tune(folder, *options, four=FOUR, quick=QUICK):
+    arguments = ["mert-moses", *four, f"--working-dir={folder}", *quick, *options]
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mert") / "work"
+    result = tune(folder, "--maximum-iterations=3", "--sctype=PORT", f"--scconfig={PORT}")
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+def test_the_files_are_those_of_mert_moses(finished):
+    folder, result = finished
+    names = {path.name for path in folder.iterdir()}
+    for step in (1, 2, 3):
+        assert {
+            f"run{step}.moses.ini", f"run{step}.best15.out.gz", f"run{step}.out",
+            f"run{step}.features.dat", f"run{step}.scores.dat", f"run{step}.dense",
+            f"run{step}.init.opt", f"run{step}.mert.log", f"run{step}.mert.out",
+            f"run{step}.weights.txt", f"run{step}.extract.err", f"run{step}.extract.out",
+        } <= names  # fmt: skip
+    assert {"moses.ini", "finished_step.txt", "features.list", "init.opt", "weights.txt"} <= names
+    assert (folder / "finished_step.txt").read_text() == "3\n"
+    assert "UnknownWordPenalty0 UNTUNEABLE\n" in (folder / "features.list").read_text()
+    assert len((folder / "run1.out").read_text().splitlines()) == 40
+    with gzip.open(folder / "run1.best15.out.gz", "rt") as lines:
+        assert next(lines).count(" ||| ") == 5  # segmentation and word alignment for PORT
+    assert f"tuned: {folder / 'moses.ini'}" in result.stdout
+    assert "portmert: note" not in result.stderr
+
+
+def test_the_log_has_the_weights_of_the_next_step_and_of_the_tuned_moses_ini(finished):
+    folder, _ = finished
+    for step in (1, 2):
+        weights = BEST.search((folder / f"run{step}.mert.log").read_text())[1].split()
+        following = (folder / f"run{step + 1}.init.opt").read_text().splitlines()[0].split()
+        assert weights == following == (folder / f"run{step}.weights.txt").read_text().split()
+    weights, score = BEST.search((folder / "run3.mert.log").read_text()).groups()
+    read = read_weights(folder / "moses.ini").values
+    assert [v for name, v in read.items() if name != "UnknownWordPenalty0"] == [
+        (float(text),) for text in weights.split()
+    ]
+    first = (folder / "moses.ini").read_text().splitlines()
+    assert first[0] == "# MERT optimized configuration"
+    assert first[2] == f"# PORT {score} on dev {RECORDED / 'dev.src'}"
+    assert (folder / "moses.ini").read_text().endswith("[v]\n0\n")
+
+
+def test_the_shims_find_the_same_weights_from_the_files(finished, tmp_path, monkeypatch, capsys):
+    folder, _ = finished
+    monkeypatch.chdir(tmp_path)
+    options = [
+        "-d", "8", "--sctype", "PORT", "--set", "effort=20", "--set", "restarts=1", "-r", "2000",
+        "--ffile", f"{folder}/run1.features.dat,{folder}/run2.features.dat",
+        "--scfile", f"{folder}/run1.scores.dat,{folder}/run2.scores.dat",
+        "--ifile", f"{folder}/run2.init.opt",
+    ]  # fmt: skip
+    assert mert_shim(options) == 0
+    assert (
+        BEST.search(capsys.readouterr().err)[0]
+        == (BEST.search((folder / "run2.mert.log").read_text())[0])
+    )
+
+
+def without_dates(folder):
+    return {
+        path.name: DATE.sub("", path.read_text())
+        for path in folder.iterdir()
+        if path.suffix != ".gz" and path.is_file()
+    }
+
+
+def test_an_ended_run_goes_on_to_the_same_files(finished, tmp_path):
+    whole, _ = finished
+    folder = tmp_path / "work"
+    options = ["--sctype=PORT", f"--scconfig={PORT}"]
+    assert tune(folder, "--maximum-iterations=1", *options).exit_code == 0
+    result = tune(folder, "--maximum-iterations=3", "--continue", *options)
+    assert result.exit_code == 0, result.output
+    assert "last finished step is 1" in result.stderr
+    assert without_dates(folder) == without_dates(whole)
+    # mert-moses.pl counts a step too many where --maximum-iterations ends it.
+    (folder / "finished_step.txt").write_text("4\n")
+    result = tune(folder, "--maximum-iterations=3", "--continue", *options)
+    assert result.exit_code == 0, result.output
+    assert without_dates(folder) == without_dates(whole)
+
+
+def test_a_decoder_that_fails_leaves_a_run_that_goes_on(finished, tmp_path, monkeypatch):
+    whole, _ = finished
+    folder = tmp_path / "work"
+    options = ["--sctype=PORT", f"--scconfig={PORT}"]
+    assert tune(folder, "--maximum-iterations=2", *options).exit_code == 0
+    monkeypatch.setenv("RECORDED_MOSES_FAULT", "exit")
+    result = tune(folder, "--maximum-iterations=3", "--continue", *options)
+    assert result.exit_code == 1
+    assert "exit status 3; it last said: Loading table / Exception" in result.stderr
+    assert (folder / "finished_step.txt").read_text() == "2\n"
+    monkeypatch.delenv("RECORDED_MOSES_FAULT")
+    assert tune(folder, "--maximum-iterations=3", "--continue", *options).exit_code == 0
+    assert without_dates(folder) == without_dates(whole)
+
+
+@pytest.mark.parametrize("option", ["--pairwise-ranked", "--batch-mira"])
+def test_other_optimizers_run_and_go_on(tmp_path, option):
+    folder = tmp_path / "work"
+    options = [option, "--proargs=--set samples=300", "--batch-mira-args=-J 3"]
+    assert tune(folder, "--maximum-iterations=1", *options).exit_code == 0
+    log = folder / "run1.mert.log"
+    found = dict(line.split() for line in (folder / "run1.mert.out").read_text().splitlines())
+    assert list(found) == [f"F{k}" for k in range(8)]
+    # What Moses' programs would have left: weights by position, not normalised.
+    log.write_text("Best BLEU = 0.4\n")
+    (folder / "run1.mert.out").write_text("".join(f"F{k} {k - 3}\n" for k in range(8)))
+    result = tune(folder, "--maximum-iterations=2", "--continue", *options)
+    assert result.exit_code == 0, result.output
+    start = [float(t) for t in (folder / "run2.init.opt").read_text().splitlines()[0].split()]
+    assert start == pytest.approx([(k - 3) / 16 for k in range(8)])
+
+
+def test_return_best_dev_takes_the_step_of_the_best_own_output(tmp_path):
+    folder = tmp_path / "work"
+    options = ["--max=3", "--return-best", "-nocase", "--closest"]  # abbreviated, one dash
+    result = tune(folder, *options)
+    assert result.exit_code == 0, result.output
+    match = re.search(r"copying weights from best iteration \((\d), ([\d.]+)\)", result.stderr)
+    dense = read_weights(folder / f"run{match[1]}.dense").values
+    tuned = read_weights(folder / "moses.ini").values
+    assert {name: tuned[name] for name in dense} == dense
+    assert f"# BLEU {match[2]} on dev" in (folder / "moses.ini").read_text()
+
+
+def test_features_that_are_not_active_keep_their_weights(tmp_path):
+    folder = tmp_path / "work"
+    result = tune(folder, "--maximum-iterations=1", "--activate-features=LM0_0,PhraseTS0_0")
+    assert result.exit_code == 0, result.output
+    before = read_weights(RECORDED / "moses.ini").values
+    after = read_weights(folder / "moses.ini").values
+    assert {name for name in after if after[name] != before[name]} <= {"LM0", "PhraseTS0"}
+
+
+def test_more_of_the_options(tmp_path):
+    folder = tmp_path / "work"
+    shutil.copy(RECORDED / "dev.tgt", tmp_path / "ref0")
+    shutil.copy(RECORDED / "dev.src", tmp_path / "ref1")
+    (tmp_path / "filter").write_text(
+        '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1" && echo filtered "$3"\n'
+    )
+    (tmp_path / "filter").chmod(0o755)
+    options = [
+        f"--filtercmd={tmp_path / 'filter'}", "--historic-bests", "--random-directions",
+        "--range=LM0:0..2", "--prev-aggregate-nbestlist=0", "--historic-interpolation=0.5",
+        "--use-config-weights-for-first-run", "--jobs=2", "--threads=2",
+        "--minimum-required-change-in-weights=0", "--maximum-iterations=4", "--mertdir=/nowhere",
+        "--random-restarts=3", "--mertmertargs=--set restarts=2",
+    ]  # fmt: skip
+    four = [RECORDED / "dev.src", tmp_path / "ref", PROGRAM, RECORDED / "moses.ini"]
+    result = tune(folder, *options, four=four, quick=["--decoder-flags=-v 0", "--nbest=5"])
+    assert result.exit_code == 0, result.output
+    assert "note: --mertdir is ignored: the programs in it are not needed" in result.stderr
+    assert "note: --random-restarts is ignored: the search restarts by itself" in result.stderr
+    assert (folder / "filterphrases.out").read_text() == f"filtered {RECORDED / 'dev.src'}\n"
+    assert (folder / "run1.init.opt").read_text().splitlines()[2].split() == [
+        "1.0", "2.0", *["1.0"] * 6,
+    ]  # fmt: skip
+    # From the fourth step on, half of the weights is the step before's.
+    found = BEST.search((folder / "run4.mert.log").read_text())[1].split()
+    before = (folder / "run4.init.opt").read_text().splitlines()[0].split()
+    mixed = [(float(a) + float(b)) / 2 for a, b in zip(found, before, strict=True)]
+    written = [float(text) for text in (folder / "run4.weights.txt").read_text().split()]
+    assert written == pytest.approx(mixed, abs=1e-12)
+    assert len(read_dat([folder / "run1.features.dat"], [folder / "run1.scores.dat"])) == 40
+
+
+def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
+    folder = tmp_path / "work"
+    assert tune(folder, "--maximum-iterations=1").exit_code == 0
+    before = without_dates(folder)
+    for path in folder.glob("run1.[fims]*"):
+        path.unlink()
+    result = tune(folder, "--maximum-iterations=1", "--skip-decoder")
+    assert result.exit_code == 0, result.output
+    assert without_dates(folder) == before
+    result = tune(tmp_path / "other", "--skip-decoder")
+    assert result.exit_code == 1
+    assert "run1.best15.out.gz: is not there; leave out --skip-decoder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--lattice-samples=5"], 2, "--lattice-samples cannot be honoured: lattice samples are"),
+        (["--hg-mira"], 2, "--hg-mira cannot be honoured: hypergraphs are not read, only n-best"),
+        (["--spe-symal=x"], 2, "--spe-symal cannot be honoured: simulated post-editing needs"),
+        (["--closest", "--average"], 2, "--closest and --average contradict each other; give one"),
+        (["--batch-mira", "--pairwise"], 2, "--pairwise-ranked and --batch-mira contradict"),
+        (["--mert=x"], 2, "--mert is ambiguous: mertargs, mertdir, mertmertargs"),
+        (["--nbset=5"], 2, "mert-moses has no option --nbset; did you mean 'nbest'?"),
+        (["--nbest=many"], 2, "--nbest many: expected a whole number"),
+        (["--nocase=1"], 2, "--nocase is a switch and takes no value: --nocase=1"),
+        (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
+        (["five"], 2, "5 words that are no options"),
+        (["--nbest"], 2, "--nbest needs a whole number"),
+        (["--filter-phrase-table"], 2, "the phrase tables are to be filtered, but with what?"),
+        (["--mertargs=--shard-count 3"], 2, "--shard-count cannot be honoured"),
+        (["--decoder-flags=-f x.ini"], 1, "flags has -f, which is set by config; leave it out"),
+        (["--sctype=PORTT"], 1, "unknown metric 'portt'; did you mean 'port'?"),
+        (["--sctype=PORT"], 1, "metric port compares word orders: it needs the source text and"),
+        (["--scconfig=source:gone"], 1, "--scconfig: there is no file gone"),
+        (["--continue"], 1, "finished_step.txt: is not there, so there is nothing to --continue"),
+        (["--activate-features=LM7_0"], 1, "there is no feature LM7_0; did you mean 'LM0_0'?"),
+        (["--range=LM7:0..1"], 1, "--range: there is no feature LM7"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_had_is_an_error_that_says_why(tmp_path, options, status, message):
+    result = tune(tmp_path / "work", *options)
+    assert result.exit_code == status
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_missing_files_are_named(tmp_path):
+    for position, message in (
+        (0, "gone: there is no such file"),
+        (1, "gone: there is no such file, nor gone0 or gone.ref0"),
+        (2, "gone: not an executable file; the third argument is the decoder"),
+        (3, "gone: there is no such file"),
+    ):
+        four = [*FOUR[:position], "gone", *FOUR[position + 1 :]]
+        result = tune(tmp_path / "work", four=four)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
+def test_work_of_another_metric_is_not_continued(finished, tmp_path):
+    folder = tmp_path / "work"
+    shutil.copytree(finished[0], folder)
+    result = tune(folder, "--continue", "--sctype=BLEU")
+    assert result.exit_code == 1
+    assert "run1.scores.dat: statistics of PORT, now BLEU is asked for" in result.stderr
+    (folder / "run2.features.dat").unlink()
+    result = tune(folder, "--continue", "--sctype=PORT", f"--scconfig={PORT}")
+    assert result.exit_code == 1
+    assert "cannot go on behind step 3: run2.features.dat is not there" in result.stderr
+
+
+def test_help_is_shown():
+    for arguments in ([], ["--help"], ["-h"]):
+        result = CliRunner().invoke(main, ["mert-moses", *arguments])
+        assert result.exit_code == 0
+        assert result.stdout.startswith("Usage: portmert mert-moses SRC REF DECODER INI")
+    assert os.linesep in result.stdout

@@ -1,0 +1,79 @@
+"""`portmert mert-moses`: mert-moses.pl's command line and files."""
+
+from __future__ import annotations
+
+import click
+
+USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
+
+  Tune a Moses system as mert-moses.pl does: the same options (abbreviated as
+  there), the same files in the same folder, --continue on a folder that
+  either of them began. REF is a file, or the stem of REF0, REF1, ...
+
+  --working-dir=DIR         where all files are made (mert-work)
+  --nbest=N                 size of the n-best lists (100)
+  --decoder-flags=STRING    more switches of the decoder
+  --jobs=N                  decoder processes, each of a part of SRC
+  --sctype=NAME --scconfig=KEY:VALUE,...
+                            the metric, also in --mertargs: any of `portmert
+                            metrics`; PORT needs source:FILE,reflinks:FILE
+  --closest --average --shortest --nocase
+  --pairwise-ranked --batch-mira --batch-mira-args=STRING
+  --pro-starting-point --historic-interpolation=F
+  --mertargs=STRING --mertmertargs=STRING --extractorargs=STRING
+  --proargs=STRING          '--set KEY=VALUE' in these sets our search
+  --random-directions --historic-bests --predictable-seeds --threads=N
+  --range=NAME:LOW..HIGH,LOW..HIGH   random starting weights
+  --activate-features=NAME_0,...     tune these, keep the others
+  --prev-aggregate-nbestlist=N       earlier lists to use (-1: all)
+  --maximum-iterations=N    (25)
+  --minimum-required-change-in-weights=F   (0.00001)
+  --return-best-dev --use-config-weights-for-first-run
+  --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE
+  --inputtype=N --continue --skip-decoder
+
+  Options that cannot be honoured are errors that say why; those of no use
+  here (--mertdir, --queue-flags, ...) are ignored with a note."""
+
+
+class _Raw(click.Command):
+    """A command whose words are not looked at: they are of another program's syntax."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep all words."""
+        ctx.args = list(args)
+        return []
+
+    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
+        """Return our text."""
+        return USAGE
+
+
+@click.command(
+    cls=_Raw,
+    add_help_option=False,
+    short_help="Tune a Moses system with mert-moses.pl's command line and files.",
+)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Tune a Moses system with mert-moses.pl's command line and files."""
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
+    from tuner.commands._progress import decoding  # noqa: PLC0415
+    from tuner.dropin._request import read_request  # noqa: PLC0415
+    from tuner.dropin.mert_moses import run  # noqa: PLC0415
+
+    def notice(line: str) -> None:
+        click.echo(f"portmert: note: {line}", err=True)
+
+    if context.args in ([], ["-h"]):
+        click.echo(USAGE)
+        return
+    request = read_request(context.args, notice)
+    if request is None:
+        click.echo(USAGE)
+        return
+    announce_compiling()
+    with decoding() as progress:
+        path, score = run(request, log=lambda line: click.echo(line, err=True), progress=progress)
+    click.echo(f"{request.scorer.metric.signature}: {score}")
+    click.echo(f"tuned: {path}")

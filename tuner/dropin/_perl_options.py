@@ -1,0 +1,102 @@
+"""Command lines as Perl's Getopt::Long reads them, which is how mert-moses.pl is called.
+
+Options begin with one or two dashes, may be shortened as long as they are unique, upper case is
+lower case, and a value follows behind `=` or as the next word, whatever that begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.errors import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+KINDS = {
+    "": "a switch", "!": "a switch", "s": "text", "i": "a whole number", "f": "a number",
+}  # fmt: skip
+NUMBERS = {"i": re.compile(r"[+-]?\d+"), "f": re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")}
+
+
+@dataclass(frozen=True)
+class PerlOption:
+    """One option.
+
+    Parameters
+    ----------
+    name
+    kind
+        A key of `KINDS`; `!` is a switch that `no` in front turns off.
+    """
+
+    name: str
+    kind: str = "s"
+
+
+def parse(
+    arguments: Sequence[str], options: Sequence[PerlOption]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return name -> values in order (of a switch `1` or `0`), and the words that are no options.
+
+    Raises
+    ------
+    click.UsageError
+        An unknown or ambiguous option, or a value that is missing or of another kind.
+    """
+    words = list(arguments)
+    given: dict[str, list[str]] = {}
+    rest: list[str] = []
+    spellings = _spellings(options)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            return given, rest + words
+        match = re.fullmatch(r"--?(?P<name>[^=]+)(?P<value>=.*)?", word, re.DOTALL)
+        if match is None or word == "-":
+            rest.append(word)
+            continue
+        option, negated = _find(match["name"], spellings)
+        value = None if match["value"] is None else match["value"][1:]
+        if option.kind in {"", "!"}:
+            if value is not None:
+                raise click.UsageError(f"--{option.name} is a switch and takes no value: {word}")
+            value = "0" if negated else "1"
+        elif value is None:
+            if not words:
+                raise click.UsageError(f"--{option.name} needs {KINDS[option.kind]}")
+            value = words.pop(0)
+        pattern = NUMBERS.get(option.kind)
+        if pattern is not None and not pattern.fullmatch(value):
+            raise click.UsageError(f"--{option.name} {value}: expected {KINDS[option.kind]}")
+        given.setdefault(option.name, []).append(value)
+    return given, rest
+
+
+def _spellings(options: Sequence[PerlOption]) -> dict[str, tuple[PerlOption, bool]]:
+    """Return every full name in lower case -> the option, and whether it turns it off."""
+    found = {}
+    for option in options:
+        found[option.name.lower()] = (option, False)
+        if option.kind == "!":
+            found[f"no{option.name.lower()}"] = (option, True)
+            found[f"no-{option.name.lower()}"] = (option, True)
+    return found
+
+
+def _find(name: str, spellings: Mapping[str, tuple[PerlOption, bool]]) -> tuple[PerlOption, bool]:
+    wanted = name.lower()
+    if wanted in spellings:
+        return spellings[wanted]
+    near = {
+        spelling: found for spelling, found in spellings.items() if spelling.startswith(wanted)
+    }
+    if len({(option.name, negated) for option, negated in near.values()}) == 1:
+        return next(iter(near.values()))
+    if near:
+        raise click.UsageError(f"--{name} is ambiguous: {', '.join(sorted(near))}")
+    raise click.UsageError(f"mert-moses has no option --{name}{suggest(wanted, spellings)}")

@@ -1,0 +1,351 @@
+"""What mert-moses.pl's command line asks for, checked, and what of it cannot be had."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.dropin import extractor, kbmira, mert, pro
+from tuner.dropin._perl_options import PerlOption
+from tuner.dropin._perl_options import parse as parse_perl
+from tuner.dropin._program import UsageError, comma_list, last, parse, settings
+from tuner.dropin._scorer import Scorer, read_scorer
+from tuner.dropin._search import optimizer_of_type
+from tuner.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tuner.dropin._program import Option
+    from tuner.optimizers._base import Optimizer
+
+OPTIONS = tuple(
+    PerlOption(name, kind)
+    for kind, names in {
+        "s": "working-dir input refs decoder config queue-flags cache-model decoder-flags mertdir "
+        "mertargs extractorargs proargs mertmertargs rootdir filtercmd filterfile qsubwrapper "
+        "mosesparallelcmd transform-decoded-file activate-features range batch-mira-args "
+        "promix-training promix-table spe-symal scorenbestcmd sctype scconfig",
+        "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
+        "prev-aggregate-nbestlist maximum-iterations threads",
+        "f": "historic-interpolation minimum-required-change-in-weights",
+        "!": "filter-phrase-table",
+        "": "continue skip-decoder shortest average closest nocase nonorm help verbose old-sge "
+        "predictable-seeds historic-bests random-directions return-best-dev "
+        "use-config-weights-for-first-run pairwise-ranked pro-starting-point batch-mira hg-mira "
+        "multi-moses",
+    }.items()
+    for name in names.split()
+)
+
+REFUSED = {
+    "lattice-samples": "lattice samples are not read, only n-best lists; give a larger --nbest",
+    "hg-mira": "hypergraphs are not read, only n-best lists; --batch-mira works on these",
+    "promix-training": "mixtures of phrase tables are not trained here",
+    "promix-table": "mixtures of phrase tables are not trained here",
+    "spe-symal": "simulated post-editing needs the script moses_sim_pe.py around the decoder",
+    "transform-decoded-file": "lists are scored as they are; `portmert optimize` has text steps "
+    "(de-BPE and others) for lists, --extractorargs '--filter COMMAND' changes each line here",
+    "cache-model": "models are not copied; give a --config with local paths",
+}
+IGNORED = {
+    "mertdir": "the programs in it are not needed",
+    "queue-flags": "decoders run on this machine (--jobs=N processes); portmert tune has "
+    "[decoder] command for launchers",
+    "qsubwrapper": "decoders run on this machine",
+    "mosesparallelcmd": "decoders run on this machine",
+    "old-sge": "decoders run on this machine",
+    "scorenbestcmd": "lists are scored here",
+    "nonorm": "text is never normalised, as in mert-moses.pl",
+    "verbose": "there is no more to say",
+    "multi-moses": "--jobs=N starts N decoders",
+    "random-restarts": "the search restarts by itself (--mertmertargs '--set restarts=N')",
+    "number-of-random-directions": "the search draws random directions by itself",
+}
+REFERENCE_LENGTHS = ("closest", "average", "shortest")
+SCTYPE = re.compile(r"--sctype(?:\s+|=)(\S+)")
+SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; every file exists, all paths are absolute.
+
+    Parameters
+    ----------
+    ranges
+        Feature -> lowest and highest starting weight of its components, in order.
+    active
+        Columns that are tuned, `TM0_1`; empty: all.
+    aggregate
+        How many earlier lists are used; -1: all.
+    interpolation
+        Share of new weights from the fourth run on; 0: no interpolation.
+    from_pro
+        Let PRO find one of the starting points.
+    """
+
+    source: Path
+    references: tuple[Path, ...]
+    program: Path
+    config: Path
+    folder: Path
+    scorer: Scorer
+    optimizer: Optimizer
+    flags: str = ""
+    jobs: int = 1
+    nbest: int = 100
+    iterations: int = 25
+    threads: int = 1
+    aggregate: int = -1
+    least_change: float = 1e-5
+    interpolation: float = 0.0
+    ranges: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    active: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    predictable_seeds: bool = False
+    historic_bests: bool = False
+    return_best: bool = False
+    go_on: bool = False
+    skip_decoder: bool = False
+    config_weights_first: bool = False
+    from_pro: bool = False
+    filter_command: str = ""
+    filter_input: Path | None = None
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether the metric reads word alignments."""
+        return "links" in self.scorer.metric.needs
+
+
+def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Request | None:
+    """Return what a command line asks for; None for help.
+
+    Raises
+    ------
+    click.UsageError
+        Options that are wrong, or that cannot be honoured; says why.
+    ConfigError, InputError
+        An unknown metric, a missing file.
+    """
+    given, words = parse_perl(arguments, OPTIONS)
+    names = ("input", "refs", "decoder", "config")
+    if len(words) == len(names):
+        given |= {name: [word] for name, word in zip(names, words, strict=True)}
+    elif words:
+        raise click.UsageError(
+            f"{len(words)} words that are no options ({' '.join(words)}); expected four: SRC REF "
+            f"DECODER INI"
+        )
+    if "help" in given:
+        return None
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise click.UsageError(f"missing: {', '.join(missing)}; give SRC REF DECODER INI")
+    for name, reason in REFUSED.items():
+        if name in given and given[name][-1] != "0":
+            raise click.UsageError(f"--{name} cannot be honoured: {reason}")
+    for name, reason in IGNORED.items():
+        if name in given:
+            notice(f"--{name} is ignored: {reason}")
+    return _request(given)
+
+
+def _request(given: Mapping[str, list[str]]) -> Request:
+    def text(name: str, default: str = "") -> str:
+        return given.get(name, [default])[-1]
+
+    def number(name: str, default: int) -> int:
+        return int(text(name, str(default)))
+
+    more = _more_arguments(text)
+    filter_command, filter_input = _filter(given, text)
+    return Request(
+        source=_file(text("input")),
+        references=_references(text("refs")),
+        program=_program(text("decoder")),
+        config=_file(text("config")),
+        folder=Path(text("working-dir", "mert-work")).absolute(),
+        scorer=_scorer(text, given, more["extractor"]),
+        optimizer=_optimizer(given, more),
+        flags=_flags(text),
+        jobs=max(1, number("jobs", 1)),
+        nbest=number("nbest", 100),
+        iterations=number("maximum-iterations", 25),
+        threads=max(1, number("threads", 1)),
+        aggregate=number("prev-aggregate-nbestlist", -1),
+        least_change=float(text("minimum-required-change-in-weights", "1e-5")),
+        interpolation=float(text("historic-interpolation", "0")),
+        ranges=_ranges(given.get("range", [])),
+        active=tuple(re.split(r"[, ]+", text("activate-features").strip()))
+        if text("activate-features").strip()
+        else (),
+        positive=tuple(comma_list(last(more["mert"], "positive", ""))),
+        predictable_seeds="predictable-seeds" in given,
+        historic_bests="historic-bests" in given,
+        return_best="return-best-dev" in given,
+        go_on="continue" in given,
+        skip_decoder="skip-decoder" in given,
+        config_weights_first="use-config-weights-for-first-run" in given,
+        from_pro="pro-starting-point" in given,
+        filter_command=filter_command,
+        filter_input=filter_input,
+    )
+
+
+def _more_arguments(text: Callable[..., str]) -> dict[str, dict[str, list[str]]]:
+    """Return what is meant for Moses' programs, by program, without scorers."""
+    shared = SCCONFIG.sub("", SCTYPE.sub("", text("mertargs")))
+    kinds: dict[str, tuple[str, Sequence[Option]]] = {
+        "mert": (f"{shared} {text('mertmertargs')}", mert.OPTIONS),
+        "extractor": (text("extractorargs"), extractor.OPTIONS),
+        "pro": (text("proargs"), pro.OPTIONS),
+        "kbmira": (SCCONFIG.sub("", SCTYPE.sub("", text("batch-mira-args"))), kbmira.OPTIONS),
+    }
+    found = {}
+    for name, (arguments, options) in kinds.items():
+        try:
+            found[name] = parse(shlex.split(arguments), options)
+        except (UsageError, ValueError) as error:
+            raise click.UsageError(
+                f"arguments for {name}, '{arguments.strip()}': {error}"
+            ) from None
+    refused = {"shard-count", "shard-size"} & found["mert"].keys() | (
+        kbmira.REFUSED.keys() & found["kbmira"].keys()
+    )
+    if refused:
+        raise click.UsageError(f"--{min(refused)} cannot be honoured, see the shims' --help")
+    return found
+
+
+def _scorer(
+    text: Callable[..., str], given: Mapping[str, list[str]], arguments: dict[str, list[str]]
+) -> Scorer:
+    """Return the scorer, from where mert-moses.pl takes it or from options of our own."""
+    shared = text("mertargs") or text("batch-mira-args")
+    found = {}
+    for name, pattern in (("sctype", SCTYPE), ("scconfig", SCCONFIG)):
+        match = pattern.search(shared)
+        found[name] = text(name) or last(arguments, name, "") or (match[1] if match else "")
+    lengths = [name for name in REFERENCE_LENGTHS if name in given]
+    if len(lengths) > 1:
+        raise click.UsageError(f"--{' and --'.join(lengths)} contradict each other; give one")
+    config = [
+        item for item in (found["scconfig"], *(f"reflen:{name}" for name in lengths)) if item
+    ]
+    config += ["case:false"] if "nocase" in given else []
+    scorer = read_scorer(
+        found["sctype"] or "BLEU",
+        ",".join(config),
+        factors=last(arguments, "factors", ""),
+        filter_command=last(arguments, "filter", ""),
+    )
+    for path in (scorer.source, *scorer.links):
+        if path is not None and not path.is_file():
+            raise InputError(f"--scconfig: there is no file {path}")
+    return scorer
+
+
+def _optimizer(
+    given: Mapping[str, list[str]], more: Mapping[str, dict[str, list[str]]]
+) -> Optimizer:
+    kinds = [
+        name for name in ("pairwise-ranked", "pro-starting-point", "batch-mira") if name in given
+    ]
+    if len(kinds) > 1:
+        raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
+    try:
+        if "pairwise-ranked" in given:
+            return optimizer_of_type("pro", settings(more["pro"]))
+        if "batch-mira" in given:
+            arguments = more["kbmira"]
+            options = {
+                ours: arguments[name][-1]
+                for name, ours in kbmira.NAMES.items()
+                if name in arguments
+            }
+            return optimizer_of_type("kbmira", options | settings(arguments))
+        kind = "random-direction" if "random-directions" in given else "powell"
+        return optimizer_of_type(last(more["mert"], "type", kind), settings(more["mert"]))
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[str, Path | None]:
+    """Return the command that filters the model, empty for none, and its input."""
+    if text("filter-phrase-table", "1") == "0":
+        return "", None
+    command = text("filtercmd")
+    if not command and "rootdir" in given:
+        command = str(Path(text("rootdir")) / "training" / "filter-model-given-input.pl")
+    if not command:
+        raise click.UsageError(
+            "the phrase tables are to be filtered, but with what? give --filtercmd=PATH (Moses' "
+            "filter-model-given-input.pl), or --no-filter-phrase-table"
+        )
+    program = Path(shlex.split(command)[0])
+    if not os.access(program, os.X_OK):
+        raise ConfigError(
+            f"--filtercmd {program}: not executable; name another, or give "
+            f"--no-filter-phrase-table"
+        )
+    return command, _file(text("filterfile") or text("input"))
+
+
+def _flags(text: Callable[..., str]) -> str:
+    flags = text("decoder-flags").strip()
+    return f"{flags} -inputtype {text('inputtype')}".strip() if text("inputtype") else flags
+
+
+def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+    """Read `tm:0..1,-1..1`: ranges of the first, second, ... component of a feature."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for text in texts:
+        name = ""
+        for item in text.split(","):
+            head, colon, pair = item.rpartition(":")
+            name = head if colon else name
+            low, dots, high = pair.partition("..")
+            try:
+                numbers = (float(low), float(high))
+            except ValueError:
+                dots = ""
+            if not name or not dots or numbers[0] > numbers[1]:
+                raise click.UsageError(f"--range {text}: expected NAME:LOW..HIGH,LOW..HIGH")
+            found.setdefault(name, []).append(numbers)
+    return found
+
+
+def _file(name: str) -> Path:
+    path = Path(name).absolute()
+    if not path.is_file():
+        raise InputError(f"{name}: there is no such file")
+    return path
+
+
+def _program(name: str) -> Path:
+    path = Path(name).absolute()
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise InputError(f"{name}: not an executable file; the third argument is the decoder")
+    return path
+
+
+def _references(stem: str) -> tuple[Path, ...]:
+    """Return the reference files: one of this name, or stem0, stem1, ..., or stem.ref0, ..."""
+    path = Path(stem).absolute()
+    if path.is_file():
+        return (path,)
+    for start in (path, path.with_name(f"{path.name}.ref")):
+        found: list[Path] = []
+        while (part := start.with_name(f"{start.name}{len(found)}")).is_file():
+            found.append(part)
+        if found:
+            return tuple(found)
+    raise InputError(f"{stem}: there is no such file, nor {stem}0 or {stem}.ref0")

@@ -1,0 +1,529 @@
+"""The loop of mert-moses.pl: the same files in the same folder, with our search in the middle.
+
+A run that ends early goes on with `--continue` behind its last finished step, whichever of the two
+programs made it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+import tuner
+from tuner import registry
+from tuner.dropin._program import number, printed_score
+from tuner.dropin._search import DEFAULT_RANGE, Starts, column_names, search
+from tuner.dropin.extractor import extract
+from tuner.dropin.kbmira import weights_text
+from tuner.dropin.mert import best_point, read_starts
+from tuner.errors import InputError, ProgramError, StateError
+from tuner.files import read_lines, write_text, writing
+from tuner.moses_dat import (
+    DatLists,
+    merge_dat,
+    read_dat,
+    without_duplicates,
+    write_features,
+    write_scores,
+)
+from tuner.moses_weights import read_sparse, sparse_text
+from tuner.weights import FeatureWeights, parse_number, read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from metrics._base import FloatArray
+    from tuner.decoders._base import Progress
+    from tuner.decoders.moses import Moses
+    from tuner.dropin._request import Request
+    from tuner.weights import FeatureNames
+
+FINISHED = "finished_step.txt"
+FEATURES_LIST = "features.list"
+NOT_ESTIMATED = "--not-estimated--"
+FIRST_INTERPOLATED = 4
+
+_BEST = re.compile(r"Best point:\s*(?P<weights>[\s\d.\-e]+?)\s*=> (?P<score>[\-\d.]+)")
+_BEST_BLEU = re.compile(r"Best BLEU = ([\-\d.]+)")
+_DENSE = re.compile(r"F(\d+) (\S+)")
+
+
+@dataclass
+class State:
+    """Where a run stands.
+
+    Parameters
+    ----------
+    weights : FeatureWeights
+        Of the next decoding; sparse ones too.
+    score : str
+        As the last search printed it.
+    finished : int
+        The last finished step.
+    steps : dict
+        Step -> its lists; only those that are still used.
+    """
+
+    weights: FeatureWeights
+    score: str = NOT_ESTIMATED
+    finished: int = 0
+    steps: dict[int, DatLists] = field(default_factory=dict)
+
+
+def run(request: Request, *, log: Callable[[str], None], progress: Progress) -> tuple[Path, str]:
+    """Tune as asked; return the tuned moses.ini and its score as printed.
+
+    Raises
+    ------
+    PortmertError
+        The input does not fit, the decoder failed, the folder cannot be continued.
+    """
+    request.folder.mkdir(parents=True, exist_ok=True)
+    return _Run(request, log, progress).result()
+
+
+class _Run:
+    def __init__(self, request: Request, log: Callable[[str], None], progress: Progress) -> None:
+        self.request = request
+        self.folder = request.folder
+        self.log = log
+        self.progress = progress
+        # The decoder's threads are those of its configuration or flags.
+        options = {
+            "config": self._filtered(),
+            "program": request.program,
+            "flags": request.flags,
+            "threads": 1,
+            "jobs": request.jobs,
+        }
+        self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
+        shown = self.decoder.shown()
+        self.names: FeatureNames = shown.names
+        self._write_features_list()
+
+    # The loop.
+
+    def result(self) -> tuple[Path, str]:
+        """Make all steps, then the tuned configuration."""
+        request = self.request
+        state = self._continued() if request.go_on else State(self.decoder.read_weights())
+        skip_decoder = request.skip_decoder
+        step = state.finished
+        while not request.iterations or step < request.iterations:
+            step += 1
+            before = state.weights
+            self._step(step, state, skip_decoder=skip_decoder)
+            skip_decoder = False
+            self._write(FINISHED, f"{step}\n")
+            state.finished = step
+            if self._change(before, state.weights) < request.least_change:
+                self.log(f"no weight changed by {request.least_change:g} or more; stopping")
+                break
+        else:
+            self.log(f"maximum number of iterations reached ({request.iterations})")
+        return self._finish(state)
+
+    def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
+        self.log(f"run {step} start")
+        self._write_config(f"run{step}.moses.ini", state, step)
+        self._write(f"run{step}.dense", self._dense_text(state.weights))
+        if skip_decoder:
+            self.log(f"skipped decoder run {step}")
+        else:
+            self._decode(step, state.weights)
+        state.steps[step] = self._extract(step)
+        first = self._first_used(step - 1)
+        state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
+        self._write_starts(step, state.weights)
+        found, score = self._search(step, state)
+        found = self._interpolated(step, state.weights, found)
+        state.weights, state.score = found, score
+        sparse = self._sparse(found)
+        if sparse:
+            self._write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
+        shown = " ".join(map(number, self._vector(found)))
+        self.log(f"({step}) BEST at {step}: {shown} => {score}")
+
+    def _change(self, before: FeatureWeights, after: FeatureWeights) -> float:
+        """Return the largest change of a dense weight."""
+        return float(np.abs(self._vector(before) - self._vector(after)).max())
+
+    def _first_used(self, last: int) -> int:
+        """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
+        if self.request.aggregate < 0:
+            return 1
+        return max(1, last - self.request.aggregate + 1)
+
+    # Decoding.
+
+    def _decode(self, step: int, weights: FeatureWeights) -> None:
+        if step == 1:
+            # What mert finds adds to 1; the first list is decoded so as well.
+            size = float(np.abs(self._vector(weights)).sum()) or 1.0
+            weights = FeatureWeights(
+                {
+                    name: tuple(v / size for v in values) if name in dict(self.names) else values
+                    for name, values in weights.values.items()
+                }
+            )
+        first_of_config = step == 1 and self.request.config_weights_first
+        self.decoder.translate(
+            None if first_of_config else weights,
+            source=self.request.source,
+            size=self.request.nbest,
+            out=self._nbest(step),
+            best=self.folder / f"run{step}.out",
+            workdir=self.folder / "decoder",
+            progress=self.progress,
+            links=self.request.needs_links,
+        )
+
+    def _nbest(self, step: int) -> Path:
+        return self.folder / f"run{step}.best{self.request.nbest}.out.gz"
+
+    def _filtered(self) -> Path:
+        """Return the configuration of the filtered model, made once, or the one given."""
+        request = self.request
+        if not request.filter_command:
+            return request.config
+        config = self.folder / "filtered" / "moses.ini"
+        if config.is_file():
+            self.log(f"the tables are filtered already: {config}")
+            return config
+        command = [*shlex.split(request.filter_command), "./filtered", str(request.config)]
+        command.append(str(request.filter_input))
+        self.log(f"filtering the phrase tables: {shlex.join(command)}")
+        out, err = self.folder / "filterphrases.out", self.folder / "filterphrases.err"
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            done = subprocess.run(  # noqa: S603  the user's filter, no shell
+                command, cwd=self.folder, stdout=stdout, stderr=stderr, check=False
+            )
+        if done.returncode or not config.is_file():
+            raise ProgramError(
+                f"{command[0]}: exit status {done.returncode}, and "
+                f"{'a' if config.is_file() else 'no'} filtered/moses.ini; its log is {err}"
+            )
+        return config
+
+    # Counting and searching.
+
+    def _extract(self, step: int) -> DatLists:
+        path = self._nbest(step)
+        if not path.is_file():
+            raise StateError(f"{path}: is not there; leave out --skip-decoder")
+        notes: list[str] = [f"Scorer type: {self.request.scorer.metric.signature}"]
+        lists = extract(
+            [path],
+            self.request.references,
+            self.request.scorer,
+            notice=notes.append,
+            threads=self.request.threads,
+        )
+        if lists.feature_names != self.names:
+            raise InputError(
+                f"{path}: features {' '.join(column_names(lists.feature_names))}, but the decoder "
+                f"said {' '.join(column_names(self.names))}"
+            )
+        lists = without_duplicates(lists)
+        write_features(lists, self.folder / f"run{step}.features.dat")
+        write_scores(lists, self.folder / f"run{step}.scores.dat")
+        self._write("extract.err", "".join(f"{note}\n" for note in notes))
+        self._write("extract.out", "")
+        for name in ("extract.err", "extract.out"):
+            shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
+        for note in notes[1:]:
+            self.log(note)
+        return lists
+
+    def _search(self, step: int, state: State) -> tuple[FeatureWeights, str]:
+        request = self.request
+        lists = merge_dat([state.steps[k] for k in sorted(state.steps)])
+        notes: list[str] = []
+        points = [self._vector(state.weights)]
+        if request.historic_bests:
+            points += [self._earlier_start(k) for k in range(self._first_used(step - 1), step)]
+        seed = step * 1000 if request.predictable_seeds else step
+        sparse = FeatureWeights(self._sparse(state.weights))
+        if request.from_pro:
+            if lists.sparse is not None:
+                raise InputError(
+                    "--pro-starting-point: the lists have sparse features, whose weights only "
+                    "--pairwise-ranked and --batch-mira find"
+                )
+            pro, _ = search(
+                lists,
+                request.scorer.metric,
+                registry.optimizer("pro", {}),
+                self._starts(points[:1]),
+                active=request.active,
+                seed=seed,
+                threads=request.threads,
+                notice=notes.append,
+            )
+            points.append(self._vector(pro))
+        found, score = search(
+            lists,
+            request.scorer.metric,
+            request.optimizer,
+            self._starts(points),
+            active=request.active,
+            positive=request.positive,
+            sparse=sparse,
+            seed=seed,
+            threads=request.threads,
+            notice=notes.append,
+        )
+        printed = f"{printed_score(request.scorer.metric, score):.6f}"
+        self._write_search(step, found, float(printed), notes)
+        for note in notes:
+            self.log(note)
+        return found, printed
+
+    def _write_search(
+        self, step: int, found: FeatureWeights, score: float, notes: list[str]
+    ) -> None:
+        """Leave what Moses' mert, pro or kbmira would have left."""
+        point = self._vector(found)
+        lines = [*notes, best_point(point, score), f"Best BLEU = {score:.6f}"]
+        weights = "".join(f"{number(value)} " for value in point) + "\n"
+        by_position = weights_text(found, self.names)
+        self._write("mert.log", "".join(f"{line}\n" for line in lines))
+        self._write("mert.out", by_position)
+        self._write("weights.txt", weights)
+        for name in ("mert.log", "mert.out", "weights.txt"):
+            shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
+
+    def _starts(self, points: list[FloatArray]) -> Starts:
+        lowest, highest = self._ranges()
+        return Starts(tuple(points), lowest, highest)
+
+    def _ranges(self) -> tuple[FloatArray, FloatArray]:
+        ranges: list[tuple[float, float]] = []
+        given = self.request.ranges
+        for name, size in self.names:
+            own = list(given.get(name, []))[:size]
+            ranges += own + [DEFAULT_RANGE] * (size - len(own))
+        unknown = [name for name in given if name not in dict(self.names)]
+        if unknown:
+            raise InputError(f"--range: there is no feature {unknown[0]}")
+        low, high = np.array(ranges).T
+        return low, high
+
+    def _earlier_start(self, step: int) -> FloatArray:
+        width = sum(size for _, size in self.names)
+        return read_starts([self.folder / f"run{step}.init.opt"], width).points[0]
+
+    def _interpolated(
+        self, step: int, before: FeatureWeights, found: FeatureWeights
+    ) -> FeatureWeights:
+        share = self.request.interpolation
+        if not share or step < FIRST_INTERPOLATED:
+            return found
+        names = dict.fromkeys([*before.values, *found.values])
+        mixed = {}
+        for name in names:
+            new = found.values.get(name)
+            old = before.values.get(name)
+            size = len(new or old or ())
+            mixed[name] = tuple(
+                share * a + (1 - share) * b
+                for a, b in zip(new or (0.0,) * size, old or (0.0,) * size, strict=True)
+            )
+        weights = FeatureWeights(mixed)
+        text = "".join(f"{number(value)} " for value in self._vector(weights)) + "\n"
+        self._write(f"run{step}.weights.txt", text)
+        return weights
+
+    # What earlier steps left.
+
+    def _continued(self) -> State:
+        path = self.folder / FINISHED
+        if not path.is_file():
+            raise StateError(f"{path}: is not there, so there is nothing to --continue")
+        lines = read_lines(path)
+        if not lines or not lines[0].strip().isdecimal():
+            raise StateError(f"{path}: holds no number of a step")
+        step = int(lines[0])
+        if step > 1 and not (self.folder / f"run{step}.features.dat").is_file():
+            # mert-moses.pl counts one too many where --maximum-iterations ended it.
+            step -= 1
+        state = State(self.decoder.read_weights(), finished=step)
+        if step == 0:
+            return state
+        self.log(f"last finished step is {step}")
+        for k in range(self._first_used(step), step + 1):
+            names = [f"run{k}.features.dat", f"run{k}.scores.dat", f"run{k}.init.opt"]
+            for name in names:
+                self._demand(name, step)
+            features, scores = (self.folder / name for name in names[:2])
+            state.steps[k] = read_dat([features], [scores])
+        for name in (f"run{step}.mert.log", f"run{step}.weights.txt", self._nbest(step).name):
+            self._demand(name, step)
+        for k, lists in state.steps.items():
+            self._check_step(k, lists)
+        state.weights, state.score = self._found_by(step)
+        return state
+
+    def _demand(self, name: str, step: int) -> None:
+        if not (self.folder / name).is_file():
+            raise StateError(
+                f"{self.folder}: cannot go on behind step {step}: {name} is not there"
+            )
+
+    def _check_step(self, step: int, lists: DatLists) -> None:
+        scorer = self.request.scorer
+        where = self.folder / f"run{step}.scores.dat"
+        if lists.score_name.lower() != scorer.metric.name():
+            raise StateError(
+                f"{where}: statistics of {lists.score_name}, now {scorer.name} is asked for; name "
+                f"another --working-dir"
+            )
+        width = len(scorer.metric.stat_names)
+        if lists.stats.shape[1] != width:
+            raise StateError(
+                f"{where}: {lists.stats.shape[1]} statistics, {scorer.name} has {width}"
+            )
+        if lists.feature_names != self.names:
+            raise StateError(
+                f"{self.folder / f'run{step}.features.dat'}: features "
+                f"{' '.join(column_names(lists.feature_names))}, but the decoder said "
+                f"{' '.join(column_names(self.names))}"
+            )
+
+    def _found_by(self, step: int) -> tuple[FeatureWeights, str]:
+        """Return the weights that a finished step found, and their score."""
+        width = sum(size for _, size in self.names)
+        log = "\n".join(read_lines(self.folder / f"run{step}.mert.log"))
+        match = _BEST.search(log)
+        score = match["score"] if match else NOT_ESTIMATED
+        if match is not None:
+            tokens = match["weights"].split()
+        else:  # of pro or kbmira: by position, not yet normalised
+            self._demand(f"run{step}.mert.out", step)
+            lines = read_lines(self.folder / f"run{step}.mert.out")
+            by_position = {m[1]: m[2] for m in map(_DENSE.match, lines) if m is not None}
+            tokens = [by_position.get(str(k), "0") for k in range(width)]
+            best = _BEST_BLEU.search(log)
+            score = best[1] if best else score
+        values = [parse_number(token) for token in tokens]
+        if len(values) != width or any(value is None for value in values):
+            raise StateError(
+                f"{self.folder}: step {step} found {len(values)} weights, the decoder has {width} "
+                f"features"
+            )
+        vector = np.array(values, dtype=np.float64)
+        if match is None:
+            vector /= float(np.abs(vector).sum()) or 1.0
+        weights = dict(FeatureWeights.from_vector(self.names, vector).values)
+        sparse = self.folder / f"run{step + 1}.sparse-weights"
+        return FeatureWeights(
+            {**weights, **(read_sparse(sparse) if sparse.is_file() else {})}
+        ), score
+
+    # What is left for others.
+
+    def _finish(self, state: State) -> tuple[Path, str]:
+        step, best = state.finished, state
+        if self.request.return_best and step > 1:
+            best, step = self._best_step(state)
+            self.log(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
+        self._write_config("moses.ini", best, step, config=self.request.config)
+        self._write(FINISHED, f"{state.finished}\n")
+        return self.folder / "moses.ini", best.score
+
+    def _best_step(self, state: State) -> tuple[State, int]:
+        """Return the step whose own output scored highest; the last one was never decoded."""
+        metric = self.request.scorer.metric
+        scores = {}
+        for step in range(1, state.finished):
+            lists = state.steps.get(step)
+            if lists is None:
+                names = (f"run{step}.features.dat", f"run{step}.scores.dat")
+                lists = read_dat([self.folder / names[0]], [self.folder / names[1]])
+            total = lists.stats[lists.offsets[:-1]].sum(axis=0)
+            scores[step] = printed_score(metric, float(metric.score(total)))
+        best = max(scores, key=lambda step: scores[step])
+        weights = dict(read_weights(self.folder / f"run{best}.dense").values)
+        sparse = self.folder / f"run{best}.sparse-weights"
+        weights |= read_sparse(sparse) if sparse.is_file() else {}
+        return State(FeatureWeights(weights), f"{scores[best]:.4f}"), best
+
+    def _write_config(
+        self, name: str, state: State, step: int, *, config: Path | None = None
+    ) -> None:
+        scorer = self.request.scorer
+        header = (
+            f"MERT optimized configuration\n"
+            f"decoder {self.request.program}\n"
+            f"{scorer.name} {state.score} on dev {self.request.source}\n"
+            f"We were before running iteration {step}\n"
+            f"finished {datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}\n"
+            f"portmert {tuner.__version__}, {scorer.metric.signature}"
+        )
+        path = self.folder / name
+        content = self.decoder.tuned_ini(
+            config or self.decoder.config,
+            state.weights,
+            path,
+            header=header,
+            extra=flag_sections(self.request.flags),
+        )
+        with writing(path) as out:
+            out.write(content)
+
+    def _write_starts(self, step: int, weights: FeatureWeights) -> None:
+        rows = [self._vector(weights), *self._ranges()]
+        text = "".join(" ".join(map(number, row)) + "\n" for row in rows)
+        self._write("init.opt", text)
+        self._write(f"run{step}.init.opt", text)
+
+    def _write_features_list(self) -> None:
+        """Write what -show-weights said, for scripts that look into it."""
+        shown = self.decoder.shown()
+        lines = []
+        for name, size in shown.names:
+            values = iter(f"{value:.6f}" for value in shown.weights.values[name])
+            mask = shown.tuned.get(name, (True,) * size)
+            texts = [next(values) if tuned else "UNTUNEABLECOMPONENT" for tuned in mask]
+            lines.append(f"{name}= {' '.join(texts)}\n")
+        lines += [f"{name} UNTUNEABLE\n" for name in shown.untuneable]
+        self._write(FEATURES_LIST, "".join(lines))
+
+    def _dense_text(self, weights: FeatureWeights) -> str:
+        return "".join(
+            f"{name}= {number(value)}\n"
+            for name, _ in self.names
+            for value in weights.values[name]
+        )
+
+    def _vector(self, weights: FeatureWeights) -> FloatArray:
+        return weights.vector(self.names)
+
+    def _sparse(self, weights: FeatureWeights) -> dict[str, tuple[float, ...]]:
+        dense = dict(self.names)
+        return {name: v for name, v in weights.values.items() if name not in dense and v[0]}
+
+    def _write(self, name: str, text: str) -> None:
+        write_text(self.folder / name, text)
+
+
+def flag_sections(flags: str) -> dict[str, list[str]]:
+    """Return the decoder's switches as sections of its moses.ini: name -> lines."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for word in shlex.split(flags):
+        match = re.fullmatch(r"--?([^\d].*)", word)
+        if match is not None:
+            name = match[1]
+            found[name] = []
+        elif name:
+            found[name].append(word)
+    return found
