@@ -101,3 +101,15 @@ def test_a_feature_that_a_whole_list_lacks_is_0_there(tmp_path, name):
     assert nbest.features.tolist() == [[2.0, 0.0], [0.0, 3.0]]
     assert nbest.sparse is None
     assert (nbest.list_sizes, nbest.lines.tolist()) == ((1, 1), [0, 1])
+
+
+@EXAMPLES
+@given(write.lists())
+def test_lines_lead_back_to_the_hypotheses_of_the_file(found):
+    nbest = read(write.moses(found, linked=True), "moses")
+    segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+    for row, line in enumerate(nbest.lines.tolist()):
+        assert found[line].words == tuple(nbest.texts.words(row))
+        assert found[line].segment == segments[row]
+        assert found[line].values == tuple(nbest.features[row].tolist())
+    assert nbest.list_sizes == (len(found),)
