@@ -13,6 +13,7 @@ import numpy as np
 from tabulate import tabulate
 
 from metrics._base import Vocabulary
+from tests.bench.drop_in import drop_in
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import MATRIX, in_turn, median_ratio, run, unit_seconds
 from tuner import registry
@@ -40,6 +41,7 @@ def main() -> None:
             *line_search(),
             *growth(folder),
             *optimizing(folder, lists, seeds),
+            *drop_in(folder, lists),
         ]
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 PRODUCTS = 100
 MATRIX = np.random.default_rng(1).random((350_000, 14))
@@ -37,11 +38,15 @@ class Process:
     output: str
 
 
-def run(arguments: Sequence[object]) -> Process:
-    """Run `portmert` with these arguments to its end."""
-    command = [sys.executable, "-m", "tuner", *map(str, arguments)]
+def run(
+    arguments: Sequence[object], *, module: str = "tuner", folder: Path | None = None
+) -> Process:
+    """Run `portmert`, or another module, with these arguments to its end, in a folder."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     begin = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
+    ) as process:
         output = process.stdout.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
