@@ -75,8 +75,9 @@ class Prior:
         # The cosine's derivative is 0 where rise * length - along * mixed + step * curve = 0.
         curve = rise * mixed - along * square
         nearest = np.nan if curve == 0 else (along * mixed - rise * length) / curve
-        if np.isfinite(nearest):
-            at_nearest, at_zero = cosines(np.array([nearest, 0.0]))
-            nearest = nearest if at_nearest >= at_zero else np.nan  # else it is the farthest
+        # At both ends of the line the cosine is the same but for its sign, so that the one place
+        # without a slope is the highest where it is above 0, and else the lowest.
+        if np.isfinite(nearest) and not cosines(np.array([nearest]))[0] > 0:
+            nearest = np.nan
         penalties: FloatArray = self.strength * 2 * (1 - cosines(steps))
         return penalties, float(nearest)

@@ -89,12 +89,9 @@ def run(
             folder.log(line)
             log(line)
 
-        seeds = tuple(
-            experiment.tune.seed
-            if number == 1
-            else single.seed_of(experiment.tune.seed, 0, number)
-            for number in range(1, experiment.tune.replicas + 1)
-        )
+        own = experiment.tune.seed
+        others = range(2, experiment.tune.replicas + 1)
+        seeds = (own, *(single.seed_of(own, 0, number) for number in others))
         results = tuple(
             _replica(experiment, folder, number, seed, log=note, progress=progress)
             for number, seed in enumerate(seeds, 1)
