@@ -3,7 +3,8 @@
 `python -m tests.readme` puts what they print now into the files; a test compares.
 
 Run are the lines `$ portmert ...` of ```console blocks that name a file below configs/ (as `$R`,
-set by a line `$ R=...`) or need none, in a copy of configs/, in the order of the file.
+set by a line `$ R=...`) or need none, in a copy of configs/ and of the programs in tests/, in the
+order of the file.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def in_a_copy(pages: list[Path]) -> dict[Path, str]:
     """Return each page refreshed, all run in one new folder."""
     columns = os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        shutil.copytree(ROOT / "configs", "configs")
+        for name in ("configs", "tests/programs"):
+            shutil.copytree(ROOT / name, name)
         os.environ["COLUMNS"] = "100"
         try:
             return {page: refreshed(page.read_text(encoding="utf-8")) for page in pages}

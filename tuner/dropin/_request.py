@@ -75,7 +75,7 @@ SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for; every file exists, all paths are absolute.
+    """What is asked for; every file exists.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _request(given: Mapping[str, list[str]]) -> Request:
         references=_references(text("refs")),
         program=_program(text("decoder")),
         config=_file(text("config")),
-        folder=Path(text("working-dir", "mert-work")).absolute(),
+        folder=Path(text("working-dir", "mert-work")),
         scorer=_scorer(text, given, more["extractor"]),
         optimizer=_optimizer(given, more),
         flags=_flags(text),

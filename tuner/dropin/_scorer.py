@@ -15,6 +15,7 @@ from metrics._base import Ragged, Texts
 from tuner import corpus, registry
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
+from tuner.weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +33,8 @@ class Scorer:
     Parameters
     ----------
     metric : Metric
+    name : str
+        What scores.dat calls it: --sctype in capitals.
     lowercase : bool
         Moses' `case:false`.
     source : Path or None
@@ -46,17 +49,13 @@ class Scorer:
     """
 
     metric: Metric
+    name: str
     lowercase: bool = False
     source: Path | None = None
     links: tuple[Path, ...] = ()
     hypothesis_links: Path | None = None
     factors: tuple[int, ...] = ()
     filter: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name that scores.dat gives the metric."""
-        return self.metric.name().upper()
 
     def references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
         """Read the references, prepared.
@@ -103,7 +102,8 @@ def read_scorer(
 
     `scconfig` is `key:value,key:value`: options of the metric; `case:true` or `false`;
     `reflen:closest`, `shortest` or `average` where the metric has it; and, for metrics of word
-    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`.
+    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`. Of several metrics, `BLEU,TER`,
+    the weighted mean is scored, `weights:0.7+0.3`, of error rates 1 - rate.
 
     Raises
     ------
@@ -122,11 +122,10 @@ def read_scorer(
     source, links = options.pop("source", ""), options.pop("reflinks", "")
     hypothesis_links = options.pop("hyplinks", "")
     name = sctype.lower().replace("_", "-")
-    cls = registry.component("metric", name)
-    if options.get("reflen") == CLOSEST and "reflen" not in _fields(cls):
-        del options["reflen"]  # what every metric does by itself
+    metric = _interpolated(name, options) if "," in name else _single(name, options)
     return Scorer(
-        metric=registry.build("metric", name, options, where="--scconfig"),
+        metric=metric,
+        name=name.upper(),
         lowercase=case == "false",
         source=Path(source) if source else None,
         links=tuple(Path(path) for path in links.split("+") if path),
@@ -134,6 +133,40 @@ def read_scorer(
         factors=_factors(factors),
         filter=filter_command,
     )
+
+
+def _single(name: str, options: dict[str, str]) -> Metric:
+    cls = registry.component("metric", name)
+    if options.get("reflen") == CLOSEST and "reflen" not in _fields(cls):
+        options = {key: value for key, value in options.items() if key != "reflen"}
+    built: Metric = registry.build("metric", name, options, where="--scconfig")
+    return built
+
+
+def _interpolated(name: str, options: dict[str, str]) -> Metric:
+    """Return the mean of several metrics; an option goes to those that have it."""
+    names = name.split(",")
+    given = options.pop("weights", "+".join(["1"] * len(names))).split("+")
+    weights = [parse_number(text) for text in given]
+    if len(weights) != len(names) or any(w is None or w < 0 for w in weights) or not any(weights):
+        raise ConfigError(
+            f"--scconfig: weights:{'+'.join(given)}, expected {len(names)} numbers with + between "
+            f"them, one for each of {name}"
+        )
+    total = sum(weight or 0.0 for weight in weights)
+    known: set[str] = {"reflen"} if options.get("reflen") == CLOSEST else set()
+    parts = []
+    for one, weight in zip(names, weights, strict=True):
+        cls = registry.component("metric", one)
+        own = [f"{key}={value}" for key, value in options.items() if key in _fields(cls)]
+        known |= _fields(cls)
+        text = f"{one}:{','.join(own)}" if own else one
+        better = text if cls.higher_is_better else f"(1 - {text})"
+        parts.append(f"{(weight or 0.0) / total!r} * {better}")
+    for key in options:
+        if key not in known:
+            raise ConfigError(f"--scconfig: none of {name} has an option '{key}'")
+    return registry.metric(" + ".join(parts))
 
 
 def _fields(cls: type[Metric]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,6 +97,7 @@ def search(
     InputError, ConfigError
         The lists have other features than is said.
     """
+    lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
     names = lists.feature_names
     columns = column_names(names)
     for name in (*active, *positive):

@@ -24,6 +24,7 @@ from tuner.dropin._program import (
 )
 from tuner.dropin._scorer import read_scorer
 from tuner.dropin._search import Starts, search
+from tuner.dropin.mert import score_type
 from tuner.errors import InputError
 from tuner.files import read_lines, writing
 from tuner.moses_dat import read_dat
@@ -90,7 +91,7 @@ def _work(given: dict[str, list[str]]) -> int:
     if not features or not scores:
         raise UsageError("no data to process: give --ffile and --scfile")
     lists = read_dat(features, scores)
-    scorer = read_scorer(last(given, "sctype", lists.score_name), last(given, "scconfig", ""))
+    scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
     options = {ours: last(given, name, "") for name, ours in NAMES.items() if name in given}
     start = dense_start(last(given, "dense-init", ""), lists.feature_names)
     sparse = {}
@@ -112,7 +113,7 @@ def _work(given: dict[str, list[str]]) -> int:
         out.write(weights_text(weights, lists.feature_names).encode())
     # mert-moses.pl looks for these words, whatever the metric.
     printed = printed_score(scorer.metric, score)
-    say(f"Best BLEU = {printed:.6f} (the metric is {scorer.metric.name()})")
+    say(f"Best BLEU = {printed:.6f} (the metric is {scorer.name})")
     return SUCCESS
 
 

@@ -149,7 +149,7 @@ class _Run:
         sparse = self._sparse(found)
         if sparse:
             self._write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
-        shown = " ".join(map(number, self._vector(found)))
+        shown = " ".join(f"{value:.4g}" for value in self._vector(found))
         self.log(f"({step}) BEST at {step}: {shown} => {score}")
 
     def _change(self, before: FeatureWeights, after: FeatureWeights) -> float:
@@ -381,7 +381,7 @@ class _Run:
     def _check_step(self, step: int, lists: DatLists) -> None:
         scorer = self.request.scorer
         where = self.folder / f"run{step}.scores.dat"
-        if lists.score_name.lower() != scorer.metric.name():
+        if lists.score_name.upper() != scorer.name:
             raise StateError(
                 f"{where}: statistics of {lists.score_name}, now {scorer.name} is asked for; name "
                 f"another --working-dir"

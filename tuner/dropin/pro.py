@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from tuner.dropin._program import (
     settings,
 )
 from tuner.dropin._scorer import read_scorer
+from tuner.dropin.mert import score_type
 from tuner.files import writing
 from tuner.moses_dat import read_dat
 from tuner.optimization import moses_stats
@@ -60,8 +62,8 @@ def _work(given: dict[str, list[str]]) -> int:
     if not features or not scores:
         raise UsageError("no data to process: give --ffile and --scfile")
     lists = read_dat(features, scores)
-    scorer = read_scorer(last(given, "sctype", lists.score_name), last(given, "scconfig", ""))
-    stats = moses_stats(lists, scorer.metric)
+    scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
+    stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
     pro = cast("Pro", registry.optimizer("pro", settings(given)))
     problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
     # The background: the decoder's own output of the first list, as there are no weights here.

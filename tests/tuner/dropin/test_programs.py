@@ -488,6 +488,33 @@ def test_evaluator_prints_scores(capsys):
     assert "--scconfig must follow the --sctype it belongs to" in capsys.readouterr().err
 
 
+def test_several_metrics_are_interpolated_as_moses_does(capsys):
+    scores = {}
+    for sctype, scconfig in (
+        ("BLEU", "max_order:2"),
+        ("TER", ""),
+        ("BLEU,TER", "weights:3+1,max_order:2,case:true"),
+        ("BLEU,TER", "max_order:2"),
+    ):
+        arguments = ["--sctype", sctype, "--scconfig", scconfig, "-R", str(REFERENCE), "-n",
+                     str(LIST)]  # fmt: skip
+        assert evaluator.main(arguments) == 0
+        scores[sctype, scconfig[:7]] = float(capsys.readouterr().out)
+    bleu, ter = scores["BLEU", "max_ord"], scores["TER", ""]  # TER is printed as 1 - rate
+    assert scores["BLEU,TER", "weights"] == pytest.approx(0.75 * bleu + 0.25 * ter, abs=1e-4)
+    assert scores["BLEU,TER", "max_ord"] == pytest.approx((bleu + ter) / 2, abs=1e-4)
+    assert extract("BLEU,TER", "weights:3+1") == 0
+    assert " BLEU,TER\n" in Path("s.dat").read_text()
+    write_init(8)
+    capsys.readouterr()
+    assert run_mert("--scconfig", "weights:3+1", *QUICK) == 0
+    assert 0 < best_point(capsys.readouterr().err)[1] < 1
+    assert extract("BLEU,TER", "weights:3") == 1
+    assert "weights:3, expected 2 numbers with + between them" in capsys.readouterr().err
+    assert extract("BLEU,TER", "alpha:3") == 1
+    assert "--scconfig: none of bleu,ter has an option 'alpha'" in capsys.readouterr().err
+
+
 def test_plain_text_with_links_scores_as_portmert_score_does(capsys):
     arguments = ["--reference", str(REFERENCE), "--sctype", "PORT", "--scconfig",
                  f"{PORT},hyplinks:{RECORDED / 'dev.links'}", "-C", str(REFERENCE)]  # fmt: skip
