@@ -275,3 +275,49 @@ def test_moses_own_files_reach_more_than_moses(tmp_path):
     assert report["hypotheses"] == 169370
     assert report["start_score"] == pytest.approx(0.29836, abs=1e-5)
     assert report["final_score"] > 0.3705
+
+
+@pytest.mark.parametrize("form", ["lists", "dat"])
+def test_bootstrap_says_how_weights_vary(form):
+    if form == "lists":
+        arguments = BASE
+    else:
+        Path("features").write_text(
+            "FEATURES_TXT_BEGIN_0 0 2 2 A0_0 B0_0\n1 0\n0 1\nFEATURES_TXT_END_0\n"
+            "FEATURES_TXT_BEGIN_0 1 2 2 A0_0 B0_0\n1 0\n0 1\nFEATURES_TXT_END_0\n"
+        )
+        Path("scores").write_text(
+            "SCORES_TXT_BEGIN_0 0 2 9 BLEU\n4 4 3 3 2 2 1 1 4\n1 4 0 3 0 2 0 1 4\n"
+            "SCORES_TXT_END_0\nSCORES_TXT_BEGIN_0 1 2 9 BLEU\n4 4 3 3 2 2 1 1 4\n"
+            "1 4 0 3 0 2 0 1 4\nSCORES_TXT_END_0\n"
+        )
+        arguments = ("--metric", "bleu", "--features", "features", "--scores", "scores",
+                     "--set", "effort=40", "--out", "w.json")  # fmt: skip
+    plain = run(*arguments)
+    shown = run(*arguments, "--bootstrap", 3)
+    assert shown.exit_code == 0, shown.output
+    assert "3 samples" in shown.stdout
+    assert "97.5 %" in shown.stdout
+    assert shown.stdout.split(" (")[0] == plain.stdout.split(" (")[0]  # the result is the same
+    report = json.loads(run(*arguments, "--bootstrap", 3, "--json").stdout)
+    assert report["bootstrap"]["samples"] == 3
+    for name, numbers in report["weights"].items():
+        assert len(report["bootstrap"]["weights"][name]) == len(numbers)
+        for low, middle, high in report["bootstrap"]["weights"][name]:
+            assert -1 <= low <= middle <= high <= 1
+
+
+def test_a_prior_keeps_the_start_where_the_metric_gains_little():
+    assert run(*BASE, "--prior", 1000).exit_code == 0
+    weights = json.loads(Path("w.json").read_text())["weights"]
+    assert weights["LM0"] == pytest.approx([0.5, 0.4], abs=0.01)
+    refused = run(*BASE, "--prior", -1)
+    assert refused.exit_code == 2
+
+
+def test_a_formula_is_a_metric():
+    arguments = list(BASE)
+    arguments[1] = "0.5*port + 0.5*bleu:max_order=2"
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert json.loads(Path("w.json").read_text())["metric"].startswith("0.5 * port:alpha=0.25,")

@@ -177,6 +177,40 @@ def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
     assert best.tolist() == [0, 3]
 
 
+SPARSE = LIST.replace("WP0= -2 |||", "WP0= -2 wt_short= 1 |||")
+
+
+@pytest.mark.parametrize("name", ["pro", "kbmira", "expected"])
+def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
+    # The short hypotheses win at the start, -0.66 and -0.84 against -0.68 and -0.88 at best, and
+    # only they have the sparse feature; all else is fixed, so that its weight alone can help.
+    start = FeatureWeights({"LM0": (0.1, 0.09), "WP0": (0.1,)})
+    found, nbest = optimize(
+        tmp_path,
+        "bleu:max_order=2",
+        text=SPARSE,
+        starts=(start,),
+        constraints=Constraints(fixed=("LM0", "WP0")),
+        optimizer=registry.optimizer(name, {}),
+    )
+    assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == [2, 5]
+    assert found.weights.values["LM0"] == (0.1, 0.09)
+    assert found.weights.values["wt_short"][0] < -0.02
+    assert best_hypotheses(nbest, model_scores(nbest, found.weights)).tolist() != [2, 5]
+    assert found.final_score > found.start_score
+    assert found.line_searches == 0
+
+
+def test_a_prior_pulls_to_the_weights_it_is_given(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
+    toward = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, _ = optimize(tmp_path, starts=(start,), prior=100.0, toward=toward)
+    numbers = np.array([n for values in found.weights.values.values() for n in values])
+    assert numbers / np.abs(numbers).sum() == pytest.approx(
+        np.array([0.5, -0.1, 0.2]) / 0.8, abs=0.02
+    )
+
+
 def test_a_feature_without_weight_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no weight for feature WP0"):
         optimize(tmp_path, starts=(FeatureWeights({"LM0": (1.0, 1.0)}),))

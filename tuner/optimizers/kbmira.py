@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from tuner.constraints import Bounds
     from tuner.problem import TuningProblem
 
+START_SPREAD = 0.2
+"""Spread of the model scores within segments at the start, that of the worth being 1: where the
+model speaks louder, a bad favourite of its is hope and fear at once, and nothing moves. (Moses:
+however large the start weights are; it has --safe-hope against this.)"""
+
 
 @dataclass(frozen=True)
 class Kbmira(Optimizer):
@@ -94,7 +99,7 @@ class _Run:
         worth = gains(problem, self.stats, self.background, self.segments)
         found = within_segment_spread(worth[np.newaxis], problem.offsets, if_constant=0.0)[0]
         self.unit = 1.0 / found if found > 0 else 0.0
-        self.numbers = linear.scaled(linear.start, 1.0)
+        self.numbers = linear.scaled(linear.start, START_SPREAD)
         self.sum = np.zeros(len(self.numbers))
         self.steps = 0
 
