@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from metrics._base import Metric, Vocabulary
     from tuner.corpus import References
 
-CLOSEST = "closest"
-
 
 @dataclass(frozen=True)
 class Scorer:
@@ -46,6 +44,8 @@ class Scorer:
         Which of a token's factors `a|b|c` are scored; empty: all there is.
     filter : str
         Command that every text passes through, a line in, a line out.
+    notes : tuple of str
+        What the user should know about the options.
     """
 
     metric: Metric
@@ -56,6 +56,7 @@ class Scorer:
     hypothesis_links: Path | None = None
     factors: tuple[int, ...] = ()
     filter: str = ""
+    notes: tuple[str, ...] = ()
 
     def references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
         """Read the references, prepared.
@@ -122,6 +123,7 @@ def read_scorer(
     source, links = options.pop("source", ""), options.pop("reflinks", "")
     hypothesis_links = options.pop("hyplinks", "")
     name = sctype.lower().replace("_", "-")
+    notes = _without_reflen(name, options)
     metric = _interpolated(name, options) if "," in name else _single(name, options)
     return Scorer(
         metric=metric,
@@ -132,13 +134,19 @@ def read_scorer(
         hypothesis_links=Path(hypothesis_links) if hypothesis_links else None,
         factors=_factors(factors),
         filter=filter_command,
+        notes=notes,
     )
 
 
+def _without_reflen(name: str, options: dict[str, str]) -> tuple[str, ...]:
+    """Take the reference length out of the options if no metric has one to choose; say so."""
+    classes = [registry.component("metric", one) for one in name.split(",")]
+    if "reflen" not in options or any("reflen" in _fields(cls) for cls in classes):
+        return ()
+    return (f"reflen:{options.pop('reflen')} is ignored: metric {name} has no choice of it",)
+
+
 def _single(name: str, options: dict[str, str]) -> Metric:
-    cls = registry.component("metric", name)
-    if options.get("reflen") == CLOSEST and "reflen" not in _fields(cls):
-        options = {key: value for key, value in options.items() if key != "reflen"}
     built: Metric = registry.build("metric", name, options, where="--scconfig")
     return built
 
@@ -154,7 +162,7 @@ def _interpolated(name: str, options: dict[str, str]) -> Metric:
             f"them, one for each of {name}"
         )
     total = sum(weight or 0.0 for weight in weights)
-    known: set[str] = {"reflen"} if options.get("reflen") == CLOSEST else set()
+    known: set[str] = set()
     parts = []
     for one, weight in zip(names, weights, strict=True):
         cls = registry.component("metric", one)

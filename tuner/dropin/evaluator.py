@@ -66,6 +66,8 @@ def _work(given: dict[str, list[str]], arguments: Sequence[str]) -> int:
         raise UsageError("specify candidate files or n-best files, and not both")
     samples = integer(given, "bootstrap", 0)
     scorers = _scorers(arguments)
+    for note in (note for scorer in scorers for note in scorer.notes):
+        say(note)
     for path in candidates or nbests:
         for scorer in scorers:
             stats = _stats(path, scorer, references, is_list=bool(nbests))

@@ -106,6 +106,8 @@ def _work(given: dict[str, list[str]]) -> int:
         factors=last(given, "factors", ""),
         filter_command=last(given, "filter", ""),
     )
+    for note in scorer.notes:
+        say(note)
     say(f"Scorer type: {scorer.metric.signature}")
     parts = [read_dat(*before)] if before[0] or before[1] else []
     if nbests:

@@ -92,6 +92,8 @@ def _work(given: dict[str, list[str]]) -> int:
         raise UsageError("no data to process: give --ffile and --scfile")
     lists = read_dat(features, scores)
     scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
+    for note in scorer.notes:
+        say(note)
     options = {ours: last(given, name, "") for name, ours in NAMES.items() if name in given}
     start = dense_start(last(given, "dense-init", ""), lists.feature_names)
     sparse = {}

@@ -98,6 +98,8 @@ def _work(given: dict[str, list[str]]) -> int:
             f"{' '.join(column_names(lists.feature_names))}"
         )
     scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
+    for note in scorer.notes:
+        say(note)
     ignored(given)
     weights, score = search(
         lists,

@@ -114,6 +114,8 @@ class _Run:
     def result(self) -> tuple[Path, str]:
         """Make all steps, then the tuned configuration."""
         request = self.request
+        for note in request.scorer.notes:
+            self.log(note)
         state = self._continued() if request.go_on else State(self.decoder.read_weights())
         skip_decoder = request.skip_decoder
         step = state.finished

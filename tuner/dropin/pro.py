@@ -63,6 +63,8 @@ def _work(given: dict[str, list[str]]) -> int:
         raise UsageError("no data to process: give --ffile and --scfile")
     lists = read_dat(features, scores)
     scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
+    for note in scorer.notes:
+        say(note)
     stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
     pro = cast("Pro", registry.optimizer("pro", settings(given)))
     problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)

@@ -173,6 +173,15 @@ def test_wrong_scorers_are_one_line(capsys, sctype, scconfig, message):
     assert not Path("s.dat").exists()
 
 
+def test_a_reference_length_that_a_metric_has_no_choice_of_is_ignored_with_a_note(capsys):
+    assert extract("TER", "reflen:average,case:true") == 0
+    assert "reflen:average is ignored: metric ter has no choice of it" in capsys.readouterr().err
+    assert extract("BLEU", "reflen:average") == 0
+    shown = capsys.readouterr().err
+    assert "Scorer type: bleu:max_order=4,reflen=average" in shown
+    assert "ignored" not in shown
+
+
 def changed_list(change):
     """Write a list of the first lines, changed."""
     lines = gzip.decompress(LIST.read_bytes()).decode().splitlines()
