@@ -160,11 +160,6 @@ def test_abbreviated_options_and_previous_data(capsys):
         ("BLEU", "alpha:1", "extractor: error: --scconfig: metric bleu has no option 'alpha'"),
         ("BLEU", "reflen", "extractor: error: --scconfig reflen: 'reflen' is not key:value"),
         ("BLEU", "case:maybe", "extractor: error: --scconfig: case:maybe, expected true or false"),
-        (
-            "PORT",
-            "reflen:shortest",
-            "extractor: error: --scconfig: metric port has no option 'ref",
-        ),
     ],
 )
 def test_wrong_scorers_are_one_line(capsys, sctype, scconfig, message):
