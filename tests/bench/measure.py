@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 PRODUCTS = 100
 MATRIX = np.random.default_rng(1).random((350_000, 14))
@@ -38,26 +39,45 @@ class Process:
     output: str
 
 
+LAUNCHER = """
+import atexit, runpy, sys
+
+def report():
+    with open("/proc/self/status") as status, open(peak, "w") as out:
+        out.write(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+
+_, peak, module, *arguments = sys.argv
+sys.argv = [module, *arguments]
+if sys.platform == "linux":
+    atexit.register(report)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""Runs a module and writes its peak memory (KiB) to a file: on Linux what wait4 says of a child is
+at least the memory of the process that started it."""
+
+
 def run(
     arguments: Sequence[object], *, module: str = "tuner", folder: Path | None = None
 ) -> Process:
     """Run `portmert`, or another module, with these arguments to its end, in a folder."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    begin = time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
-    ) as process:
-        output = process.stdout.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}: exit status {process.returncode}")
-    return Process(
-        cpu=usage.ru_utime + usage.ru_stime,
-        wall=time.perf_counter() - begin,
-        memory=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-        output=output,
-    )
+    with tempfile.TemporaryDirectory() as name:
+        peak = Path(name) / "peak"
+        command = [sys.executable, "-c", LAUNCHER, str(peak), module, *map(str, arguments)]
+        begin = time.perf_counter()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
+        ) as process:
+            output = process.stdout.read().decode()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.perf_counter() - begin
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command[4:])}: exit status {process.returncode}")
+        if peak.exists():
+            memory = int(peak.read_text()) * 1024
+        else:
+            memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Process(usage.ru_utime + usage.ru_stime, wall, memory, output)
 
 
 def in_turn(*work: Callable[[], object], rounds: int = 15) -> list[list[float]]:
