@@ -503,8 +503,8 @@ def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:
     Model scores only rank, so that any positive factor will do; this one keeps the searched
     weights as they were beside the ones that the decoder has and nobody searches.
     """
-    size = float(np.abs(start).sum())
-    return found * ((size or 1.0) / float(np.abs(found).sum()))
+    size, found_size = float(np.abs(start).sum()), float(np.abs(found).sum())
+    return found * ((size or 1.0) / (found_size or 1.0))
 
 
 def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:

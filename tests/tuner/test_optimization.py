@@ -164,6 +164,16 @@ def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path
     assert any("bleu is 0 under the start weights and no weights" in line for line in said)
 
 
+@pytest.mark.parametrize("optimizer", registry.names("optimizer"))
+def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
+    start = FeatureWeights({"LM0": (0.0, 0.0), "WP0": (0.0,)})
+    text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
+    search = registry.optimizer(optimizer, {"restarts": 1})
+    for lists in (LIST, text):  # where there is something to gain, and where there is nothing
+        found, _ = optimize(tmp_path, "bleu", text=lists, starts=(start,), optimizer=search)
+        assert found.final_score >= found.start_score
+
+
 def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
     said = []
     lines = LIST.splitlines()
