@@ -7,7 +7,9 @@ and ends as one left alone.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -174,6 +176,17 @@ def run(
 
         common = shared or Shared(folder.annotations, experiment.tune.seed)
         return _Run(experiment, folder, common, note, progress).result()
+
+
+def today() -> str:
+    """Return the date for the header of a tuned configuration, UTC.
+
+    The only thing in a run's products that the input does not determine; SOURCE_DATE_EPOCH, as
+    reproducible builds set it, does.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return f"{moment:%Y-%m-%d}"
 
 
 def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
@@ -440,7 +453,7 @@ class _Run:
         write_text(weights_path, weights.to_json() + "\n")
         header = (
             f"Tuned by portmert {tuner.__version__} on {signature}: "
-            f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}"
+            f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
         experiment.decoder.write_config(weights, config_path, header=header)
         test = self.evaluator.test(weights, lambda: self.folder.test)

@@ -159,7 +159,7 @@ def _finish(
     signature = experiment.metric.signature
     header = (
         f"Tuned by portmert {tuner.__version__} on {signature}: average of {len(results)} "
-        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}"
+        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {single.today()}"
     )
     experiment.decoder.write_config(weights, config_path, header=header)
     write_json(

@@ -29,6 +29,7 @@ def test_the_shipped_config_tunes_on_links_of_moses_lists(tmp_path):
     tuned = (tmp_path / "run" / "decoder.config").read_text()
     assert tuned.startswith("# Tuned by portmert ")
     assert "port:alpha=0.25,order=v" in tuned.splitlines()[0]
+    assert tuned.splitlines()[0].endswith(", 2012-06-18")
     assert f"dev score {found['dev_score']:.6f}" in tuned.splitlines()[0]
     assert "UnknownWordPenalty0= 1\n" in tuned
     weights = json.loads((tmp_path / "run" / "weights.json").read_text())["weights"]

@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from tuner.experiment import Iteration, best_iteration, stop_reason, weight_change
+from tuner.experiment import Iteration, best_iteration, stop_reason, today, weight_change
 from tuner.weights import FeatureWeights
 
 RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01}
@@ -63,3 +65,10 @@ def test_weight_change_ignores_scale_and_order():
     assert weight_change(before, after) == pytest.approx(0.5)
     zero = FeatureWeights({"A": (0.0, 0.0), "B": (0.0,)})
     assert weight_change(zero, before) == pytest.approx(1)
+
+
+def test_the_date_of_a_header_can_be_set(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1340000000")
+    assert today() == "2012-06-18"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())
