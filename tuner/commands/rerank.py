@@ -119,7 +119,7 @@ def _oracle(lists: Lists, metric: Metric, start: IntArray) -> IntArray:
 
     stats = list_statistics(lists.scored, lists.references, metric, threads=1, notice=notice)
     score, chosen = oracle(stats, lists.nbest.offsets, metric, start)
-    shown = f"{100 * score:.2f}" if metric.in_percent else f"{score:.4f}"
+    shown = metric.shown(score)
     notice(f"oracle {metric.signature}: {shown}")
     return chosen
 
