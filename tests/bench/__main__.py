@@ -15,7 +15,7 @@ from tabulate import tabulate
 from metrics._base import Vocabulary
 from tests.bench.drop_in import drop_in
 from tests.bench.lists import Lists, moses_or_generated
-from tests.bench.measure import MATRIX, in_turn, median_ratio, run, unit_seconds
+from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tuner import registry
 from tuner.corpus import make_batch, read_references
 from tuner.line_search import LineSearch
@@ -36,7 +36,7 @@ def main() -> None:
         lists = moses_or_generated(folder)
         click.echo(f"lists: {'Moses, ja-en' if lists.real else 'generated'}; {seeds} seeds")
         rows = [
-            *commands(folder, lists),
+            *commands(lists),
             *counting(lists),
             *line_search(),
             *growth(folder),
@@ -196,7 +196,7 @@ def growth(folder: Path) -> list[list[str]]:
             "--set", "effort=60", "--restarts", 1, "--threads", 1, "--out", folder / "g.json",
         ]  # fmt: skip
         processes.append([run(arguments) for _ in range(4)][1:])
-    (small, large), time_ratio = processes, 0.0
+    small, large = processes
     time_ratio = median_ratio([p.cpu for p in large], [p.cpu for p in small])
     memory_ratio = median_ratio([p.memory for p in large], [p.memory for p in small])
     return [
@@ -205,7 +205,7 @@ def growth(folder: Path) -> list[list[str]]:
     ]
 
 
-def commands(folder: Path, lists: Lists) -> list[list[str]]:
+def commands(lists: Lists) -> list[list[str]]:
     """Start-up: help, and scoring 500 segments with compiled code from the cache."""
     score = [
         "score", "--metric", "bleu", "--metric", "port", "--hyp", lists.reference,
@@ -213,7 +213,6 @@ def commands(folder: Path, lists: Lists) -> list[list[str]]:
         "--ref-links", lists.links,
     ]  # fmt: skip
     run(score)
-    del folder
     help_seconds = min(run(["--help"]).wall for _ in range(5))
     score_seconds = min(run(score).wall for _ in range(5))
     return [
@@ -223,5 +222,4 @@ def commands(folder: Path, lists: Lists) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    assert MATRIX.shape == (350_000, 14)
     main()
