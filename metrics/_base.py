@@ -35,8 +35,38 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TokenArray = NDArray[np.int32]
 
-Need = Literal["links"]
-"""What a metric reads besides tokens; `links`: word alignments of hypotheses and references."""
+
+@dataclass(frozen=True, order=True)
+class Arcs:
+    """A need: expected dependency links of each text.
+
+    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (section 8.2 of the
+    metric specification; Kahn, Snover and Ostendorf 2009).
+
+    Parameters
+    ----------
+    parses
+        So many best parses; 0 is all trees of an arc-factored parser.
+    gamma
+        Flattens: 1 keeps the parser's posteriors, 0 makes all parses equal.
+    """
+
+    parses: int
+    gamma: float
+
+    def __str__(self) -> str:
+        return "arcs"
+
+
+Need = Literal["links", "tags", "heads", "trees"] | Arcs
+"""What a metric reads besides tokens, of hypotheses and references.
+
+`links`: word alignments; `tags`: parts of speech; `heads`: the best dependency parse; `trees`:
+the best constituency parse; `Arcs`: expected dependency links.
+"""
+
+SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "arcs"})
+"""Needs, as text, that an annotator makes from a text alone: slow to get, so asked for lazily."""
 
 
 class Vocabulary:
@@ -118,6 +148,33 @@ class Ragged:
 
 
 @dataclass(frozen=True, eq=False)
+class ExpectedArcs:
+    """Expected dependency links of N texts.
+
+    Parameters
+    ----------
+    links : Ragged
+        N rows, `values` (V, 3) int32: dependent (position from 0), head (position from 1, 0 is
+        the root), label id. No link stands twice in a row; a text without a parse has no link.
+    weights : (V,) float64
+        The expected count of each link of `links.values`, in (0, 1]; those of one dependent add
+        to 1.
+    """
+
+    links: Ragged
+    weights: FloatArray
+
+    def rows(self, start: int, stop: int) -> ExpectedArcs:
+        """Return those of texts start..stop-1, a view."""
+        return ExpectedArcs(self.links.rows(start, stop), self.weights)
+
+    def take(self, indices: IntArray) -> ExpectedArcs:
+        """Return those of the texts `indices` in that order, a copy."""
+        weights = Ragged(self.weights, self.links.offsets).take(indices)  # type: ignore[arg-type]
+        return ExpectedArcs(self.links.take(indices), weights.values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
 class Texts:
     """N token sequences and what is known about each.
 
@@ -129,30 +186,55 @@ class Texts:
         N rows of token ids; a row may be empty.
     links : Ragged or None
         N rows of (source position, target position), 0-based, target being this text.
+    tags : Ragged or None
+        N rows of the ids of part-of-speech tags, one a token; none for an untagged text.
+    heads : Ragged or None
+        The best dependency parse of each text. `values` is (V, 2): for each token the position of
+        its head (from 1, 0 is the root) and the id of its label; no row for a text without a
+        parse. A parse is a forest: no cycle, no head out of range.
+    trees : Ragged or None
+        The best constituency parse of each text, `values` (V, 2): its nodes in preorder, each the
+        id of its label (of a leaf: the token) and the place of its parent in the row, -1 for the
+        root. Leaves are the tokens, above each stands its part of speech; wrappers (TOP, S1,
+        empty label) are removed. No row for a text without a parse.
+    arcs : dict
+        For each need `Arcs` the expected links.
+
+    Words, tags and labels share the vocabulary.
     """
 
     vocabulary: Vocabulary
     tokens: Ragged
     links: Ragged | None = None
+    tags: Ragged | None = None
+    heads: Ragged | None = None
+    trees: Ragged | None = None
+    arcs: Mapping[Arcs, ExpectedArcs] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def rows(self, start: int, stop: int) -> Texts:
         """Return texts start..stop-1, a view."""
-        return Texts(
-            self.vocabulary,
-            self.tokens.rows(start, stop),
-            None if self.links is None else self.links.rows(start, stop),
-        )
+        return self._each(lambda part: part.rows(start, stop))
 
     def take(self, indices: IntArray) -> Texts:
         """Return the texts `indices` in that order, a copy."""
-        return Texts(
-            self.vocabulary,
-            self.tokens.take(indices),
-            None if self.links is None else self.links.take(indices),
+        return self._each(lambda part: part.take(indices))
+
+    def has(self, need: Need) -> bool:
+        """Whether what a metric needs is known of these texts."""
+        return need in self.arcs if isinstance(need, Arcs) else getattr(self, need) is not None
+
+    def _each(self, change: Callable[[Any], Any]) -> Texts:
+        """Return the texts with every array of rows changed."""
+        tokens: Ragged = change(self.tokens)
+        links, tags, heads, trees = (
+            None if part is None else change(part)
+            for part in (self.links, self.tags, self.heads, self.trees)
         )
+        arcs = {need: change(part) for need, part in self.arcs.items()}
+        return Texts(self.vocabulary, tokens, links, tags, heads, trees, arcs)
 
     def words(self, index: int) -> list[str]:
         """Return text `index` as strings."""
@@ -246,6 +328,24 @@ class Batch:
             None if self.source_lengths is None else self.source_lengths[start:stop],
             self.corpus,
             None if self.lines is None else self.lines[int(offsets[0]) : int(offsets[-1])],
+        )
+
+    def take(self, indices: IntArray) -> Batch:
+        """Return some hypotheses with all segments and references: a part of the same test set.
+
+        Parameters
+        ----------
+        indices : (n,) int64
+            Hypotheses, rising, each once.
+        """
+        return Batch(
+            self.hypotheses.take(indices),
+            np.searchsorted(indices, self.offsets).astype(np.int64),
+            self.references,
+            self.reference_offsets,
+            self.source_lengths,
+            self.corpus,
+            None if self.lines is None else self.lines[indices],
         )
 
 

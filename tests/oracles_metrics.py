@@ -12,9 +12,23 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
+class Tree:
+    """A constituency parse; a leaf is a word and has no children."""
+
+    label: str
+    children: tuple[Tree, ...] = ()
+
+
+@dataclass(frozen=True)
 class Text:
     words: tuple[str, ...]
     links: frozenset[tuple[int, int]] = frozenset()
+    tags: tuple[str, ...] = ()
+    heads: tuple[tuple[int, str], ...] = ()
+    """For each word its head (from 1, 0 is the root) and label; none: no parse."""
+    tree: Tree | None = None
+    parses: tuple[tuple[float, tuple[tuple[int, str], ...]], ...] = ()
+    """Log score and heads of each parse, best first."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,20 @@ class Segment:
     source_length: int
     hypothesis: Text
     references: tuple[Text, ...]
+
+
+def expected_links(text, parses, gamma):
+    """The expected count of each (dependent, head, label); `parses` 0 is all that there are."""
+    chosen = text.parses[: parses or None]
+    if not chosen:
+        return {}
+    highest = max(gamma * score for score, _ in chosen)
+    shares = [math.exp(gamma * score - highest) for score, _ in chosen]
+    expected = Counter()
+    for share, (_, heads) in zip(shares, chosen, strict=True):
+        for word, (head, label) in enumerate(heads):
+            expected[word, head, label] += share / sum(shares)
+    return expected
 
 
 def ngrams(words, n):

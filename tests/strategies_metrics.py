@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from hypothesis import strategies as st
 
-from metrics._base import Batch, Texts, Vocabulary
-from tests.oracles_metrics import Segment, Text
+from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
+from tests.oracles_metrics import Segment, Text, Tree, expected_links
+from tuner import registry
+
+TAGS = ("N", "V", "D")
+LABELS = ("subj", "obj")
+CATEGORIES = ("S", "NP", "VP")
+
+
+@st.composite
+def heads(draw, length):
+    """A random forest: words in a random order, each under an earlier one or the root."""
+    order = draw(st.permutations(range(length)))
+    parse = [(0, "root")] * length
+    for place, word in enumerate(order):
+        above = draw(st.integers(0, place))
+        if above:
+            parse[word] = (order[above - 1] + 1, draw(st.sampled_from(LABELS)))
+    return tuple(parse)
+
+
+@st.composite
+def trees(draw, words, tags):
+    """A random constituency parse over all the words."""
+    leaves = [Tree(tag, (Tree(word),)) for word, tag in zip(words, tags, strict=True)]
+
+    def over(parts):
+        label = draw(st.sampled_from(CATEGORIES))
+        if len(parts) < 2:
+            return Tree(label, tuple(parts))
+        cut = draw(st.integers(1, len(parts) - 1))
+        halves = (parts[:cut], parts[cut:])
+        return Tree(label, tuple(half[0] if len(half) == 1 else over(half) for half in halves))
+
+    return over(leaves)
 
 
 @st.composite
 def texts(draw, source_length, longest=7):
-    words = draw(st.lists(st.sampled_from("abcd"), max_size=longest))
-    if source_length == 0 or not words:
-        return Text(tuple(words))
-    positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
-    return Text(tuple(words), frozenset(draw(st.lists(positions, max_size=8))))
+    words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
+    if not words:
+        return Text(())
+    links = frozenset()
+    if source_length:
+        positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
+        links = frozenset(draw(st.lists(positions, max_size=8)))
+    if draw(st.integers(0, 7)) == 0:  # the parser failed
+        return Text(words, links)
+    tags = tuple(draw(st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))))
+    scores = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
+    parses = tuple((float(score), draw(heads(len(words)))) for score in scores)
+    return Text(words, links, tags, parses[0][1], draw(trees(words, tags)), parses)
 
 
 @st.composite
@@ -34,9 +77,7 @@ def batch_of(corpus):
     vocabulary = Vocabulary()
 
     def many(rows):
-        return Texts.from_lines(
-            (" ".join(row.words) for row in rows), vocabulary, [sorted(row.links) for row in rows]
-        )
+        return arrays(rows, vocabulary)
 
     counts = [len(s.references) for s in corpus]
     return Batch(
@@ -46,6 +87,57 @@ def batch_of(corpus):
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.array([s.source_length for s in corpus], dtype=np.int32),
     )
+
+
+def arrays(rows, vocabulary):
+    """From texts of the oracles to the arrays that metrics read, with all that any needs."""
+    bare = Texts.from_lines(
+        (" ".join(row.words) for row in rows), vocabulary, [sorted(row.links) for row in rows]
+    )
+    add = vocabulary.add
+    heads = [[(head, add(label)) for head, label in row.heads] for row in rows]
+    trees = [[] if row.tree is None else nodes(row.tree, add) for row in rows]
+    return Texts(
+        vocabulary,
+        bare.tokens,
+        bare.links,
+        Ragged.from_rows([[add(tag) for tag in row.tags] for row in rows]),
+        Ragged.from_links(heads),
+        Ragged.from_links(trees),
+        {need: expected_arcs(rows, need, add) for need in all_arcs()},
+    )
+
+
+def nodes(tree, add, parent=-1, place=0):
+    """A tree's nodes in preorder."""
+    rows = [(add(tree.label), parent)]
+    for child in tree.children:
+        rows += nodes(child, add, place, place + len(rows))
+    return rows
+
+
+def expected_arcs(rows, need, add):
+    expected = [sorted(expected_links(row, need.parses, need.gamma).items()) for row in rows]
+    offsets = np.cumsum([0, *map(len, expected)]).astype(np.int64)
+    values = [(word, head, add(label)) for row in expected for (word, head, label), _ in row]
+    weights = np.array([weight for row in expected for _, weight in row], dtype=np.float64)
+    return ExpectedArcs(Ragged(np.array(values, dtype=np.int32).reshape(-1, 3), offsets), weights)
+
+
+@functools.cache
+def all_arcs():
+    """Every need for expected links of any metric, its options as they are or at their bounds."""
+    found = set()
+    for name in registry.names("metric"):
+        cls = registry.component("metric", name)
+        built = [cls()]
+        for option in ("parses", "gamma"):
+            built += [
+                cls(**{option: type(getattr(built[0], option))(bound)})
+                for bound in cls.bounds.get(option, ())
+            ]
+        found |= {need for one in built for need in one.needs if isinstance(need, Arcs)}
+    return sorted(found)
 
 
 def text(line, links=""):

@@ -16,7 +16,7 @@ TUNER_LAYERS = [
     {"replicas"},
     {"experiment"},
     {"evaluation", "length_penalty"},
-    {"annotations", "bootstrap", "config", "optimization"},
+    {"bootstrap", "config", "links", "optimization"},
     {"optimizers", "decoders", "variables", "scoring", "catalogue", "registry", "run_folder"},
     {"formula", "search"},
     {"line_search", "nbest", "moses_dat"},

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics._base import Vocabulary
-from tuner.annotations import Annotator
 from tuner.corpus import make_batch, read_references
 from tuner.errors import ConfigError, StateError
 from tuner.files import read_lines, write_text
+from tuner.links import Linker
 from tuner.nbest import read_nbest
 from tuner.scoring import full_signature
 from tuner.statistics import compute_stats, notices
@@ -93,7 +93,7 @@ class Evaluator:
         self._held_out_vocabulary = Vocabulary()
         self.text = experiment.data.pipeline
         self._linked = "links" in experiment.metric.needs
-        self.annotator = Annotator(
+        self.annotator = Linker(
             experiment.aligner,
             annotations,
             source=experiment.data.source,

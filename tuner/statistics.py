@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough that the arrays of a chunk stay small and that threads share the work evenly."""
 
+_WHAT = {
+    "tags": "part-of-speech tags",
+    "heads": "dependency parses",
+    "trees": "constituency parses",
+    "arcs": "weighted dependency parses",
+}
+"""What a need is called."""
+
 
 def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArray:
     """Return (H, K) float64: the statistics of every hypothesis; the same for any `threads`.
@@ -58,8 +66,18 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
 
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
-    if "links" not in metric.needs:
-        return
+    if "links" in metric.needs:
+        _require_links(metric, batch)
+    for need in sorted(metric.needs - {"links"}, key=str):
+        for name, texts in (("hypotheses", batch.hypotheses), ("references", batch.references)):
+            if not texts.has(need):
+                raise InputError(
+                    f"metric {metric.name()} needs {_WHAT[str(need)]} of the {name}; name an "
+                    f"annotator that makes them (--annotator, or a table [annotator])"
+                )
+
+
+def _require_links(metric: Metric, batch: Batch) -> None:
     missing = [
         what
         for what, found in (

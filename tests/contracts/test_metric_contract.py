@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._base import Batch, Metric, Texts, Vocabulary
-from tests.strategies_metrics import batch_of, corpora
+from tests.oracles_metrics import Text, Tree
+from tests.strategies_metrics import arrays, batch_of, corpora
 from tuner import registry
 from tuner.catalogue import describe
 from tuner.statistics import compute_stats
@@ -57,11 +58,23 @@ PERFECT = [
 ]
 
 
+def text_of(line, links=()):
+    """A text with everything that metrics may need: a chain of heads, two parses, a flat tree."""
+    words = tuple(line.split())
+    tags = tuple(word[0] + str(i % 3) for i, word in enumerate(words))
+    chain = tuple((i, "next") for i in range(len(words)))
+    flat = tuple((0, "root") if i == 0 else (1, "flat") for i in range(len(words)))
+    pairs = zip(tags, words, strict=True)
+    tree = Tree("S", tuple(Tree(tag, (Tree(word),)) for tag, word in pairs)) if words else None
+    tree = tree and Tree("X", (Tree("Y", (tree,)),))
+    return Text(words, frozenset(links), tags, chain, tree, ((-1.0, chain), (-2.0, flat)))
+
+
 def perfect_batch():
     """References repeated as hypotheses, with the same links: source words in another order."""
     vocabulary = Vocabulary()
-    links = [[(i, (i + 2) % 6) for i in range(6)] for _ in PERFECT]
-    texts = Texts.from_lines(PERFECT, vocabulary, links)
+    links = [(i, (i + 2) % 6) for i in range(6)]
+    texts = arrays([text_of(line, links) for line in PERFECT], vocabulary)
     offsets = np.arange(len(PERFECT) + 1)
     return Batch(texts, offsets, texts, offsets, np.full(len(PERFECT), 6, dtype=np.int32))
 
@@ -126,8 +139,8 @@ def test_a_perfect_hypothesis_scores_1_or_has_error_rate_0(metric):
 def test_no_hypothesis_scores_better_than_a_perfect_one(metric):
     perfect = perfect_batch()
     lines = [" ".join(line.split()[:-1][::-1]) for line in PERFECT]
-    links = [[(i, (i + 4) % 6) for i in range(6)] for _ in PERFECT]
-    worse = Texts.from_lines(lines, perfect.hypotheses.vocabulary, links)
+    links = [(i, (i + 4) % 6) for i in range(6)]
+    worse = arrays([text_of(line, links) for line in lines], perfect.hypotheses.vocabulary)
     sign = 1.0 if metric.higher_is_better else -1.0
     best = sign * metric.score(metric.stats(perfect))
     scores = sign * metric.score(metric.stats(dataclasses.replace(perfect, hypotheses=worse)))
@@ -241,8 +254,14 @@ def test_input_is_not_modified(corpus):
         *(
             array
             for texts in (batch.hypotheses, batch.references)
-            for rows in (texts.tokens, texts.links)
+            for rows in (texts.tokens, texts.links, texts.tags, texts.heads, texts.trees)
             for array in (rows.values, rows.offsets)
+        ),
+        *(
+            array
+            for texts in (batch.hypotheses, batch.references)
+            for arcs in texts.arcs.values()
+            for array in (arcs.links.values, arcs.links.offsets, arcs.weights)
         ),
     ]
     # Not made read-only: kernels would be compiled a second time for arrays of that type.
@@ -269,7 +288,7 @@ def test_threads_give_the_same_bytes(metric, monkeypatch):
             [(int(rng.integers(6)), int(rng.integers(n))) for _ in range(5 if n else 0)]
             for n in lengths
         ]
-        return Texts.from_lines(lines, vocabulary, links)
+        return arrays([text_of(*one) for one in zip(lines, links, strict=True)], vocabulary)
 
     batch = Batch(
         many(segments * each),

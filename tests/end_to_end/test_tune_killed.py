@@ -19,13 +19,13 @@ SHORT = ("tune.iterations=2", "optimizer.effort=5")
 
 DRIVER = """
 import os, pathlib, signal, sys, tempfile
-from tuner import annotations
+from tuner import links
 from tuner.config import load_config
 from tuner.experiment import run
 
 config, mode = sys.argv[1:3]
 replace = pathlib.Path.replace
-align = annotations.Annotator._align
+align = links.Linker._align
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -50,7 +50,7 @@ def work():
             die()  # aligned, not yet kept
         return links
     pathlib.Path.replace = replace_then_die
-    annotations.Annotator._align = align_then_die
+    links.Linker._align = align_then_die
     run(load_config(config, overrides=sys.argv[3:]), log=lambda _: None, progress=lambda *_: None)
 
 # Compiled code is loaded once, in the parent. Threads and thot's library must not be: they do not

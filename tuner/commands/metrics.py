@@ -36,7 +36,7 @@ def _entry(name: str) -> dict[str, Any]:
     default = cls()
     return {
         **asdict(describe("metric", name)),
-        "needs": sorted(cls.needs),
+        "needs": sorted(str(need) for need in default.needs),
         "higher_is_better": cls.higher_is_better,
         "source": cls.source,
         "signature": default.signature,

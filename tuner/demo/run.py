@@ -11,12 +11,12 @@ import numpy as np
 import tuner
 from metrics._base import Vocabulary
 from tuner import experiment, registry
-from tuner.annotations import Annotator
 from tuner.config import load_config
 from tuner.corpus import make_batch, read_references
 from tuner.demo.grammar import write_bitext
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
+from tuner.links import Linker
 from tuner.nbest import read_nbest
 from tuner.scoring import score_texts
 
@@ -171,7 +171,7 @@ def _compare(
         System -> set -> n-best list.
     """
     data = measured.data
-    annotator = Annotator(
+    annotator = Linker(
         measured.aligner,
         measured.tune.output / "annotations",
         source=data.source,

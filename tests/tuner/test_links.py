@@ -6,8 +6,8 @@ import pytest
 
 from aligners._base import Aligner
 from metrics._base import Ragged, Texts, Vocabulary
-from tuner.annotations import DATABASE, Annotator
 from tuner.errors import InputError, ProgramError, StateError
+from tuner.links import DATABASE, Linker
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def annotator(tmp_path, aligner, references=("x y",)):
     for number, first in enumerate(references):
         files.append(tmp_path / f"ref{number}")
         files[-1].write_text(f"{first}\nz\n")
-    return Annotator(
+    return Linker(
         aligner,
         tmp_path / "notes",
         source=tmp_path / "src",

@@ -37,7 +37,7 @@ DATABASE = "links.sqlite3"
 
 
 @dataclass(frozen=True, eq=False)
-class Annotator:
+class Linker:
     """Makes links with one aligner and keeps them in one folder.
 
     Parameters
