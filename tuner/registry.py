@@ -29,6 +29,7 @@ FAMILIES = {
     "decoder": "tuner.decoders",
     "optimizer": "tuner.optimizers",
     "reader": "tuner.readers",
+    "annotator": "tuner.annotators",
 }
 
 EXTERNAL = ("scores", "command", "command+links")

@@ -1,0 +1,1 @@
+"""Programs and files that tag and parse texts, one in each public file."""

@@ -1,0 +1,118 @@
+"""What an annotator is: text in, tags and parses out.
+
+To add one, write one public file in this folder with one frozen dataclass that derives from
+`Annotator`: its fields are the keys of its [annotator] table. What is derived from its answers
+(heads from trees, expected links from weighted parses) and the cache are not its business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Layer = Literal["tags", "heads", "tree", "parses", "marginals"]
+"""What a backend can give of a sentence; see `Annotation`."""
+
+Heads = tuple[tuple[int, str], ...]
+"""For each token the position of its head (from 1, 0 is the root) and its label."""
+
+WeightedArc = tuple[int, int, str, float]
+"""Dependent (position from 0), head (from 1, 0 is the root), label, expected count."""
+
+
+class AnnotatorError(Exception):
+    """An annotator cannot work: a missing library or model, a crash; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of each sentence.
+
+    Parameters
+    ----------
+    layers
+        What to give; never more than the backend's `gives`.
+    parses
+        Most parses of the layer `parses`.
+    gammas
+        For the layer `marginals`: the factors that scores are multiplied by.
+    """
+
+    layers: frozenset[Layer]
+    parses: int = 1
+    gammas: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What a backend says about one sentence of n tokens; what was not asked for is empty.
+
+    Parameters
+    ----------
+    tags
+        n parts of speech.
+    heads
+        The best dependency parse, n tokens, no cycle.
+    tree
+        The best constituency parse in brackets, its leaves being the n tokens, escaped as in the
+        Penn Treebank.
+    parses
+        Natural-log score and dependency parse, best first.
+    marginals
+        Gamma -> expected links over all trees.
+    """
+
+    tags: tuple[str, ...] = ()
+    heads: Heads = ()
+    tree: str = ""
+    parses: tuple[tuple[float, Heads], ...] = ()
+    marginals: Mapping[float, tuple[WeightedArc, ...]] = field(default_factory=dict)
+
+
+class Annotator(ABC):
+    """Tags or parses tokenised sentences. A subclass is a frozen dataclass of its options."""
+
+    gives: ClassVar[frozenset[Layer]]
+    """All it can give (a model may give less; it then raises `AnnotatorError`)."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return all that answers depend on: backend, its version, the model's hash, options.
+
+        Raises
+        ------
+        AnnotatorError
+            The library or the model is missing; the message has the exact command that gets it.
+        """
+
+    @abstractmethod
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence, in order; None where the parser fails on it.
+
+        Parameters
+        ----------
+        sentences
+            Distinct, none empty; any token, also what the parser would write in another way.
+        request
+            What is wanted.
+        processes
+            Worker processes, where the backend has any; never changes an answer.
+        progress
+            Called as progress(sentences done, sentences in all).
+
+        Raises
+        ------
+        AnnotatorError
+            The backend cannot work at all.
+        """
