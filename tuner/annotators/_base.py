@@ -25,7 +25,7 @@ WeightedArc = tuple[int, int, str, float]
 
 
 class AnnotatorError(Exception):
-    """An annotator cannot work: a missing library or model, a crash; the message says what to do."""
+    """An annotator cannot work (no library, no model, a crash); the message says what to do."""
 
 
 @dataclass(frozen=True)
