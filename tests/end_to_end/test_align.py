@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from tests.aligner_programs import install
 from tuner.cli import main
-from tuner.demo.grammar import write_bitext
+from tuner.demo.bitext import write_bitext
 
 
 @pytest.fixture

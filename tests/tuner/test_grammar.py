@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tuner.demo.bitext import write_bitext
 from tuner.demo.grammar import (
     Chance,
     Grammar,
@@ -15,7 +16,6 @@ from tuner.demo.grammar import (
     Spelling,
     generate,
     pair,
-    write_bitext,
 )
 
 PAIRS = generate(1000, seed=5)
@@ -41,6 +41,7 @@ def test_pair_reads_both_orders_and_the_links_off_a_tree():
         (0, 1, 2),
         (3, 0, 2, 4),
         0,
+        ("verb", "p", "no", "ne", "la"),
     )
     made = pair(tree)
     assert made.source == ("go", "lo", "no")
@@ -133,7 +134,7 @@ def test_write_bitext_writes_nine_files_of_new_sentences(tmp_path):
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_same_seed_same_bytes_whatever_the_hash_seed(tmp_path, hash_seed):
-    program = "import sys, pathlib; from tuner.demo.grammar import write_bitext; "
+    program = "import sys, pathlib; from tuner.demo.bitext import write_bitext; "
     program += "write_bitext(pathlib.Path(sys.argv[1]), train=50, dev=9, test=9, seed=4)"
     subprocess.run(
         [sys.executable, "-c", program, tmp_path],

@@ -21,11 +21,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from tuner.files import write_text
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -48,12 +45,15 @@ class Leaf:
         Either may be empty: an article has no source word, a case particle no target word.
     concept : int or None
         Words of leaves with the same concept translate each other; None translates nothing.
+    features : tuple of str
+        What the target word's form shows, as `Number=Plur`.
     """
 
     tag: str
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     concept: int | None = None
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Phrase:
         Indices of the children, in the order of each language.
     head : int
         Index of the child that the others depend on.
+    roles : tuple of str
+        What each child is to the head, as `subject`.
     """
 
     label: str
@@ -75,6 +77,7 @@ class Phrase:
     source_order: tuple[int, ...]
     target_order: tuple[int, ...]
     head: int
+    roles: tuple[str, ...]
 
     def leaves(self, order: str) -> Iterator[Leaf]:
         """Yield the leaves in the order of one language, `source_order` or `target_order`."""
@@ -351,16 +354,18 @@ class Grammar:
             asks = self._concept()
             ask = Leaf("Q", (self.words.question,), (self.words.asks,), asks)
             end = Leaf("PUNCT", (".",), ("?",), self._concept())
-            return pair(Phrase("S", (body, ask, end), (0, 1, 2), (1, 0, 2), 0))
+            return pair(
+                Phrase("S", (body, ask, end), (0, 1, 2), (1, 0, 2), 0, ("clause", "asks", "end"))
+            )
         end = Leaf("PUNCT", (".",), (".",), self._concept())
-        return pair(Phrase("S", (body, end), (0, 1), (0, 1), 0))
+        return pair(Phrase("S", (body, end), (0, 1), (0, 1), 0, ("clause", "end")))
 
     def _concept(self) -> int:
         self._concepts += 1
         return self._concepts
 
-    def _word(self, tag: str, source: str, target: str) -> Leaf:
-        return Leaf(tag, (source,), (target,), self._concept())
+    def _word(self, tag: str, source: str, target: str, *features: str) -> Leaf:
+        return Leaf(tag, (source,), (target,), self._concept(), features)
 
     def _form(self, forms: Sequence[str]) -> str:
         """Choose the usual translation, or now and then the synonym."""
@@ -371,9 +376,11 @@ class Grammar:
         second = self._clause()
         if self.chance.happens(0.5):
             joint = self._word("CONJ", *self.words.and_)
-            return Phrase("S", (first, joint, second), (0, 1, 2), (0, 1, 2), 0)
+            roles = ("clause", "joint", "second")
+            return Phrase("S", (first, joint, second), (0, 1, 2), (0, 1, 2), 0, roles)
         joint = self._word("CONJ", *self.words.because)
-        return Phrase("S", (first, joint, second), (0, 1, 2), (2, 1, 0), 2)
+        roles = ("reason", "joint", "clause")
+        return Phrase("S", (first, joint, second), (0, 1, 2), (2, 1, 0), 2, roles)
 
     def _clause(self) -> Phrase:
         """Derive subject, verb and what goes with the verb."""
@@ -460,11 +467,11 @@ class Grammar:
         concept = self._concept()
         if past:
             auxiliary = self.words.auxiliary + ("n" if plural else "")
-            parts["tense"] = self._word("AUX", self.words.past, auxiliary)
-            form = stem + "e"
+            parts["tense"] = self._word("AUX", self.words.past, auxiliary, _number(plural=plural))
+            form, features = stem + "e", ("VerbForm=Part",)
         else:
-            form = stem + ("nt" if plural else "t")
-        parts["verb"] = Leaf("VERB", (verb.source,), (form,), concept)
+            form, features = stem + ("nt" if plural else "t"), (_number(plural=plural),)
+        parts["verb"] = Leaf("VERB", (verb.source,), (form,), concept, features)
         if negated:
             no = self._concept()
             parts["before"] = Leaf("NEG", (), (self.words.not_before,), no)
@@ -477,38 +484,43 @@ class Grammar:
         preposition = self.words.pick(self.words.prepositions)
         inner = self._noun_phrase(depth=1)
         case = self._word("ADP", preposition.source, self._form(preposition.forms))
-        return Phrase("PP", (inner.tree, case), (0, 1), (1, 0), 1)
+        return Phrase("PP", (inner.tree, case), (0, 1), (1, 0), 1, ("inner", "case"))
 
     def _noun_phrase(self, *, depth: int = 0, pronoun: float = 0.0) -> NounPhrase:
         """Derive a noun with article, adjective, and at depth 0 a genitive or relative clause."""
         chance, words = self.chance, self.words
         if chance.happens(pronoun):
             one = chance.choose(words.pronouns)
-            leaf = self._word("PRON", one.source, one.target)
-            return NounPhrase(Phrase("NP", (leaf,), (0,), (0,), 0), one.plural, 0)
+            leaf = self._word("PRON", one.source, one.target, _number(plural=one.plural))
+            return NounPhrase(Phrase("NP", (leaf,), (0,), (0,), 0, ("noun",)), one.plural, 0)
         noun, plural = words.pick(words.nouns), chance.happens(0.25)
         concept = self._concept()
         form = self._form(noun.stems) + ("s" if plural else "")
-        parts: dict[str, Node] = {"noun": Leaf("NOUN", (noun.source,), (form,), concept)}
+        number = _number(plural=plural)
+        gender = "Gender=Fem" if noun.gender else "Gender=Masc"
+        parts: dict[str, Node] = {
+            "noun": Leaf("NOUN", (noun.source,), (form,), concept, (number,))
+        }
         if plural and chance.happens(0.9):
             parts["plural"] = Leaf("PL", (words.plural,), (), concept)
         if plural or chance.happens(0.7):
             article = words.definite[noun.gender][plural]
-            parts["article"] = Leaf("DET", (), (article,))
+            features = ("Definite=Def", gender, number)
+            parts["article"] = Leaf("DET", (), (article,), features=features)
         else:
-            parts["article"] = self._word("DET", words.one, words.indefinite[noun.gender])
+            one_word = words.indefinite[noun.gender]
+            parts["article"] = self._word("DET", words.one, one_word, "Definite=Ind", gender)
         where = "after"
         if chance.happens(0.3):
             adjective = words.pick(words.adjectives)
             ending = ("a" if noun.gender else "") + ("s" if plural else "")
-            parts["adjective"] = self._word(
-                "ADJ", adjective.source, self._form(adjective.stems) + ending
-            )
+            form = self._form(adjective.stems) + ending
+            parts["adjective"] = self._word("ADJ", adjective.source, form, gender, number)
             where = "before" if adjective.before_noun else "after"
         if depth == 0 and chance.happens(0.10):
             owner = self._noun_phrase(depth=1)
             of = self._word("ADP", words.genitive, words.of)
-            parts["owner"] = Phrase("PP", (owner.tree, of), (0, 1), (1, 0), 1)
+            parts["owner"] = Phrase("PP", (owner.tree, of), (0, 1), (1, 0), 1, ("inner", "case"))
         elif depth == 0 and chance.happens(0.10):
             parts["relative"] = self._relative(plural=plural)
         tree = _ordered(
@@ -545,6 +557,10 @@ class Grammar:
         )
 
 
+def _number(*, plural: bool) -> str:
+    return "Number=Plur" if plural else "Number=Sing"
+
+
 def _verb_order(parts: dict[str, Node]) -> tuple[str, ...]:
     """Return the target order of a verb's words: negation stands around the inflected one."""
     if "tense" in parts:
@@ -571,10 +587,8 @@ def _ordered(
         tuple(names.index(name) for name in source if name in parts),
         tuple(names.index(name) for name in target if name in parts),
         names.index(head),
+        tuple(names),
     )
-
-
-# The bitext.
 
 
 def generate(count: int, *, seed: int) -> list[Pair]:
@@ -593,21 +607,3 @@ def generate(count: int, *, seed: int) -> list[Pair]:
         targets.add(made.target)
         found.append(made)
     return found
-
-
-def write_bitext(folder: Path, *, train: int, dev: int, test: int, seed: int) -> None:
-    """Write `train`, `dev` and `test`, each as .src, .tgt and .links (gold, `0-0 1-2`).
-
-    No sentence of dev or test occurs in train. The same seed gives the same bytes.
-    """
-    pairs = generate(train + dev + test, seed=seed)
-    start = 0
-    for name, size in (("dev", dev), ("test", test), ("train", train)):
-        part = pairs[start : start + size]
-        start += size
-        for suffix, lines in (
-            ("src", [" ".join(made.source) for made in part]),
-            ("tgt", [" ".join(made.target) for made in part]),
-            ("links", [" ".join(f"{s}-{t}" for s, t in made.links) for made in part]),
-        ):
-            write_text(folder / f"{name}.{suffix}", "".join(f"{line}\n" for line in lines))

@@ -13,7 +13,7 @@ from metrics._base import Vocabulary
 from tuner import experiment, registry
 from tuner.config import load_config
 from tuner.corpus import make_batch, read_references
-from tuner.demo.grammar import write_bitext
+from tuner.demo.bitext import write_bitext
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
 from tuner.links import Linker

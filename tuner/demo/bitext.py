@@ -1,0 +1,41 @@
+"""The demo's files: a bitext, its gold links, and a treebank of the target language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tuner.demo.grammar import generate
+from tuner.demo.treebank import to_conllu
+from tuner.files import write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TREEBANK = "treebank.conllu"
+
+
+def write_bitext(
+    folder: Path, *, train: int, dev: int, test: int, seed: int, treebank: int = 0
+) -> None:
+    """Write `train`, `dev` and `test`, each as .src, .tgt and .links (gold, `0-0 1-2`).
+
+    No sentence of dev or test occurs in train. The same seed gives the same bytes.
+
+    Parameters
+    ----------
+    treebank
+        Write the first so many target sentences of train, parsed, to treebank.conllu.
+    """
+    pairs = generate(train + dev + test, seed=seed)
+    start = 0
+    for name, size in (("dev", dev), ("test", test), ("train", train)):
+        part = pairs[start : start + size]
+        start += size
+        for suffix, lines in (
+            ("src", [" ".join(made.source) for made in part]),
+            ("tgt", [" ".join(made.target) for made in part]),
+            ("links", [" ".join(f"{s}-{t}" for s, t in made.links) for made in part]),
+        ):
+            write_text(folder / f"{name}.{suffix}", "".join(f"{line}\n" for line in lines))
+    if treebank:
+        write_text(folder / TREEBANK, to_conllu(pairs[dev + test :][:treebank], "train"))

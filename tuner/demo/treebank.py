@@ -1,0 +1,106 @@
+"""Tags and parses of the demo's target language, read off derivations: a treebank to train on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.demo.grammar import Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.demo.grammar import Node, Pair
+
+UNIVERSAL = {
+    "NEG": "PART", "PRT": "PART", "Q": "PART", "CONJ": "CCONJ", "COMP": "SCONJ", "REL": "PRON",
+}  # fmt: skip
+"""Universal tags of what the grammar calls otherwise."""
+
+RELATIONS = {
+    "subject": "nsubj", "object": "obj", "where": "obl", "adverb": "advmod", "tense": "aux",
+    "before": "advmod:neg", "negation": "advmod:neg", "particle": "compound:prt", "that": "mark",
+    "clause": "ccomp", "article": "det", "adjective": "amod", "owner": "nmod",
+    "relative": "acl:relcl", "who": "nsubj", "inner": "pobj", "asks": "discourse", "end": "punct",
+    "joint": "cc", "second": "conj", "reason": "advcl",
+}  # fmt: skip
+"""Labels of dependency links, by what a word is to its head."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of the target sentence.
+
+    Parameters
+    ----------
+    tag, features
+        The grammar's part of speech and what the form shows.
+    head
+        Position of the head from 1; 0 is the root.
+    relation
+        Label of the link to the head.
+    """
+
+    form: str
+    tag: str
+    features: tuple[str, ...]
+    head: int
+    relation: str
+
+
+def parse(pair: Pair) -> tuple[Token, ...]:
+    """Return the dependency tree of the target sentence."""
+    tokens: list[Token] = []
+    heads: dict[int, tuple[int, str]] = {}
+    root = _attach(pair.tree, tokens, heads)
+    heads[root] = (0, "root")
+    return tuple(
+        Token(token.form, token.tag, token.features, *heads[place])
+        for place, token in enumerate(tokens, 1)
+    )
+
+
+def _attach(node: Node, tokens: list[Token], heads: dict[int, tuple[int, str]]) -> int:
+    """Add a node's words and the links between them; return the place of its head word."""
+    if isinstance(node, Leaf):
+        (form,) = node.target
+        tokens.append(Token(form, node.tag, node.features, 0, ""))
+        return len(tokens)
+    places = {
+        child: _attach(node.children[child], tokens, heads)
+        for child in node.target_order
+        if not isinstance(node.children[child], Leaf) or node.children[child].target  # type: ignore[union-attr]
+    }
+    head = places.pop(node.head)
+    for child, place in places.items():
+        heads[place] = (head, RELATIONS[node.roles[child]])
+    return head
+
+
+def to_conllu(pairs: Sequence[Pair], name: str) -> str:
+    """Return the target sentences as CoNLL-U; the detailed tag is the tag and its features."""
+    blocks = []
+    for number, one in enumerate(pairs, 1):
+        lines = [f"# sent_id = {name}-{number}", f"# text = {' '.join(one.target)}"]
+        for place, token in enumerate(parse(one), 1):
+            features = "|".join(token.features)
+            detailed = "-".join([token.tag, *(item.split("=")[1] for item in token.features)])
+            lines.append(
+                f"{place}\t{token.form}\t_\t{UNIVERSAL.get(token.tag, token.tag)}\t{detailed}\t"
+                f"{features or '_'}\t{token.head}\t{token.relation}\t_\t_"
+            )
+        blocks.append("\n".join(lines) + "\n\n")
+    return "".join(blocks)
+
+
+def to_brackets(pair: Pair) -> str:
+    """Return the constituents of the target sentence in brackets, as the Penn Treebank has."""
+    return f"(S1 {_brackets(pair.tree)})"
+
+
+def _brackets(node: Node) -> str:
+    if isinstance(node, Leaf):
+        tag = "." if node.tag == "PUNCT" else node.tag
+        return " ".join(f"({tag} {form})" for form in node.target)
+    inside = [_brackets(node.children[child]) for child in node.target_order]
+    return f"({node.label} {' '.join(text for text in inside if text)})"
