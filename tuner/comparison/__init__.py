@@ -1,0 +1,1 @@
+"""Systems side by side: scores, significance, and where they differ."""
