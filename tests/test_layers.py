@@ -15,7 +15,7 @@ TUNER_LAYERS = [
     {"cli", "__main__", "commands", "demo", "dropin", "warm_up"},
     {"replicas"},
     {"experiment"},
-    {"evaluation", "length_penalty"},
+    {"evaluation", "humaneval", "metaeval", "metaeval_report", "length_penalty"},
     {"bootstrap", "config", "links", "optimization"},
     {
         "annotators",
@@ -31,9 +31,17 @@ TUNER_LAYERS = [
     {"line_search", "nbest", "moses_dat"},
     {"metric_server", "readers"},
     {"problem", "statistics", "external", "_nbest_reader", "_hypothesis_pool"},
-    {"corpus", "constraints", "text_pipeline", "prior", "weights", "moses_weights"},
+    {
+        "corpus",
+        "human_scores",
+        "constraints",
+        "text_pipeline",
+        "prior",
+        "weights",
+        "moses_weights",
+    },
     {"files", "moses_ini", "_kernels", "_nbest_kernels"},
-    {"errors"},
+    {"errors", "correlation"},
 ]
 
 
