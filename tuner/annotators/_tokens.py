@@ -1,0 +1,76 @@
+"""Tokens as parsers want them and as treebanks write them; one given token stays one token."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BRACKETS = {
+    "(": "-LRB-",
+    ")": "-RRB-",
+    "[": "-LSB-",
+    "]": "-RSB-",
+    "{": "-LCB-",
+    "}": "-RCB-",
+}
+_PLAIN = {name: sign for sign, name in _BRACKETS.items()} | {"\\/": "/", "\\*": "*"}
+_SIGNS = re.compile(r"[()\[\]{}]")
+_ESCAPED = re.compile("|".join(map(re.escape, _PLAIN)))
+_QUOTES = {"``": '"', "''": '"'}
+
+# What the tokeniser of Moses writes for signs that mean something to its decoder; `&amp;` last,
+# for `&amp;lt;` stands for `&lt;`.
+_MOSES = (
+    ("&apos;", "'"),
+    ("&quot;", '"'),
+    ("&#124;", "|"),
+    ("&#91;", "["),
+    ("&#93;", "]"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&amp;", "&"),
+)
+_NOT = ("'t", "\u2019t", "'T", "\u2019T")
+
+
+def escaped(token: str) -> str:
+    """Return a token as the Penn Treebank writes it between brackets: `(` is `-LRB-`."""
+    return _SIGNS.sub(lambda sign: _BRACKETS[sign[0]], token)
+
+
+def unescaped(token: str) -> str:
+    """Return the plain token behind a leaf of a treebank."""
+    return _ESCAPED.sub(lambda name: _PLAIN[name[0]], token)
+
+
+def comparable(token: str) -> str:
+    """Return what a token and all ways that parsers write it have in common.
+
+    A straight quote and the treebank's two quotes are the same.
+    """
+    plain = unescaped(token)
+    return _QUOTES.get(plain, plain)
+
+
+def as_parsed(tokens: Sequence[str]) -> list[str]:
+    """Return tokens of a Moses text as treebanks have them, one for each.
+
+    `don 't` becomes `do n't`, `&quot;` becomes `"`.
+    """
+    words = [_plain(token) if "&" in token else token for token in tokens]
+    for place in range(1, len(words)):
+        if words[place] in _NOT:
+            before = words[place - 1]
+            if len(before) > 1 and before[-1] in "nN" and before[-2].isalnum():
+                words[place - 1] = before[:-1]
+                words[place] = before[-1] + words[place]
+    return words
+
+
+def _plain(token: str) -> str:
+    for name, sign in _MOSES:
+        token = token.replace(name, sign)
+    return token
