@@ -13,9 +13,16 @@ ALLOWED = {
 }
 TUNER_LAYERS = [
     {"cli", "__main__", "commands", "demo", "dropin", "warm_up"},
-    {"replicas"},
+    {"replicas", "comparison"},
     {"experiment"},
-    {"evaluation", "humaneval", "metaeval", "metaeval_report", "length_penalty"},
+    {
+        "evaluation",
+        "humaneval",
+        "metaeval",
+        "metaeval_report",
+        "length_penalty",
+        "run_inputs",
+    },
     {"bootstrap", "config", "links", "optimization"},
     {
         "annotators",
@@ -30,7 +37,7 @@ TUNER_LAYERS = [
     {"formula", "search"},
     {"line_search", "nbest", "moses_dat"},
     {"metric_server", "readers"},
-    {"problem", "statistics", "external", "_nbest_reader", "_hypothesis_pool"},
+    {"problem", "significance", "statistics", "external", "_nbest_reader", "_hypothesis_pool"},
     {
         "corpus",
         "human_scores",

@@ -21,6 +21,7 @@ from tuner.files import copy_file, write_text
 from tuner.nbest import merge, model_score_mismatch
 from tuner.optimization import Setup, list_statistics, optimize_lists
 from tuner.run_folder import open_run
+from tuner.run_inputs import write_inputs
 from tuner.weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ def run(
             folder.log(line)
             log(line)
 
+        if shared is None:
+            write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
         return _Run(experiment, folder, common, note, progress).result()
 

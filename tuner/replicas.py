@@ -20,6 +20,7 @@ from tuner.bootstrap import stacked
 from tuner.evaluation import Evaluator, Scored, read_json, write_json
 from tuner.files import write_text
 from tuner.run_folder import open_run
+from tuner.run_inputs import write_inputs
 from tuner.weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def run(
             folder.log(line)
             log(line)
 
+        write_inputs(folder.path, experiment)
         own = experiment.tune.seed
         others = range(2, experiment.tune.replicas + 1)
         seeds = (own, *(single.seed_of(own, 0, number) for number in others))

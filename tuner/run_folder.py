@@ -29,6 +29,7 @@ PRODUCTS = (
     "replica-[0-9]*",
     "average",
     STATE,
+    "inputs.json",
     "weights.json",
     "result.json",
     "decoder.*",
