@@ -364,6 +364,8 @@ class Metric(ABC):
     """The paper, with equations where they are numbered."""
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
     """Lowest and highest value of each numeric option, both allowed; infinity means no limit."""
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Some values, beside the default, of options that are free text."""
 
     def __post_init__(self) -> None:
         """Check the options; a metric with more to check calls this first.

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from metrics._base import Vocabulary
+import numpy as np
+
+from metrics._base import Arcs, ExpectedArcs, Ragged, Vocabulary
 from tuner import registry
 from tuner.corpus import make_batch, read_references
 from tuner.moses_dat import read_dat
 from tuner.nbest import read_nbest, write_nbest
 from tuner.optimization import Setup, optimize_dat, optimize_lists
 from tuner.statistics import compute_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metrics._base import Texts
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
@@ -63,13 +72,46 @@ def warm_up() -> None:
         )
         nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
         write_nbest(nbest, folder / "copy")
-        batch = make_batch(nbest.texts, nbest.offsets, references)
-        for metric in registry.names("metric"):
-            compute_stats(registry.metric(metric), batch)
+        metrics = [registry.metric(name) for name in registry.names("metric")]
+        arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
+        batch = make_batch(
+            _parsed(nbest.texts, arcs),
+            nbest.offsets,
+            replace(references, texts=_parsed(references.texts, arcs)),
+        )
+        for metric in metrics:
+            compute_stats(metric, batch)
         quick = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 1}))
         optimize_lists(nbest, references, registry.metric("port"), quick, notice=_ignore)
         lists = read_dat([folder / "features"], [folder / "scores"])
         optimize_dat(lists, registry.metric("bleu"), quick, notice=_ignore)
+
+
+def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
+    """Return texts with a parse each: every word hangs from the one before it."""
+    lengths = texts.tokens.lengths.tolist()
+    label = texts.vocabulary.add("x")
+    heads = [[(i, label) for i in range(n)] for n in lengths]
+    trees = [
+        # The root at 0, then each word's part of speech, 2k + 1, and below it the word.
+        [
+            (label, -1),
+            *(node for k, token in enumerate(row) for node in ((label, 0), (token, 2 * k + 1))),
+        ]
+        for row in (texts.tokens.row(k).tolist() for k in range(len(lengths)))
+    ]
+    links = [(i, i, label) for n in lengths for i in range(n)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    arcs = ExpectedArcs(
+        Ragged(np.array(links, dtype=np.int32).reshape(-1, 3), offsets), np.ones(len(links))
+    )
+    return replace(
+        texts,
+        tags=texts.tokens,
+        heads=Ragged.from_links(heads),
+        trees=Ragged.from_links(trees),
+        arcs=dict.fromkeys(needs, arcs),
+    )
 
 
 def _ignore(_: str) -> None:

@@ -38,6 +38,8 @@ def variants(name):
             values = get_args(hints[field.name])
         elif hints[field.name] is bool:
             values = (False, True)
+        elif field.name in cls.examples:
+            values = cls.examples[field.name]
         else:
             values = cls.bounds[field.name]  # a number must have bounds
         for value in values:
