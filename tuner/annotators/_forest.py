@@ -14,18 +14,29 @@ def fault(heads: Heads) -> str:
     Several roots are allowed; a head out of range, a cycle and so a sentence without a root are
     not.
     """
+    bad = place(heads)
+    if not bad:
+        return ""
+    head = heads[bad - 1][0]
+    if not 0 <= head <= len(heads):
+        return f"word {bad} has head {head}, expected 0..{len(heads)}"
+    return f"word {bad} is its own head or its head's head (a cycle)"
+
+
+def place(heads: Heads) -> int:
+    """Return which word, from 1, has a head out of range or stands in a cycle; 0 if none does."""
     count = len(heads)
-    for place, (head, _) in enumerate(heads, 1):
+    for word, (head, _) in enumerate(heads, 1):
         if not 0 <= head <= count:
-            return f"token {place} has head {head}, expected 0..{count}"
-    # 0: not yet seen; a token is marked with the number of the walk that came by first.
+            return word
+    # 0: not yet seen; a word is marked with the walk that came by first.
     walk_of = [0] * (count + 1)
     walk_of[0] = -1
     for start in range(1, count + 1):
-        place = start
-        while not walk_of[place]:
-            walk_of[place] = start
-            place = heads[place - 1][0]
-        if walk_of[place] == start:
-            return f"the heads make a cycle through token {place}"
-    return ""
+        word = start
+        while not walk_of[word]:
+            walk_of[word] = start
+            word = heads[word - 1][0]
+        if walk_of[word] == start:
+            return word
+    return 0
