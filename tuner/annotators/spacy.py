@@ -1,0 +1,241 @@
+"""spaCy: tags, dependency parses and, by a beam, weighted parses of any pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from tuner.annotators import _models
+from tuner.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotators._heads import ROOT
+from tuner.annotators._tokens import as_parsed
+from tuner.annotators._workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotators._base import Heads, Request
+    from tuner.annotators._workers import Parse
+
+Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
+
+BEAMS_AT_ONCE = 128
+"""Sentences whose beams are in memory at the same time."""
+
+_LAYERS_BY_COMPONENT = {"TAG": "tagger", "POS": "morphologizer", "MORPH": "morphologizer"}
+
+
+@dataclass(frozen=True)
+class Spacy(Annotator):
+    """Tags, heads and weighted parses from a spaCy pipeline.
+
+    Parameters
+    ----------
+    model
+        A pipeline's folder, or the name of one that is installed (`en_core_web_sm`).
+    tagset
+        Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
+    beam_width
+        Parses that the beam keeps; a list of parses has at most so many. One-best parses come from
+        the greedy search that the parser was trained for.
+    any_version
+        Also use a pipeline made for another version of spaCy.
+    """
+
+    model: str
+    tagset: Tagset = "xpos"
+    beam_width: Annotated[int, Ge(1)] = 16
+    any_version: bool = False
+
+    gives = frozenset({"tags", "heads", "parses"})
+
+    def fingerprint(self) -> str:
+        """Return spaCy's version, the hash of the pipeline and the options."""
+        version = _models.version("spacy", extra="spacy")
+        options = {"tagset": self.tagset, "beam_width": self.beam_width}
+        return _models.fingerprint("spacy", version, options, _folder(self.model))
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence, in order; spaCy fails on none."""
+        options = {
+            "model": str(_folder(self.model)),
+            "tagset": self.tagset,
+            "beam_width": self.beam_width,
+            "any_version": self.any_version,
+        }
+        ours = workers(__name__, options, "spacy")
+        return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+
+def _folder(model: str) -> Path:
+    """Return where a pipeline is.
+
+    Raises
+    ------
+    AnnotatorError
+        Nowhere.
+    """
+    _models.version("spacy", extra="spacy")
+    if (Path(model) / "config.cfg").is_file():
+        return Path(model)
+    from importlib.util import find_spec  # noqa: PLC0415  only for names
+
+    spec = find_spec(model) if model.isidentifier() else None
+    places = spec.submodule_search_locations if spec is not None else None
+    found = [path.parent for place in places or () for path in Path(place).glob("*/config.cfg")]
+    if len(found) == 1:
+        return found[0]
+    if Path(model).exists():
+        raise AnnotatorError(f"{model}: no config.cfg; expected the folder of a spaCy pipeline")
+    get = "python -m spacy download en_core_web_sm"
+    raise AnnotatorError(
+        f"no spaCy pipeline '{model}': neither a folder nor installed; get one by name, such as "
+        f"with: {get}; or train one, see docs/annotators.md"
+    )
+
+
+def load(options: dict[str, Any]) -> Parse:
+    """Load a pipeline in a worker."""
+    return _Pipeline(**options).annotate
+
+
+class _Pipeline:
+    """A loaded pipeline.
+
+    It works in batches, whose size changes no bit of an answer: BLIS sums in one order.
+    """
+
+    def __init__(self, model: str, *, tagset: str, beam_width: int, any_version: bool) -> None:
+        import spacy  # noqa: PLC0415  heavy and optional
+        from spacy.util import is_compatible_version  # noqa: PLC0415
+
+        self._name = model
+        meta = spacy.util.get_model_meta(model)
+        wanted = meta.get("spacy_version", "")
+        if not any_version and is_compatible_version(spacy.__version__, wanted) is False:
+            raise AnnotatorError(
+                f"{model}: made for spaCy {wanted}, this is {spacy.__version__}; get the pipeline "
+                "of this version, or set any_version = true"
+            )
+        self._nlp = spacy.load(model)
+        self._attributes = ["POS" if tagset.startswith("upos") else "TAG"]
+        if tagset.endswith("+feats"):
+            self._attributes.append("MORPH")
+        self._beam_width = beam_width
+
+    def annotate(
+        self, sentences: Sequence[Sequence[str]], request: Request
+    ) -> list[Annotation | None]:
+        """Return one answer a sentence."""
+        layers = request.layers
+        if not layers <= {"tags"} and "parser" not in self._nlp.pipe_names:
+            raise AnnotatorError(
+                f"{self._name} has no parser, only {', '.join(self._nlp.pipe_names)}; use a "
+                "pipeline with one"
+            )
+        # A document that has a parse is not parsed again, so the beam gets its own.
+        docs = self._documents(sentences, parser="heads" in layers)
+        answers = [
+            Annotation(
+                tags=self._tags(doc) if "tags" in layers else (),
+                heads=_heads(doc) if "heads" in layers else (),
+            )
+            for doc in docs
+        ]
+        if "parses" in layers:
+            listed = self._parses(sentences, request.parses)
+            answers = [
+                dataclasses.replace(answer, parses=parses)
+                for answer, parses in zip(answers, listed, strict=True)
+            ]
+        return list(answers)
+
+    def _documents(self, sentences: Sequence[Sequence[str]], *, parser: bool) -> list[Any]:
+        from spacy.tokens import Doc  # noqa: PLC0415
+
+        docs = (
+            # One sentence stays one, whatever the parser would make of a full stop in it.
+            Doc(
+                self._nlp.vocab,
+                words=as_parsed(words),
+                sent_starts=[True] + [False] * (len(words) - 1),
+            )
+            for words in sentences
+        )
+        with self._nlp.select_pipes(disable=[] if parser else ["parser"]):
+            return list(self._nlp.pipe(docs))
+
+    def _tags(self, doc: Any) -> tuple[str, ...]:
+        for attribute in self._attributes:
+            # A pipeline that has no such component leaves all tokens empty.
+            if not doc.has_annotation(attribute):
+                component = _LAYERS_BY_COMPONENT[attribute]
+                raise AnnotatorError(
+                    f"{self._name} sets no {attribute}, has it a {component}? It has "
+                    f"{', '.join(self._nlp.pipe_names)}; choose another tagset or pipeline"
+                )
+        return tuple("|".join(filter(None, self._parts(token))) or "_" for token in doc)
+
+    def _parts(self, token: Any) -> Iterator[str]:
+        for attribute in self._attributes:
+            if attribute == "MORPH":
+                yield str(token.morph)
+            else:
+                yield token.tag_ if attribute == "TAG" else token.pos_
+
+    def _parses(
+        self, sentences: Sequence[Sequence[str]], most: int
+    ) -> Iterator[tuple[tuple[float, Heads], ...]]:
+        parser = self._nlp.get_pipe("parser")
+        docs = self._documents(sentences, parser=False)
+        for start in range(0, len(docs), BEAMS_AT_ONCE):
+            some = docs[start : start + BEAMS_AT_ONCE]
+            for doc, beam in zip(
+                some, parser.beam_parse(some, beam_width=self._beam_width), strict=True
+            ):
+                yield _listed(parser.moves.get_beam_parses(beam), beam.scores, len(doc))[:most]
+
+
+def _heads(doc: Any) -> Heads:
+    return tuple(
+        (0, ROOT) if token.head.i == token.i else (token.head.i + 1, token.dep_) for token in doc
+    )
+
+
+def _listed(
+    parses: Sequence[tuple[float, Sequence[tuple[int, int, str]]]],
+    scores: Sequence[float],
+    length: int,
+) -> tuple[tuple[float, Heads], ...]:
+    """Return log probabilities within the beam, and parses.
+
+    The beam's own probabilities are these, but 0 where a parse is far behind.
+    """
+    if not parses:  # a sentence of one word leaves nothing to decide
+        return ((0.0, ((0, ROOT),) * length),)
+    if len(scores) != len(parses):
+        raise AnnotatorError(
+            f"spaCy gave {len(scores)} scores of {len(parses)} parses; use another version of it"
+        )
+    top = max(scores)
+    whole = top + math.log(math.fsum(math.exp(score - top) for score in scores))
+    listed = []
+    for (_, arcs), score in zip(parses, scores, strict=True):
+        found = [(0, ROOT)] * length
+        for head, dependent, label in arcs:
+            if head != dependent:
+                found[dependent] = (head + 1, label)
+        listed.append((score - whole, tuple(found)))
+    return tuple(sorted(listed, key=lambda parse: -parse[0]))
