@@ -204,7 +204,7 @@ def read_references(
     # Row r * S + s of the concatenation becomes row s * count + r.
     order = np.arange(count * segments).reshape(count, segments).T.ravel()
     return References(
-        texts=_concatenate(texts).take(order),
+        texts=concatenate(texts).take(order),
         offsets=np.arange(segments + 1, dtype=np.int64) * count,
         source_lengths=source_lengths,
     )
@@ -285,7 +285,8 @@ def _without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count
     return Ragged(pairs[new], np.concatenate([[0], np.cumsum(kept)]).astype(np.int64))
 
 
-def _concatenate(texts: Sequence[Texts]) -> Texts:
+def concatenate(texts: Sequence[Texts]) -> Texts:
+    """Return texts of one vocabulary one after the other, with links where all have them."""
     links = [text.links for text in texts if text.links is not None]
     return Texts(
         texts[0].vocabulary,

@@ -1,0 +1,107 @@
+"""Slow twins of meta-evaluation and human evaluation, from the formulas of section 12."""
+
+import itertools
+import math
+
+
+def kendall_counts(human, metric):
+    """Concordant, discordant, and all pairs that people did not tie."""
+    concordant = discordant = total = 0
+    for h, m in zip(human, metric, strict=True):
+        for a, b in itertools.combinations(range(len(h)), 2):
+            better, worse = (a, b) if h[a] > h[b] else (b, a)
+            if h[a] == h[b]:
+                continue
+            total += 1
+            concordant += m[better] > m[worse]
+            discordant += m[better] < m[worse]
+    return concordant, discordant, total
+
+
+def pearson(x, y, w):
+    """Weighted; 0 where a side is constant."""
+    total = sum(w)
+    if total == 0:
+        return 0.0
+    mx = sum(c * a for a, c in zip(x, w, strict=True)) / total
+    my = sum(c * b for b, c in zip(y, w, strict=True)) / total
+    xx = sum(c * (a - mx) ** 2 for a, c in zip(x, w, strict=True))
+    yy = sum(c * (b - my) ** 2 for b, c in zip(y, w, strict=True))
+    xy = sum(c * (a - mx) * (b - my) for a, b, c in zip(x, y, w, strict=True))
+    return xy / math.sqrt(xx * yy) if xx > 1e-12 and yy > 1e-12 else 0.0
+
+
+def sampled(human, metric, lengths, rows, systems):
+    """Rows and systems of a bootstrap sample written out, `rows` being how often each is in."""
+    kept = [s for s, times in enumerate(rows) for _ in range(int(times))]
+    return (
+        [[human[s][m] for m in systems] for s in kept],
+        [[metric[s][m] for m in systems] for s in kept],
+        [lengths[s] for s in kept],
+    )
+
+
+def removed(table):
+    """Each row without its mean."""
+    return [[value - sum(row) / len(row) for value in row] for row in table]
+
+
+def pearsons(human, metric, lengths):
+    """The four Pearson correlations of tables of rows."""
+    found = {}
+    for name, h, m in (
+        ("pearson", human, metric),
+        ("pearson_mean_removed", removed(human), removed(metric)),
+    ):
+        for suffix, of_row in (("", [1.0] * len(lengths)), ("_weighted", lengths)):
+            found[name + suffix] = pearson(
+                [v for row in m for v in row],
+                [v for row in h for v in row],
+                [w for row, w in zip(h, of_row, strict=True) for _ in row],
+            )
+    return found
+
+
+def standardised(table):
+    """Mean 0, variance 1 over all cells; zeros if constant."""
+    cells = [value for row in table for value in row]
+    mean = sum(cells) / len(cells)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in cells) / len(cells))
+    return [[(value - mean) / spread if spread > 1e-12 else 0.0 for value in row] for row in table]
+
+
+def exchanged(first, second, signs):
+    """Both tables with the cells exchanged whose sign is -1."""
+    tables = []
+    for kept, other in ((first, second), (second, first)):
+        tables.append(
+            [
+                [a if s > 0 else b for a, b, s in zip(x, y, t, strict=True)]
+                for x, y, t in zip(kept, other, signs, strict=True)
+            ]
+        )
+    return tables
+
+
+def fleiss_kappa(ratings):
+    """Ratings: for each item the category each judge chose."""
+    judges = len(ratings[0])
+    categories = {c for item in ratings for c in item}
+    agreement = sum(
+        (sum(item.count(c) ** 2 for c in categories) - judges) / (judges * (judges - 1))
+        for item in ratings
+    ) / len(ratings)
+    chance = sum(
+        (sum(item.count(c) for item in ratings) / (len(ratings) * judges)) ** 2 for c in categories
+    )
+    return 1.0 if math.isclose(chance, 1.0) else (agreement - chance) / (1 - chance)
+
+
+def sign_test(wins, losses):
+    """One-sided and two-sided p of the exact sign test."""
+    n = wins + losses
+
+    def tail(k):
+        return sum(math.comb(n, i) for i in range(k, n + 1)) / 2**n
+
+    return tail(wins), min(1.0, 2 * tail(max(wins, losses)))

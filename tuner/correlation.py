@@ -1,0 +1,167 @@
+"""How well scores agree with human scores, and whether two agreements differ.
+
+Sections 12.1 to 12.3 of the metric specification. Arrays may have leading axes: one call serves
+the scores of one test set or of all its bootstrap samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+Variant = Literal["wmt10", "wmt13", "wmt14", "consistency"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+"""What a pair counts as that the metric ties, and what the total is."""
+
+_NOTHING = 1e-28
+"""A variance below this share of the mean square is rounding: the scores are constant."""
+
+
+def pearson(x: FloatArray, y: FloatArray, *, weights: FloatArray | None = None) -> FloatArray:
+    """Return (...): Pearson's r of the last axes; 0 where either side is constant.
+
+    Parameters
+    ----------
+    x, y : (..., N) float64
+    weights : (..., N) float64, optional
+        Not negative; all sums and means are weighted. A row of zeros gives 0.
+    """
+    w = np.ones(1) if weights is None else weights
+    total = np.broadcast_to(w, np.broadcast_shapes(x.shape, w.shape)).sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x_mean = np.sum(w * x, axis=-1, keepdims=True) / total
+        y_mean = np.sum(w * y, axis=-1, keepdims=True) / total
+        dx, dy = x - x_mean, y - y_mean
+        xx, yy = np.sum(w * dx * dx, axis=-1), np.sum(w * dy * dy, axis=-1)
+        return from_sums(
+            np.sum(w * dx * dy, axis=-1),
+            np.where(xx > _NOTHING * np.sum(w * x * x, axis=-1), xx, 0.0),
+            np.where(yy > _NOTHING * np.sum(w * y * y, axis=-1), yy, 0.0),
+        )
+
+
+def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
+    """Return xy / sqrt(xx * yy) within -1..1, and 0 where either is not above 0."""
+    known = (xx > 0.0) & (yy > 0.0)
+    root = np.sqrt(np.where(known, xx, 1.0)) * np.sqrt(np.where(known, yy, 1.0))
+    return np.clip(np.where(known, xy / root, 0.0), -1.0, 1.0)
+
+
+def ranks(values: FloatArray) -> FloatArray:
+    """Return (..., N): the rank of each value, from 1; tied ones have the mean of theirs."""
+    from scipy.stats import rankdata  # noqa: PLC0415  start-up time
+
+    found: FloatArray = rankdata(values, axis=-1)
+    return found
+
+
+def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return (...): Spearman's rho of the last axes, Pearson's r of their ranks."""
+    return pearson(ranks(x), ranks(y))
+
+
+def mean_removed(x: FloatArray) -> FloatArray:
+    """Return x without the mean of each group, a group being a row of the last axis."""
+    return np.asarray(x - x.mean(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """All pairs of systems whose translations of a segment people ranked.
+
+    Parameters
+    ----------
+    first, second : (P,) int64
+        Columns of the two systems of each pair, rising.
+    sign : (S, P) float64
+        1 if the first is better, -1 if the second is, 0 if people tied them.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    sign: FloatArray
+
+    @classmethod
+    def of(cls, human: FloatArray) -> Pairs:
+        """Return the pairs of human scores (S, M)."""
+        first, second = np.triu_indices(human.shape[1], 1)
+        return cls(first, second, np.sign(human[:, first] - human[:, second]))
+
+    @property
+    def count(self) -> int:
+        """Pairs that are not tied."""
+        return int(np.count_nonzero(self.sign))
+
+    def outcomes(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return two (S, P) float64 of 0 and 1: is a pair concordant, is it discordant.
+
+        Parameters
+        ----------
+        scores : (S, M) float64
+            Those of the metric, higher is better.
+        """
+        metric = np.sign(scores[:, self.first] - scores[:, self.second])
+        agreement = metric * self.sign
+        return (agreement > 0).astype(np.float64), (agreement < 0).astype(np.float64)
+
+
+def kendall(
+    concordant: FloatArray, discordant: FloatArray, total: FloatArray, variant: Variant
+) -> FloatArray:
+    """Return (...): WMT's Kendall tau, or the consistency; NaN where there is no pair.
+
+    Parameters
+    ----------
+    concordant, discordant, total : (...) float64
+        Number of pairs; what is in neither of the first two is tied by the metric.
+    """
+    kept = concordant + discordant if variant == "wmt13" else total
+    known = kept > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = {
+            "wmt10": (concordant - (total - concordant)) / kept,
+            "wmt13": (concordant - discordant) / kept,
+            "wmt14": (concordant - discordant) / kept,
+            "consistency": concordant / kept,
+        }[variant]
+    return np.asarray(np.where(known, share, np.nan))
+
+
+def williams(first: float, second: float, between: float, *, count: int) -> float:
+    """Return the two-sided p of Williams' test: do two correlations with the same scores differ.
+
+    Parameters
+    ----------
+    first, second
+        Pearson's r of either metric with the human scores.
+    between
+        Pearson's r of the metrics.
+    count
+        Number of scores. NaN is returned below 4: the test has count - 3 degrees of freedom.
+
+    References
+    ----------
+    Williams, "Regression Analysis", 1959; Graham & Baldwin, "Testing for Significance of Increased
+    Correlation with Human Judgment", EMNLP 2014.
+    """
+    from scipy.stats import t as student  # noqa: PLC0415  start-up time
+
+    if count < 4:
+        return float("nan")
+    if first == second:
+        return 1.0
+    unexplained = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
+    variance = 2 * max(unexplained, 0.0) * (count - 1) / (count - 3)
+    variance += (first + second) ** 2 / 4 * (1 - between) ** 3
+    if variance <= 0.0:  # the metrics determine each other: no chance is left
+        return 0.0
+    statistic = (first - second) * np.sqrt((count - 1) * (1 + between) / variance)
+    p: Any = 2 * student.sf(abs(statistic), count - 3)
+    return float(p)
