@@ -1,0 +1,225 @@
+"""`portmert compare`: systems side by side, and whether the difference is more than luck."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.commands._lists import pipeline_of, text_options
+from tuner.commands._notice import notice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aligners._base import Aligner
+    from tuner.comparison.history import RunHistory
+    from tuner.comparison.model import Comparison
+    from tuner.comparison.systems import NamedSystem
+    from tuner.significance import Resampling
+    from tuner.text_pipeline import TextPipeline
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("systems", nargs=-1, metavar="A B [C ...]")
+@click.option("--test", "source", type=_FILE, help="Source text of the test set.")
+@click.option("--ref", "refs", multiple=True, type=_FILE, help="References; repeat for more.")
+@click.option(
+    "--metric",
+    "metric_texts",
+    multiple=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="Metric; repeat for more. Default: bleu, port, qmean, ter.",
+)
+@click.option(
+    "--links",
+    "links_texts",
+    multiple=True,
+    metavar="NAME=FILE[,FILE...]",
+    help="A set of word alignments: a file for each --ref, then maybe one for each output; repeat "
+    "to compare sets.",
+)
+@click.option(
+    "--aligner",
+    "aligner_name",
+    metavar="NAME",
+    help="Align references, and outputs whose decoder gave no links, with this aligner.",
+)
+@click.option(
+    "--aligner-set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the aligner, as in train_source=FILE; may be repeated.",
+)
+@click.option("--lowercase", is_flag=True, help="Lowercase outputs and references.")
+@text_options
+@click.option("--samples", type=click.IntRange(1), default=10_000, show_default=True,
+              help="Resampled test sets and randomized pairs.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+              default=0.95, show_default=True, help="Level of the intervals.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--html", type=_FILE, help="Write a page, one file that needs no network.")
+@click.option("--json", "json_out", type=_FILE, help="Write everything as JSON.")
+@click.option("--latex", type=_FILE, help="Write the tables for LaTeX (booktabs).")
+def command(
+    *,
+    systems: tuple[str, ...],
+    source: Path | None,
+    refs: tuple[Path, ...],
+    metric_texts: tuple[str, ...],
+    links_texts: tuple[str, ...],
+    aligner_name: str | None,
+    settings: tuple[str, ...],
+    lowercase: bool,
+    text_steps: str,
+    text_model: Path | None,
+    samples: int,
+    seed: int,
+    confidence: float,
+    threads: int,
+    html: Path | None,
+    json_out: Path | None,
+    latex: Path | None,
+) -> None:
+    r"""Compare systems with the first one: scores, significance, and where they differ.
+
+    A system is the folder of a run of tune, or name=FILE[,FILE...]: a file of tokenised text for
+    each replica. Folders say what their test set is; else give --ref, and --test for word order.
+
+    \b
+    portmert compare runs/bleu runs/port --html page.html
+    portmert compare base=a.txt new=b1.txt,b2.txt,b3.txt --test t.src --ref t.ref
+    """
+    if len(systems) < 2:
+        raise click.UsageError("name at least two systems")
+    if settings and aligner_name is None:
+        raise click.UsageError("--aligner-set needs --aligner")
+    from tuner.comparison.systems import find_systems  # noqa: PLC0415  start-up time
+    from tuner.files import check_writable  # noqa: PLC0415
+    from tuner.significance import Resampling  # noqa: PLC0415
+
+    for out in (html, json_out, latex):
+        if out is not None:
+            check_writable(out)
+    found = find_systems(systems)
+    pipeline = None
+    if lowercase or text_steps or text_model is not None:
+        pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
+    comparison = _compared(
+        found,
+        source,
+        refs,
+        metric_texts,
+        links_texts,
+        _aligner(aligner_name, settings),
+        pipeline or _pipeline_of_runs(found),
+        Resampling(samples, seed, confidence),
+        threads,
+        histories=html is not None or json_out is not None,
+    )
+    _write(comparison, html, json_out, latex)
+
+
+def _compared(
+    systems: Sequence[NamedSystem],
+    source: Path | None,
+    refs: tuple[Path, ...],
+    metric_texts: tuple[str, ...],
+    links_texts: tuple[str, ...],
+    aligner: tuple[str, Aligner] | None,
+    pipeline: TextPipeline,
+    resampling: Resampling,
+    threads: int,
+    *,
+    histories: bool,
+) -> Comparison:
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
+    from tuner.comparison.compare import Setup, choose_metrics, compare  # noqa: PLC0415
+    from tuner.comparison.linking import find_links, parse_link_set  # noqa: PLC0415
+    from tuner.comparison.material import read_material  # noqa: PLC0415
+    from tuner.comparison.systems import find_test_set  # noqa: PLC0415
+
+    announce_compiling()
+    asked = choose_metrics(metric_texts, links=True)
+    test = find_test_set(systems, source, refs)
+    outputs = sum(len(system.outputs) for system in systems)
+    given = [
+        parse_link_set(text, references=len(test.references), outputs=outputs)
+        for text in links_texts
+    ]
+    if test.source is None and (given or aligner is not None):
+        raise click.UsageError("--links and --aligner need the source text; give --test")
+    with tempfile.TemporaryDirectory() as folder:
+        linking = find_links(
+            systems, test, given, aligner, folder=Path(folder) / "annotations", notice=notice
+        )
+        materials = read_material(systems, test, linking, pipeline)
+    links = materials[0].links is not None
+    metrics = asked if metric_texts else choose_metrics((), links=links)
+    setup = Setup(metrics, pipeline, resampling, threads, notice)
+    runs = _histories(systems) if histories else ()
+    return compare(systems, test, materials, setup, runs)
+
+
+def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] | None:
+    if name is None:
+        return None
+    from tuner import registry  # noqa: PLC0415  start-up time
+
+    options = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--aligner-set {setting}: expected KEY=VALUE")
+        options[key] = value
+    return name, registry.aligner(name, options, where="--aligner")
+
+
+def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
+    """Return what the runs do to texts; that of the first, and a note, where they do not agree."""
+    from tuner.text_pipeline import TextPipeline  # noqa: PLC0415  start-up time
+
+    known = [(s.name, s.inputs.data.pipeline) for s in systems if s.inputs is not None]
+    for name, pipeline in known[1:]:
+        if pipeline.signature != known[0][1].signature:
+            notice(
+                f"{name} was scored with {pipeline.signature}, {known[0][0]} with "
+                f"{known[0][1].signature}; all are now scored with the latter (--text or "
+                f"--lowercase says otherwise)"
+            )
+    return known[0][1] if known else TextPipeline()
+
+
+def _histories(systems: Sequence[NamedSystem]) -> Sequence[RunHistory]:
+    """Return the histories of the runs among the systems."""
+    from tuner.comparison.history import read_history  # noqa: PLC0415  start-up time
+
+    return [read_history(system.folder) for system in systems if system.folder is not None]
+
+
+def _write(
+    comparison: Comparison, html: Path | None, json_out: Path | None, latex: Path | None
+) -> None:
+    from tuner.comparison.latex import as_latex  # noqa: PLC0415  start-up time
+    from tuner.comparison.text import as_text  # noqa: PLC0415
+    from tuner.files import write_text  # noqa: PLC0415
+
+    document = comparison.as_json()
+    if json_out is not None:
+        write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if latex is not None:
+        write_text(latex, as_latex(comparison))
+    if html is not None:
+        from tuner.comparison.page import render  # noqa: PLC0415
+
+        write_text(html, render(document))
+    click.echo(as_text(comparison))
+    for path in filter(None, (html, json_out, latex)):
+        click.echo(f"written: {path}", err=True)

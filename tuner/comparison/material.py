@@ -1,0 +1,167 @@
+"""The texts of a comparison as metrics read them: outputs, references, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Batch, Ragged, Texts, Vocabulary
+from tuner.comparison.linking import LinkSet, linked
+from tuner.corpus import check_lines, make_batch, read_references, read_texts
+from tuner.files import read_lines
+from tuner.nbest import read_nbest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import IntArray
+    from tuner.comparison.linking import Linking
+    from tuner.comparison.systems import NamedSystem, Output, TestSet
+    from tuner.corpus import References
+    from tuner.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """All texts of a comparison under one set of links, as they are scored.
+
+    Parameters
+    ----------
+    systems
+        Of each output the number of its system, rising.
+    outputs
+        N texts of S rows, all of one vocabulary.
+    references
+        Of the same vocabulary.
+    sources
+        S lines; None where there is no source.
+    links
+        Name of the set of links; None where there are none.
+    """
+
+    systems: IntArray
+    outputs: tuple[Texts, ...]
+    references: References
+    sources: tuple[str, ...] | None = None
+    links: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    @property
+    def replicas(self) -> list[int]:
+        """Number of outputs of each system."""
+        counts: list[int] = np.bincount(self.systems).tolist()
+        return counts
+
+    def members(self, system: int) -> list[int]:
+        """Return the numbers of the outputs of a system."""
+        return np.flatnonzero(self.systems == system).tolist()
+
+    def batch(self, output: int) -> Batch:
+        """Return one output against the references."""
+        return make_batch(self.outputs[output], np.arange(len(self) + 1), self.references)
+
+    def batch_of_all(self) -> Batch:
+        """Return all outputs against the references: N hypotheses a segment."""
+        count, segments = len(self.outputs), len(self)
+        # Row n * S + s of the outputs one after the other becomes row s * N + n.
+        order = np.arange(count * segments).reshape(count, segments).T.ravel()
+        return make_batch(
+            joined(self.outputs).take(order),
+            np.arange(segments + 1, dtype=np.int64) * count,
+            self.references,
+        )
+
+
+def read_material(
+    systems: Sequence[NamedSystem], test: TestSet, linking: Linking, pipeline: TextPipeline
+) -> list[Material]:
+    """Read everything: one material for each set of links, or one without links.
+
+    Raises
+    ------
+    InputError
+        Files that are not what they should be, or of different lengths.
+    """
+    vocabulary = Vocabulary()
+    references = read_references(test.references, vocabulary=vocabulary, source=test.source)
+    segments = len(references)
+    texts, owners = [], []
+    for number, system in enumerate(systems):
+        for output in system.outputs:
+            text = _read_output(output, vocabulary, segments)
+            check_lines(output.text, len(text), test.references[0], segments)
+            texts.append(text)
+            owners.append(number)
+    sources = tuple(read_lines(test.source)) if test.source is not None else None
+    found: list[tuple[list[Texts], References, str | None]] = []
+    for links in linking.sets:
+        with_links = _with_links(texts, links, linking, test, sources or ())
+        if with_links is None:
+            continue
+        of_set = read_references(
+            test.references, vocabulary=vocabulary, source=test.source, links=links.references
+        )
+        found.append((with_links, of_set, links.name))
+    if not found:
+        found = [([replace(text, links=None) for text in texts], references, None)]
+    return [
+        Material(
+            np.array(owners),
+            tuple(pipeline.hypotheses(text) for text in some),
+            replace(of_set, texts=pipeline.references(of_set.texts)),
+            sources,
+            name,
+        )
+        for some, of_set, name in found
+    ]
+
+
+def _with_links(
+    texts: Sequence[Texts],
+    links: LinkSet,
+    linking: Linking,
+    test: TestSet,
+    sources: Sequence[str],
+) -> list[Texts] | None:
+    assert test.source is not None  # noqa: S101  without a source there are no sets of links
+    lengths = np.array([len(line.encode().split()) for line in sources], dtype=np.int32)
+    return linked(
+        texts,
+        links,
+        linking,
+        source=test.source,
+        source_lengths=lengths,
+        sources=sources,
+        offsets=np.arange(len(sources) + 1),
+    )
+
+
+def _read_output(output: Output, vocabulary: Vocabulary, segments: int) -> Texts:
+    if output.nbest is not None:
+        nbest = read_nbest([output.nbest], vocabulary, segments=segments)
+        best = nbest.texts.take(nbest.offsets[:-1])
+        if best.links is not None:
+            return best
+    return read_texts(output.text, vocabulary)
+
+
+def joined(texts: Sequence[Texts]) -> Texts:
+    """Return texts of one vocabulary one after the other; links only where all have them."""
+    links = [text.links for text in texts if text.links is not None]
+    return Texts(
+        texts[0].vocabulary,
+        _joined_rows([text.tokens for text in texts]),
+        _joined_rows(links) if len(links) == len(texts) else None,
+    )
+
+
+def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
+    lengths = np.concatenate([part.lengths for part in parts])
+    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
+    return Ragged(
+        np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    )
