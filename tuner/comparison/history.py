@@ -140,6 +140,8 @@ class RunHistory:
         Of the replicas that have a result; of running ones the best so far.
     slices
         Of the replica with the best dev score, `sliced`; empty where the data are not at hand.
+    percents
+        Of each label in the scores of passes, whether that metric is printed in percent.
     notes
         What could not be read or measured and why.
     """
@@ -155,4 +157,5 @@ class RunHistory:
     weights: tuple[FeatureSpread, ...]
     sliced: str | None = None
     slices: tuple[Slice, ...] = ()
+    percents: Mapping[str, bool] | None = None
     notes: tuple[str, ...] = ()

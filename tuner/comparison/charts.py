@@ -1,0 +1,372 @@
+"""What the charts of a report show, as plain data; charts.js draws it.
+
+A chart has one or more choices (metrics, features), each with series of numbers. Colours are
+numbers of systems: the page knows what they look like in either theme.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Chart = dict[str, Any]
+
+MOST_FEATURES = 40
+"""In a chart of weights; the table beside it has all."""
+
+
+def charts_of(document: Mapping[str, Any]) -> list[Chart]:
+    """Return all charts that a document has the numbers for.
+
+    Each has `id`, `place` (the section it stands in), `title`, `caption`, `kind` (`intervals` and
+    `bars` lie, `columns` stand, `lines`, `steps`), names of its axes and `choices`.
+    """
+    made = [
+        _differences(document),
+        *_buckets(document),
+        *_runs(document),
+    ]
+    return [chart for chart in made if chart is not None and chart["choices"]]
+
+
+def run_colours(document: Mapping[str, Any]) -> list[int]:
+    """Return the colour of each run: that of the system of its name."""
+    colours = {system["name"]: n for n, system in enumerate(document.get("systems", ()))}
+    return [colours.get(run["name"], n) for n, run in enumerate(document.get("runs") or ())]
+
+
+def _chart(name: str, place: str, kind: str, title: str, **rest: Any) -> Chart:
+    return {
+        "id": f"chart-{name}", "place": place, "kind": kind, "title": title,
+        "caption": "", "x": "", "y": "", "whole": False, "wide": False, "tall": None, **rest,
+    }  # fmt: skip
+
+
+def _differences(document: Mapping[str, Any]) -> Chart | None:
+    """Differences from the first system with their intervals, on metrics in percent."""
+    systems = [system["name"] for system in document.get("systems", ())]
+    if len(systems) < 2:
+        return None
+    metrics = [metric for metric in document["metrics"] if metric["in_percent"]]
+    rows = {(row["metric"], row["system"]): row for row in document["scores"]}
+    series = []
+    for number, name in enumerate(systems[1:], 1):
+        found = [rows.get((metric["label"], name), {}) for metric in metrics]
+        if not any(row.get("difference") is not None for row in found):
+            continue
+        series.append(
+            {
+                "name": name,
+                "system": number,
+                "values": [row.get("difference") for row in found],
+                "low": [row.get("difference_low") for row in found],
+                "high": [row.get("difference_high") for row in found],
+            }
+        )
+    labels = [
+        metric["label"] + ("" if metric["higher_is_better"] else " (lower is better)")
+        for metric in metrics
+    ]
+    confidence = round(100 * document["confidence"])
+    return _chart(
+        "differences",
+        "scores",
+        "intervals",
+        f"Difference from {systems[0]}",
+        caption=f"In points, with {confidence} % bootstrap intervals over segments; the dashed "
+        f"line is no difference.",
+        x="difference",
+        choices=[
+            {"label": "", "series": series, "categories": labels, "percent": True, "marker": 0}
+        ]
+        if series
+        else [],
+    )
+
+
+def _buckets(document: Mapping[str, Any]) -> Iterable[Chart]:
+    systems = [system["name"] for system in document.get("systems", ())]
+    differences = document.get("differences") or {}
+    for name, title, axis in (
+        ("by_length", "By length of the reference", "tokens of the reference"),
+        ("by_reordering", "By reordering of the reference", "reordering (1 - v)"),
+    ):
+        buckets = differences.get(name) or []
+        choices = [
+            {
+                "label": metric["label"],
+                "percent": metric["in_percent"],
+                "categories": [f"{bucket['label']} ({bucket['segments']})" for bucket in buckets],
+                "series": [
+                    {
+                        "name": system,
+                        "system": number,
+                        "values": [
+                            (bucket["scores"].get(metric["label"]) or [None] * len(systems))[
+                                number
+                            ]
+                            for bucket in buckets
+                        ],
+                    }
+                    for number, system in enumerate(systems)
+                ],
+            }
+            for metric in document.get("metrics", ())
+        ]
+        yield _chart(
+            name.replace("_", "-"),
+            "where",
+            "columns",
+            title,
+            caption="Score of the segments of each group by itself; in brackets, how many.",
+            x=axis,
+            choices=choices if buckets else [],
+        )
+
+
+def _runs(document: Mapping[str, Any]) -> Iterable[Chart]:
+    numbered = list(zip(run_colours(document), document.get("runs") or (), strict=True))
+    if not numbered:
+        return
+    yield _weights(numbered)
+    yield _dev_scores(numbered)
+    yield _projected(numbered)
+    yield _chart(
+        "hypotheses",
+        "runs",
+        "lines",
+        "Growth of the n-best lists",
+        caption="Distinct hypotheses of all lists so far.",
+        x="iteration",
+        y="hypotheses",
+        whole=True,
+        choices=_one_choice(numbered, lambda one: one["hypotheses"]),
+    )
+    yield _chart(
+        "change",
+        "runs",
+        "lines",
+        "How far the weights moved",
+        caption="From each iteration to the next, each vector scaled to absolute values that add "
+        "to 1; 2 would be all of it.",
+        x="iteration",
+        y="change of weights",
+        whole=True,
+        choices=_one_choice(numbered, lambda one: one["change"]),
+    )
+    for number, run in numbered:
+        yield _surface(number, run)
+
+
+def _series(number: int, run: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
+    """Return one series a replica of what `value` says of a pass."""
+    found = []
+    for dash, replica in enumerate(run["replicas"]):
+        points = [[one["number"], value(one)] for one in replica["passes"]]
+        points = [point for point in points if point[1] is not None]
+        if points:
+            found.append(
+                {
+                    "name": _name(run, replica),
+                    "system": number,
+                    "dash": dash,
+                    "points": points,
+                }
+            )
+    return found
+
+
+def _name(run: Mapping[str, Any], replica: Mapping[str, Any]) -> str:
+    return run["name"] if len(run["replicas"]) == 1 else f"{run['name']}, {replica['name']}"
+
+
+def _one_choice(
+    numbered: Sequence[tuple[int, Mapping[str, Any]]], value: Any
+) -> list[dict[str, Any]]:
+    series = [line for number, run in numbered for line in _series(number, run, value)]
+    return [{"label": "", "percent": False, "series": series}] if series else []
+
+
+def _weights(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
+    """Weights side by side, the spread over replicas as a whisker."""
+    sizes: dict[str, float] = {}
+    for _, run in numbered:
+        for weight in run["weights"]:
+            name = weight["feature"]
+            sizes[name] = max(sizes.get(name, 0.0), abs(weight["mean"]), abs(weight["start"]))
+    kept = set(sorted(sizes, key=lambda name: -sizes[name])[:MOST_FEATURES])
+    features = [name for name in sizes if name in kept]
+    series = []
+    for number, run in numbered:
+        found = {weight["feature"]: weight for weight in run["weights"]}
+        means = [found[name]["mean"] if name in found else None for name in features]
+        spreads = [found[name]["sd"] if name in found else None for name in features]
+        series.append(
+            {
+                "name": run["name"],
+                "system": number,
+                "values": means,
+                "low": _moved(means, spreads, -1),
+                "high": _moved(means, spreads, 1),
+            }
+        )
+    return _chart(
+        "weights",
+        "runs",
+        "bars",
+        "Weights",
+        caption="Each vector scaled to absolute values that add to 1; mean and standard deviation "
+        "over replicas."
+        + (
+            "" if len(features) == len(sizes) else f" The {MOST_FEATURES} largest of {len(sizes)}."
+        ),
+        x="weight",
+        wide=True,
+        tall=70 + len(features) * max(24, 17 * len(numbered)),
+        choices=[
+            {
+                "label": "",
+                "percent": False,
+                "categories": features,
+                "series": series,
+                "marker": 0,
+            }
+        ]
+        if features
+        else [],
+    )
+
+
+def _moved(
+    means: Sequence[float | None], spreads: Sequence[float | None], sign: int
+) -> list[float | None]:
+    return [
+        None if mean is None or spread is None else mean + sign * spread
+        for mean, spread in zip(means, spreads, strict=True)
+    ]
+
+
+def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
+    """The dev score of each iteration: on the metric tuned on, then on all others."""
+    labels = dict.fromkeys(
+        label
+        for _, run in numbered
+        for replica in run["replicas"]
+        for one in replica["passes"]
+        for label in one["scores"] or {}
+    )
+    choices = []
+    for label in labels:
+        series = [
+            line
+            for number, run in numbered
+            for line in _series(
+                number, run, lambda one, label=label: (one["scores"] or {}).get(label)
+            )
+        ]
+        percent = any((run["percents"] or {}).get(label, True) for _, run in numbered)
+        choices.append({"label": label, "percent": percent, "series": series})
+    for name in dict.fromkeys(run["metric"] for _, run in numbered):
+        same = [(number, run) for number, run in numbered if run["metric"] == name]
+        if name in labels or not same:
+            continue
+        series = [
+            line for n, run in same for line in _series(n, run, lambda one: one["dev_score"])
+        ]
+        percent = same[0][1]["in_percent"]
+        choices.append({"label": f"{name} (tuned on)", "percent": percent, "series": series})
+    held = [
+        line for n, run in numbered for line in _series(n, run, lambda one: one["held_out_score"])
+    ]
+    if held:
+        percent = numbered[0][1]["in_percent"]
+        choices.append({"label": "held out", "percent": percent, "series": held})
+    return _chart(
+        "dev",
+        "runs",
+        "lines",
+        "Dev score of each iteration",
+        caption="Of the decoder's own best output under the weights of that iteration.",
+        x="iteration",
+        y="dev score",
+        whole=True,
+        choices=[choice for choice in choices if choice["series"]],
+    )
+
+
+def _projected(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
+    """For each replica: what was promised, what came, what the lists would allow."""
+    choices = []
+    for number, run in numbered:
+        for replica in run["replicas"]:
+            passes = replica["passes"]
+            lines = (
+                ("real", 0, [[p["number"], p["dev_score"]] for p in passes]),
+                ("projected", 1, [[p["number"] + 1, p["optimized_score"]] for p in passes]),
+                ("oracle of the lists", 2, [[p["number"], p["oracle_score"]] for p in passes]),
+            )
+            series = [
+                {
+                    "name": name,
+                    "system": number,
+                    "dash": dash,
+                    "points": [point for point in points if point[1] is not None],
+                }
+                for name, dash, points in lines
+            ]
+            series = [line for line in series if line["points"]]
+            if series:
+                label = f"{_name(run, replica)} ({run['metric']})"
+                choices.append({"label": label, "percent": run["in_percent"], "series": series})
+    return _chart(
+        "projected",
+        "runs",
+        "lines",
+        "Projected, real, possible",
+        caption="Projected: the score that the weights of an iteration had over the lists they "
+        "were found on. Real: what the decoder then made of them. Oracle: one hypothesis a "
+        "segment chosen by score alone; what lies between is headroom.",
+        x="iteration",
+        y="dev score",
+        whole=True,
+        choices=choices,
+    )
+
+
+def _surface(number: int, run: Mapping[str, Any]) -> Chart:
+    return _chart(
+        f"surface-{number}",
+        "surface",
+        "steps",
+        f"{run['name']}: {run['metric']} along one weight",
+        caption="The score of the best hypotheses of all lists, as one weight moves and the others "
+        "stay: the exact function, every step of it. The dashed line is where tuning ended.",
+        x="weight",
+        y=f"dev {run['metric']}",
+        choices=[
+            {
+                "label": piece["feature"],
+                "percent": run["in_percent"],
+                "marker": piece["weight"],
+                "low": piece["ends"][0],
+                "high": piece["ends"][-1],
+                "series": [
+                    {
+                        "name": run["metric"],
+                        "system": number,
+                        "dash": 0,
+                        "points": [
+                            *(
+                                [x, y]
+                                for x, y in zip(piece["ends"], piece["scores"], strict=False)
+                            ),
+                            [piece["ends"][-1], piece["scores"][-1]],
+                        ],
+                    }
+                ],
+            }
+            for piece in run["slices"]
+        ],
+    )

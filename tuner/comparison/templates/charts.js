@@ -1,0 +1,218 @@
+// Charts: descriptions made by charts.py, drawn by Chart.js in the colours of the theme.
+
+const drawn = new Map();
+const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
+
+const number = (value, chart) =>
+  value === null ? "" : chart.percent ? (100 * value).toFixed(2) : shortNumber(value);
+
+function shortNumber(value) {
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toPrecision(4);
+}
+
+function tick(value, percent) {
+  return (percent ? 100 * value : value).toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+/** Draws the spread of a bar or point: `low` and `high` of its dataset, as a line over it. */
+const whiskers = {
+  id: "whiskers",
+  afterDatasetsDraw(chart) {
+    const { ctx } = chart;
+    chart.data.datasets.forEach((dataset, index) => {
+      const meta = chart.getDatasetMeta(index);
+      if (!dataset.low || meta.hidden) return;
+      const scale = chart.scales.x;
+      ctx.save();
+      ctx.strokeStyle = dataset.whisker;
+      ctx.lineWidth = 1.5;
+      meta.data.forEach((element, i) => {
+        if (dataset.low[i] === null || dataset.low[i] === undefined) return;
+        const from = scale.getPixelForValue(dataset.low[i]);
+        const to = scale.getPixelForValue(dataset.high[i]);
+        ctx.beginPath();
+        ctx.moveTo(from, element.y);
+        ctx.lineTo(to, element.y);
+        for (const end of [from, to]) { ctx.moveTo(end, element.y - 4); ctx.lineTo(end, element.y + 4); }
+        ctx.stroke();
+      });
+      ctx.restore();
+    });
+  },
+};
+
+/** Draws a line across the chart where something stands: a weight, no difference. */
+const marker = {
+  id: "marker",
+  beforeDatasetsDraw(chart, _, options) {
+    if (typeof options.at !== "number") return;
+    const x = chart.scales.x.getPixelForValue(options.at);
+    const { top, bottom } = chart.chartArea;
+    const { ctx } = chart;
+    ctx.save();
+    ctx.strokeStyle = options.colour;
+    ctx.setLineDash([3, 3]);
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, bottom);
+    ctx.stroke();
+    ctx.restore();
+  },
+};
+
+function dataset(series, chart) {
+  const tint = systemColour(series.system);
+  const common = {
+    label: series.name, borderColor: tint, backgroundColor: tint, whisker: colour("ink"),
+    low: series.low, high: series.high,
+  };
+  if (chart.kind === "bars") {
+    return { ...common, type: "bar", data: series.values, maxBarThickness: 14, borderRadius: 2 };
+  }
+  if (chart.kind === "columns") {
+    return { ...common, type: "bar", data: series.values, maxBarThickness: 34, borderRadius: 2 };
+  }
+  if (chart.kind === "intervals") {
+    return {
+      ...common, type: "line", showLine: false, pointRadius: 5, pointHoverRadius: 7,
+      whisker: tint, data: series.values,
+    };
+  }
+  const steps = chart.kind === "steps";
+  return {
+    ...common, type: "line", parsing: false, stepped: steps ? "before" : false,
+    data: series.points.map(([x, y]) => ({ x, y })), spanGaps: false,
+    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[series.dash % DASHES.length],
+    pointRadius: steps ? 0 : 3, pointHoverRadius: 5,
+  };
+}
+
+/** What an axis must show besides the values: their spread, and no difference. */
+function reach(choice) {
+  const ends = choice.series.flatMap(({ low = [], high = [] }) => [...low, ...high])
+    .filter((value) => typeof value === "number");
+  if (typeof choice.marker === "number") ends.push(choice.marker);
+  const room = 0.04 * (Math.max(...ends) - Math.min(...ends));
+  return ends.length ? { suggestedMin: Math.min(...ends) - room, suggestedMax: Math.max(...ends) + room } : {};
+}
+
+function options(choice, chart) {
+  const categories = Boolean(choice.categories);
+  const sideways = chart.kind === "bars" || chart.kind === "intervals";
+  const axis = (title, extra = {}) => ({
+    title: { display: Boolean(title), text: title, color: colour("soft") },
+    grid: { color: colour("rule"), drawTicks: false },
+    border: { color: colour("rule") },
+    ticks: { color: colour("soft"), padding: 6, maxRotation: 0, ...extra },
+  });
+  const shown = { callback: (value) => tick(value, choice.percent) };
+  const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > 22 ? `${label.slice(0, 21)}\u2026` : label; } };
+  const x = sideways ? axis(chart.x, shown) : categories ? axis(chart.x) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
+  const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(chart.y, shown);
+  if (sideways || categories) (sideways ? y : x).grid.display = false;
+  if (sideways) Object.assign(x, reach(choice));
+  if (chart.kind === "intervals") y.offset = true;
+  if (chart.kind === "steps") Object.assign(x, { min: choice.low, max: choice.high });
+  const value = (item) => (sideways ? item.parsed.x : item.parsed.y);
+  const spread = (item) => {
+    const low = item.dataset.low?.[item.dataIndex];
+    return low === null || low === undefined ? "" :
+      ` (${number(low, choice)} to ${number(item.dataset.high[item.dataIndex], choice)})`;
+  };
+  return {
+    animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
+    indexAxis: sideways ? "y" : "x",
+    interaction: { mode: chart.kind === "lines" || chart.kind === "steps" ? "nearest" : "index", axis: sideways ? "y" : "x", intersect: false },
+    scales: { x, y },
+    plugins: {
+      legend: { display: choice.series.length > 1, position: "bottom", labels: { color: colour("ink"), boxWidth: 18, boxHeight: 2, padding: 14 } },
+      tooltip: {
+        backgroundColor: colour("ink"), titleColor: colour("paper"), bodyColor: colour("paper"),
+        padding: 9, boxWidth: 8, boxHeight: 8,
+        callbacks: {
+          title: (items) => !items.length ? "" : categories ? items[0].label : `${chart.x} ${shortNumber(items[0].parsed.x)}`,
+          label: (item) => ` ${item.dataset.label}: ${number(value(item), choice)}${spread(item)}`,
+        },
+      },
+      marker: { at: choice.marker, colour: colour("ink") },
+    },
+  };
+}
+
+function draw(figure, chart) {
+  const choice = chart.choices[Number(figure.querySelector("select")?.value ?? 0)];
+  drawn.get(chart.id)?.destroy();
+  const canvas = figure.querySelector("canvas");
+  drawn.set(chart.id, new Chart(canvas, {
+    type: "line",
+    data: { labels: choice.categories, datasets: choice.series.map((s) => dataset(s, chart)) },
+    options: options(choice, chart),
+    plugins: [whiskers, marker],
+  }));
+  const numbers = figure.querySelector("details");
+  if (numbers.open) fillNumbers(numbers, chart, choice);
+  else numbers.dataset.stale = "yes";
+}
+
+/** What a chart shows, as a table: for those who cannot see or hover it. */
+function fillNumbers(details, chart, choice) {
+  const body = make("tbody");
+  for (const series of choice.series) {
+    const points = series.points ?? series.values.map((value, i) => [choice.categories[i], value]);
+    points.forEach(([x, y], i) => {
+      const low = series.low?.[i];
+      const spread = low === null || low === undefined ? "" : ` (${number(low, choice)} to ${number(series.high[i], choice)})`;
+      body.append(make("tr", {}, make("td", {}, series.name),
+        make("td", { class: "num" }, typeof x === "number" ? shortNumber(x) : x),
+        make("td", { class: "num" }, y === null ? "\u2013" : number(y, choice) + spread)));
+    });
+  }
+  const head = make("tr", {}, make("th", {}, "Series"),
+    make("th", { class: "num" }, chart.kind === "bars" || chart.kind === "intervals" ? chart.y || "Of" : chart.x || "Of"),
+    make("th", { class: "num" }, (chart.kind === "bars" || chart.kind === "intervals" ? chart.x : chart.y) || "Value"));
+  details.querySelector(".scroll").replaceChildren(make("table", {}, make("thead", {}, head), body));
+  delete details.dataset.stale;
+}
+
+/** Arrow keys walk from point to point and show what hovering shows. */
+function walk(event, chart) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const plot = drawn.get(chart.id);
+  const active = plot.getActiveElements()[0];
+  let index = active ? active.index + step : 0;
+  let set = active ? active.datasetIndex : 0;
+  const visible = plot.data.datasets.map((_, i) => i).filter((i) => plot.isDatasetVisible(i));
+  if (!visible.length) return;
+  if (index < 0 || index >= plot.data.datasets[set].data.length) {
+    set = visible[(visible.indexOf(set) + step + visible.length) % visible.length];
+    index = step > 0 ? 0 : plot.data.datasets[set].data.length - 1;
+  }
+  const point = plot.getDatasetMeta(set).data[index];
+  plot.setActiveElements([{ datasetIndex: set, index }]);
+  plot.tooltip.setActiveElements([{ datasetIndex: set, index }], { x: point.x, y: point.y });
+  plot.update("none");
+}
+
+function setUpCharts(charts) {
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  for (const chart of charts) {
+    const figure = document.getElementById(chart.id);
+    const select = figure.querySelector("select");
+    const details = figure.querySelector("details");
+    if (chart.tall) figure.querySelector(".canvas").style.height = `${chart.tall}px`;
+    select?.addEventListener("change", () => draw(figure, chart));
+    details.addEventListener("toggle", () => {
+      const choice = chart.choices[Number(select?.value ?? 0)];
+      if (details.open && details.dataset.stale) fillNumbers(details, chart, choice);
+    });
+    figure.querySelector("canvas").addEventListener("keydown", (event) => walk(event, chart));
+    draw(figure, chart);
+  }
+  document.addEventListener("themechange", () => {
+    for (const chart of charts) draw(document.getElementById(chart.id), chart);
+  });
+}

@@ -1,0 +1,62 @@
+// Tables of the page that sort by a click on a column's head and filter by what is typed.
+
+/** Order of two cells: numbers by value, what is missing last, all else as text. */
+function compareValues(a, b, sign) {
+  if (a === "" || b === "") return (a === "") - (b === "");
+  const x = Number(a), y = Number(b);
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return sign * (x - y);
+  return sign * a.localeCompare(b);
+}
+
+/** Turn a head into a button that calls sort(sign); best values first where they are numbers. */
+function sortable(head, first, sort) {
+  const button = make("button", { type: "button" });
+  button.append(...head.childNodes);
+  head.replaceChildren(button);
+  head.setAttribute("aria-sort", "none");
+  button.addEventListener("click", () => {
+    const before = head.getAttribute("aria-sort");
+    const sign = before === "none" ? first : before === "ascending" ? -1 : 1;
+    for (const other of head.parentElement.children) {
+      if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
+    }
+    head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    sort(sign);
+  });
+}
+
+const cellValue = (row, column) => {
+  const cell = row.cells[column];
+  return cell.dataset.value ?? cell.textContent.trim();
+};
+
+function setUpTable(table) {
+  const body = table.tBodies[0];
+  [...table.tHead.rows[table.tHead.rows.length - 1].cells].forEach((head, column) => {
+    if (head.dataset.sort === "no") return;
+    sortable(head, head.classList.contains("num") ? -1 : 1, (sign) => {
+      const rows = [...body.rows];
+      rows.sort((a, b) => compareValues(cellValue(a, column), cellValue(b, column), sign));
+      body.append(...rows);
+    });
+  });
+  const box = document.getElementById(table.dataset.filter);
+  if (box) {
+    const count = document.getElementById(`${table.dataset.filter}-count`);
+    const filter = () => {
+      const wanted = box.value.toLowerCase();
+      let shown = 0;
+      for (const row of body.rows) {
+        row.hidden = !row.textContent.toLowerCase().includes(wanted);
+        shown += !row.hidden;
+      }
+      count.textContent = `${shown} of ${body.rows.length}`;
+    };
+    box.addEventListener("input", filter);
+    filter();
+  }
+}
+
+function setUpTables() {
+  document.querySelectorAll("table.sortable").forEach(setUpTable);
+}
