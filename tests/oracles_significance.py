@@ -1,0 +1,53 @@
+"""Slow twins of the resampling tests: every swap enumerated, every sample summed in a loop."""
+
+import itertools
+
+import numpy as np
+
+
+def exact_randomization(metric, first, second):
+    """p of all 2^S swaps of two systems' (S, K) statistics, two-sided, with >=."""
+    observed = abs(float(metric.score(second.sum(0)) - metric.score(first.sum(0))))
+    extreme = 0
+    for swaps in itertools.product([False, True], repeat=len(first)):
+        swap = np.array(swaps)[:, np.newaxis]
+        one = np.where(swap, second, first).sum(0)
+        other = np.where(swap, first, second).sum(0)
+        extreme += abs(float(metric.score(other) - metric.score(one))) >= observed - 1e-12
+    return extreme / 2 ** len(first)
+
+
+def exact_stratified(metric, first, second):
+    """The same for (R, S, K) of equal R: all ways to permute the second's runs and to swap."""
+    runs, segments = first.shape[:2]
+    observed = abs(float(metric.score(second.sum((0, 1))) - metric.score(first.sum((0, 1)))))
+    orders = list(itertools.permutations(range(runs)))
+    ways = list(itertools.product(orders, itertools.product([False, True], repeat=runs)))
+    extreme, total = 0, first.sum((0, 1)) + second.sum((0, 1))
+    choices = itertools.product(ways, repeat=segments)
+    count = 0
+    for choice in choices:
+        one = np.zeros(first.shape[2])
+        for s, (order, swaps) in enumerate(choice):
+            for run in range(runs):
+                one += second[order[run], s] if swaps[run] else first[run, s]
+        change = float(metric.score(total - one) - metric.score(one))
+        extreme += abs(change) >= observed - 1e-12
+        count += 1
+    return extreme / count
+
+
+def exact_paired_bootstrap(metric, first, second):
+    """Share of all S^S samples of the test set in which the second is not better."""
+    not_better = 0
+    for sample in itertools.product(range(len(first)), repeat=len(first)):
+        rows = list(sample)
+        change = float(metric.score(second[rows].sum(0)) - metric.score(first[rows].sum(0)))
+        not_better += (change if metric.higher_is_better else -change) <= 1e-12
+    return not_better / len(first) ** len(first)
+
+
+def exact_bootstrap_scores(metric, stats):
+    """Scores of all S^S samples of (S, K)."""
+    samples = itertools.product(range(len(stats)), repeat=len(stats))
+    return np.array([float(metric.score(stats[list(sample)].sum(0))) for sample in samples])
