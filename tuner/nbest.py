@@ -20,7 +20,7 @@ from tuner._hypothesis_pool import HypothesisPool, empty_rows, segment_sizes, wi
 from tuner._nbest_reader import ArrivedList
 from tuner.errors import InputError
 from tuner.files import writing
-from tuner.readers._base import read_list
+from tuner.readers._base import ListFile, read_list
 from tuner.readers.moses import MosesReader
 from tuner.weights import FeatureWeights
 
@@ -146,6 +146,26 @@ def read_nbest(
             prefix = f"{file.where}: " if len(paths) > 1 else ""
             say(prefix + now.describe(new))
         merger.add(new)
+    return merger.finish(vocabulary, segments, from_files=True)
+
+
+def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) -> NBest:
+    """Read a Moses list's first hypothesis of each segment: the decoder's own output.
+
+    The others are not parsed.
+
+    Raises
+    ------
+    InputError
+        As `read_nbest`.
+    """
+    file = read_list(path)
+    firsts: dict[bytes, bytes] = {}
+    for line in file.byte_lines:
+        firsts.setdefault(line.partition(b"|||")[0].strip(), line)
+    data = b"".join(line + b"\n" for line in firsts.values())
+    merger = _Merger(_ignore)
+    merger.add(MosesReader().read(ListFile(file.where, data), vocabulary, segments, _ignore))
     return merger.finish(vocabulary, segments, from_files=True)
 
 

@@ -28,6 +28,7 @@ PRODUCTS = (
     "bootstrap",
     "replica-[0-9]*",
     "average",
+    "history",
     STATE,
     "inputs.json",
     "weights.json",
@@ -89,6 +90,21 @@ class RunFolder:
         """Append a line with the time to log.txt, the only file here that knows of time."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
+
+
+def is_at_work(path: Path) -> bool:
+    """Whether a process holds the lock of a run's folder now."""
+    try:
+        lock = os.open(path / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)  # the lock taken ends with it
+    return False
 
 
 @contextmanager
