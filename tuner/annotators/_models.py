@@ -68,3 +68,8 @@ def _digest(model: Path, files: tuple[Path, ...], states: tuple[object, ...]) ->
             part = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
         whole.update(f"{name}\0{part.hexdigest()}\n".encode())
     return whole.hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """Return the hash of a text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -70,6 +70,12 @@ def as_parsed(tokens: Sequence[str]) -> list[str]:
     return words
 
 
+def prepared(tokens: Sequence[str], *, contractions: bool, lowercase: bool) -> list[str]:
+    """Return what a parser is given for the tokens of a text."""
+    words = as_parsed(tokens) if contractions else list(tokens)
+    return [word.lower() for word in words] if lowercase else words
+
+
 def _plain(token: str) -> str:
     for name, sign in _MOSES:
         token = token.replace(name, sign)

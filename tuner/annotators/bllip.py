@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from annotated_types import Ge
 
 from tuner.annotators import _brackets, _heads, _models
 from tuner.annotators._base import Annotation, Annotator, AnnotatorError
-from tuner.annotators._tokens import as_parsed, escaped
+from tuner.annotators._tokens import escaped, prepared
 from tuner.annotators._workers import workers
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Bllip(Annotator):
         The parser's rules for unknown words: En, Ch or Ar.
     case_insensitive
         For a text without capitals.
+    contractions
+        Give the parser `do n't` for the text's `don 't`, and signs for what Moses escapes.
     max_words
         Longer sentences count as unparsed. The parser takes no more than 398.
     """
@@ -55,6 +58,7 @@ class Bllip(Annotator):
     overparsing: Annotated[int, Ge(1)] = 10
     language: Literal["En", "Ch", "Ar"] = "En"
     case_insensitive: bool = False
+    contractions: bool = True
     max_words: Annotated[int, Ge(1)] = 398
 
     gives = frozenset({"tags", "heads", "tree", "parses"})
@@ -80,13 +84,7 @@ class Bllip(Annotator):
         return ours.annotate(sentences, request, processes=processes, progress=progress)
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "model": str(_folder(self.model)),
-            "overparsing": self.overparsing,
-            "language": self.language,
-            "case_insensitive": self.case_insensitive,
-            "max_words": self.max_words,
-        }
+        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
 
 
 def _folder(model: Path) -> Path:
@@ -116,13 +114,14 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Parser:
-    def __init__(self, model: str, *, max_words: int, **options: Any) -> None:
+    def __init__(self, model: str, *, max_words: int, contractions: bool, **options: Any) -> None:
         from bllipparser import RerankingParser  # noqa: PLC0415  optional
 
         self._parser = RerankingParser()
         self._parser.load_parser_model(model)
         self._options = options
         self._max_words = max_words
+        self._contractions = contractions
         # Models have either straight quotes or the treebank's among their words.
         words = (Path(model) / VOCABULARY).read_text("utf-8", "replace").splitlines()
         self._straight_quotes = any(line.startswith('"\t') for line in words)
@@ -160,7 +159,8 @@ class _Parser:
 
     def _given(self, words: Sequence[str]) -> list[str]:
         """Return tokens as the parser's treebank has them."""
-        given = [_SPACE.sub("_", escaped(word)) for word in as_parsed(words)]
+        plain = prepared(words, contractions=self._contractions, lowercase=False)
+        given = [_SPACE.sub("_", escaped(word)) for word in plain]
         if self._straight_quotes:
             given = ['"' if word in _QUOTES else word for word in given]
         else:
@@ -177,4 +177,4 @@ def _with_leaves(tree: Tree, words: Sequence[str]) -> Tree:
     labels = list(tree.labels)
     for leaf, word in zip(tree.leaves, words, strict=True):
         labels[leaf] = escaped(word)
-    return replace(tree, labels=tuple(labels))
+    return dataclasses.replace(tree, labels=tuple(labels))

@@ -6,14 +6,15 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
 
-from tuner.annotators import _models
+from tuner.annotators import _conllu, _models
 from tuner.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
 from tuner.annotators._heads import ROOT
-from tuner.annotators._tokens import as_parsed
+from tuner.annotators._tokens import prepared
 from tuner.annotators._workers import workers
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
     from tuner.annotators._base import Heads, Request
     from tuner.annotators._workers import Parse
 
-Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
-
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""
 
-_LAYERS_BY_COMPONENT = {"TAG": "tagger", "POS": "morphologizer", "MORPH": "morphologizer"}
+_COMPONENTS = {"xpos": "tagger", "upos": "morphologizer"}
+"""What of a pipeline makes them."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ class Spacy(Annotator):
     beam_width
         Parses that the beam keeps; a list of parses has at most so many. One-best parses come from
         the greedy search that the parser was trained for.
+    contractions
+        Give the pipeline `do n't` for the text's `don 't`, and signs for what Moses escapes.
+    lowercase
+        Lowercase words for the pipeline.
     any_version
         Also use a pipeline made for another version of spaCy.
     """
@@ -50,6 +54,8 @@ class Spacy(Annotator):
     model: str
     tagset: Tagset = "xpos"
     beam_width: Annotated[int, Ge(1)] = 16
+    contractions: bool = True
+    lowercase: bool = False
     any_version: bool = False
 
     gives = frozenset({"tags", "heads", "parses"})
@@ -57,7 +63,8 @@ class Spacy(Annotator):
     def fingerprint(self) -> str:
         """Return spaCy's version, the hash of the pipeline and the options."""
         version = _models.version("spacy", extra="spacy")
-        options = {"tagset": self.tagset, "beam_width": self.beam_width}
+        options = self._options()
+        del options["model"], options["any_version"]
         return _models.fingerprint("spacy", version, options, _folder(self.model))
 
     def annotate(
@@ -69,14 +76,11 @@ class Spacy(Annotator):
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[Annotation | None]:
         """Yield one answer a sentence, in order; spaCy fails on none."""
-        options = {
-            "model": str(_folder(self.model)),
-            "tagset": self.tagset,
-            "beam_width": self.beam_width,
-            "any_version": self.any_version,
-        }
-        ours = workers(__name__, options, "spacy")
+        ours = workers(__name__, self._options(), "spacy")
         return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+    def _options(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
 
 
 def _folder(model: str) -> Path:
@@ -108,7 +112,7 @@ def _folder(model: str) -> Path:
 
 def load(options: dict[str, Any]) -> Parse:
     """Load a pipeline in a worker."""
-    return _Pipeline(**options).annotate
+    return _Pipeline(options).annotate
 
 
 class _Pipeline:
@@ -117,23 +121,23 @@ class _Pipeline:
     It works in batches, whose size changes no bit of an answer: BLIS sums in one order.
     """
 
-    def __init__(self, model: str, *, tagset: str, beam_width: int, any_version: bool) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         import spacy  # noqa: PLC0415  heavy and optional
         from spacy.util import is_compatible_version  # noqa: PLC0415
 
-        self._name = model
+        self._options = options
+        self._name = model = options["model"]
         meta = spacy.util.get_model_meta(model)
         wanted = meta.get("spacy_version", "")
-        if not any_version and is_compatible_version(spacy.__version__, wanted) is False:
+        if (
+            not options["any_version"]
+            and is_compatible_version(spacy.__version__, wanted) is False
+        ):
             raise AnnotatorError(
                 f"{model}: made for spaCy {wanted}, this is {spacy.__version__}; get the pipeline "
                 "of this version, or set any_version = true"
             )
         self._nlp = spacy.load(model)
-        self._attributes = ["POS" if tagset.startswith("upos") else "TAG"]
-        if tagset.endswith("+feats"):
-            self._attributes.append("MORPH")
-        self._beam_width = beam_width
 
     def annotate(
         self, sentences: Sequence[Sequence[str]], request: Request
@@ -169,7 +173,11 @@ class _Pipeline:
             # One sentence stays one, whatever the parser would make of a full stop in it.
             Doc(
                 self._nlp.vocab,
-                words=as_parsed(words),
+                words=prepared(
+                    words,
+                    contractions=self._options["contractions"],
+                    lowercase=self._options["lowercase"],
+                ),
                 sent_starts=[True] + [False] * (len(words) - 1),
             )
             for words in sentences
@@ -178,22 +186,19 @@ class _Pipeline:
             return list(self._nlp.pipe(docs))
 
     def _tags(self, doc: Any) -> tuple[str, ...]:
-        for attribute in self._attributes:
-            # A pipeline that has no such component leaves all tokens empty.
-            if not doc.has_annotation(attribute):
-                component = _LAYERS_BY_COMPONENT[attribute]
-                raise AnnotatorError(
-                    f"{self._name} sets no {attribute}, has it a {component}? It has "
-                    f"{', '.join(self._nlp.pipe_names)}; choose another tagset or pipeline"
-                )
-        return tuple("|".join(filter(None, self._parts(token))) or "_" for token in doc)
-
-    def _parts(self, token: Any) -> Iterator[str]:
-        for attribute in self._attributes:
-            if attribute == "MORPH":
-                yield str(token.morph)
-            else:
-                yield token.tag_ if attribute == "TAG" else token.pos_
+        tagset: Tagset = self._options["tagset"]
+        tags = tuple(
+            _conllu.tag(_conllu.Word(token.text, token.pos_, token.tag_, str(token.morph)), tagset)
+            for token in doc
+        )
+        if not all(tags):
+            column = tagset.partition("+")[0]
+            raise AnnotatorError(
+                f"{self._name} gives no {column.upper()} of '{doc[tags.index('')]}'; it has "
+                f"{', '.join(self._nlp.pipe_names)}; use another tagset, or a pipeline with a "
+                f"{_COMPONENTS[column]}"
+            )
+        return tags
 
     def _parses(
         self, sentences: Sequence[Sequence[str]], most: int
@@ -203,7 +208,7 @@ class _Pipeline:
         for start in range(0, len(docs), BEAMS_AT_ONCE):
             some = docs[start : start + BEAMS_AT_ONCE]
             for doc, beam in zip(
-                some, parser.beam_parse(some, beam_width=self._beam_width), strict=True
+                some, parser.beam_parse(some, beam_width=self._options["beam_width"]), strict=True
             ):
                 yield _listed(parser.moves.get_beam_parses(beam), beam.scores, len(doc))[:most]
 
