@@ -65,6 +65,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               default=0.95, show_default=True, help="Level of the intervals.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--no-timing",
+    is_flag=True,
+    help="Leave out measured times: the same call then writes the same bytes.",
+)
 @click.option("--html", type=_FILE, help="Write a page, one file that needs no network.")
 @click.option("--json", "json_out", type=_FILE, help="Write everything as JSON.")
 @click.option("--latex", type=_FILE, help="Write the tables for LaTeX (booktabs).")
@@ -84,6 +89,7 @@ def command(
     seed: int,
     confidence: float,
     threads: int,
+    no_timing: bool,
     html: Path | None,
     json_out: Path | None,
     latex: Path | None,
@@ -123,6 +129,7 @@ def command(
         Resampling(samples, seed, confidence),
         threads,
         histories=html is not None or json_out is not None,
+        timing=not no_timing,
     )
     _write(comparison, html, json_out, latex)
 
@@ -139,6 +146,7 @@ def _compared(
     threads: int,
     *,
     histories: bool,
+    timing: bool,
 ) -> Comparison:
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.comparison.compare import Setup, choose_metrics, compare  # noqa: PLC0415
@@ -163,7 +171,7 @@ def _compared(
         materials = read_material(systems, test, linking, pipeline)
     links = materials[0].links is not None
     metrics = asked if metric_texts else choose_metrics((), links=links)
-    setup = Setup(metrics, pipeline, resampling, threads, notice)
+    setup = Setup(metrics, pipeline, resampling, threads, notice, timing=timing)
     runs = _histories(systems) if histories else ()
     return compare(systems, test, materials, setup, runs)
 

@@ -46,6 +46,8 @@ class Setup:
         Never changes a number.
     notice
         Called with one line for what the user should know at once.
+    timing
+        Whether to measure times, the only numbers that differ from call to call.
     """
 
     metrics: Mapping[str, Metric]
@@ -53,6 +55,7 @@ class Setup:
     resampling: Resampling
     threads: int
     notice: Callable[[str], None]
+    timing: bool = True
 
 
 def compare(
@@ -123,7 +126,7 @@ def compare(
         ordering=ordering,
         ngrams=ngrams,
         alignments=_alignments(names, materials, counted, setup),
-        timing=time_metrics(material, setup.metrics),
+        timing=time_metrics(material, setup.metrics) if setup.timing else (),
         differences=differences(names, material, counted, reordering),
         segments=segments_of(material, counted, reordering),
         runs=tuple(runs),
