@@ -132,10 +132,9 @@ def all_arcs():
         cls = registry.component("metric", name)
         built = [cls()]
         for option in ("parses", "gamma"):
-            built += [
-                cls(**{option: type(getattr(built[0], option))(bound)})
-                for bound in cls.bounds.get(option, ())
-            ]
+            kind = type(getattr(built[0], option, None))
+            if kind in (int, float):
+                built += [cls(**{option: kind(bound)}) for bound in cls.bounds.get(option, ())]
         found |= {need for one in built for need in one.needs if isinstance(need, Arcs)}
     return sorted(found)
 

@@ -23,7 +23,7 @@ TUNER_LAYERS = [
         "length_penalty",
         "run_inputs",
     },
-    {"bootstrap", "config", "links", "optimization"},
+    {"bootstrap", "config", "links", "optimization", "syntax"},
     {
         "annotators",
         "optimizers",

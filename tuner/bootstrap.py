@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, Metric
     from tuner.nbest import NBest
     from tuner.optimization import Setup
+    from tuner.problem import StatTable
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of what 95 % of the samples lie within."""
@@ -53,7 +54,7 @@ def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
 
 def bootstrap(
     nbest: NBest,
-    stats: FloatArray,
+    stats: StatTable,
     metric: Metric,
     setup: Setup,
     *,
@@ -64,8 +65,8 @@ def bootstrap(
 
     Parameters
     ----------
-    stats : (H, K) float64
-        Statistics of the lists' hypotheses.
+    stats : StatTable
+        Of the lists' hypotheses.
     setup : Setup
         How the weights were found, but its first start is the weights found: each sample is
         searched once from there, with a seed of its own.

@@ -20,8 +20,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
 from tuner import registry
+from tuner.annotators._base import AnnotatorError
 from tuner.constraints import Constraints
 from tuner.errors import ConfigError, suggest
+from tuner.statistics import needs_of
 from tuner.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -29,12 +31,13 @@ if TYPE_CHECKING:
 
     from aligners._base import Aligner
     from metrics._base import Metric
+    from tuner.annotators._base import Annotator
     from tuner.decoders._base import Decoder
     from tuner.optimizers._base import Optimizer
 
 Table = TypeVar("Table")
 
-RESULT_FREE = frozenset({"threads", "processes", "jobs"})
+RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache"})
 """Keys, in any table, that change how long a run takes and nothing else."""
 
 
@@ -72,6 +75,9 @@ class Tune:
         iterations, and report percentiles of each weight.
     replicas
         So many whole tunings, from different seeds; the result is the average of their weights.
+    annotation_cache
+        Folder that keeps what the annotator said; absent, PORTMERT_CACHE or the user's cache
+        folder. Never changes a result.
     """
 
     output: Path
@@ -86,6 +92,7 @@ class Tune:
     prior: Annotated[float, Field(ge=0)] = 0.0
     bootstrap: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] = 1
+    annotation_cache: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,7 @@ class Experiment:
     optimizer: Optimizer
     decoder: Decoder
     aligner: Aligner | None = None
+    annotator: Annotator | None = None
     constraints: Constraints = field(default_factory=Constraints)
 
     @property
@@ -176,6 +184,8 @@ class Experiment:
         }
         if self.aligner is not None and "links" in self.metric.needs:
             tables["aligner"] = self.aligner
+        if self.annotator is not None and needs_of([self.metric]):
+            prints["annotator"] = self.annotator.fingerprint()
         for table, content in tables.items():
             if table not in {"tune", "data", "constraints"}:
                 prints[f"{table}.name"] = _component_name(content)
@@ -192,6 +202,8 @@ def load_config(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     threads: int | None = None,
+    annotator: Annotator | None = None,
+    annotation_cache: Path | None = None,
 ) -> Experiment:
     """Read and check an experiment.
 
@@ -200,21 +212,27 @@ def load_config(
     overrides
         `table.key=value` each; the value is read as TOML, or taken as text where it is not TOML.
         They, then `seed` and `threads`, take the place of what the file says.
+    annotator, annotation_cache
+        In place of the table [annotator] and of the folder in [tune].
 
     Raises
     ------
     ConfigError
         The file cannot be read or is not TOML; an unknown table, key or component; a value of the
-        wrong type or range; a missing file; a metric that needs links that nothing can give.
+        wrong type or range; a missing file; a metric that needs links or parses that nothing can
+        give.
     """
     path = Path(path)
     tables = _read_toml(path)
     for override in overrides:
         _override(tables, override)
-    for key, value in (("seed", seed), ("threads", threads)):
+    cache = None if annotation_cache is None else str(annotation_cache.absolute())
+    for key, value in (("seed", seed), ("threads", threads), ("annotation_cache", cache)):
         if value is not None:
             tables.setdefault("tune", {})[key] = value
-    return _experiment(path, tables)
+    if annotator is not None:
+        tables.pop("annotator", None)
+    return _experiment(path, tables, annotator)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -246,7 +264,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     table[keys[-1]] = value
 
 
-def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
+def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | None) -> Experiment:
     known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
     for name, content in tables.items():
         if name not in known:
@@ -261,9 +279,11 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
     data = _table(path, "data", Data, tables["data"])
     parts = {
         family: _component(path, family, tables.get(family, {"name": "mert"}))
-        for family in ("metric", "optimizer", "decoder", "aligner")
+        for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
         if family in tables or family == "optimizer"
     }
+    if annotator is not None:
+        parts["annotator"] = annotator
     decoder = parts["decoder"]
     if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
         parts["decoder"] = dataclasses.replace(decoder, processes=tune.threads)
@@ -279,6 +299,7 @@ def _experiment(path: Path, tables: Mapping[str, Any]) -> Experiment:
     _check_text(path, data)
     _check_files(experiment)
     _check_links(experiment)
+    _check_annotator(experiment)
     return experiment
 
 
@@ -366,7 +387,7 @@ def _check_files(experiment: Experiment) -> None:
     for table, content in (("tune", experiment.tune), ("data", data)):
         for item in dataclasses.fields(content):
             value = getattr(content, item.name)
-            if (table, item.name) == ("tune", "output"):
+            if (table, item.name) in {("tune", "output"), ("tune", "annotation_cache")}:
                 continue
             for file in value if isinstance(value, tuple) else (value,):
                 if isinstance(file, Path) and not file.is_file():
@@ -410,6 +431,22 @@ def _check_links(experiment: Experiment) -> None:
                 f"references; give [data] {prefix}reference_links, a file of `0-0 1-2` lines for "
                 f"each reference, or an [aligner]"
             )
+
+
+def _check_annotator(experiment: Experiment) -> None:
+    metric, annotator = experiment.metric, experiment.annotator
+    if not needs_of([metric]):
+        return
+    if annotator is None:
+        raise ConfigError(
+            f"{experiment.path}: metric {metric.name()} compares syntax; give an [annotator] that "
+            f'tags or parses, as name = "udpipe" and model = "FILE" (`portmert annotate train` '
+            f"makes a model)"
+        )
+    try:
+        annotator.fingerprint()
+    except AnnotatorError as error:
+        raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
 
 
 def _component_name(component: object) -> str:

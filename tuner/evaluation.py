@@ -20,7 +20,8 @@ from tuner.files import read_lines, write_text
 from tuner.links import Linker
 from tuner.nbest import read_nbest
 from tuner.scoring import full_signature
-from tuner.statistics import compute_stats, notices
+from tuner.statistics import compute_stats, needs_of, notices
+from tuner.syntax import Syntax, open_annotator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +66,8 @@ class Evaluator:
         Called with one line for what the user should know.
     progress
         Called while the decoder works.
+    annotated
+        Called with how many sentences are annotated, and of how many.
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class Evaluator:
         split_seed: int,
         note: Callable[[str], None],
         progress: Progress,
+        annotated: Progress | None = None,
     ) -> None:
         self.experiment = experiment
         self.scratch = scratch
@@ -93,13 +97,30 @@ class Evaluator:
         self._held_out_vocabulary = Vocabulary()
         self.text = experiment.data.pipeline
         self._linked = "links" in experiment.metric.needs
-        self.annotator = Linker(
+        self.annotated = annotated
+        self.linker = Linker(
             experiment.aligner,
             annotations,
             source=experiment.data.source,
             references=experiment.data.references,
             notice=note,
         )
+
+    @cached_property
+    def syntax(self) -> Syntax | None:
+        """What annotates texts for the metric; None if it does not compare syntax."""
+        experiment = self.experiment
+        needs = needs_of([experiment.metric])
+        if experiment.annotator is None or not needs:
+            return None
+        annotator = open_annotator(
+            experiment.annotator,
+            cache=experiment.tune.annotation_cache,
+            processes=experiment.threads,
+            notice=self.note,
+            progress=self.annotated,
+        )
+        return Syntax(annotator, self.text, needs)
 
     def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
         """Decode a set to `out`; not if it is there."""
@@ -123,9 +144,7 @@ class Evaluator:
         nbest = read_nbest([path], vocabulary, segments=len(sources), notice=self.note)
         if not self._linked:
             return nbest
-        texts = self.annotator.hypothesis_links(
-            nbest.texts, offsets=nbest.offsets, sources=sources
-        )
+        texts = self.linker.hypothesis_links(nbest.texts, offsets=nbest.offsets, sources=sources)
         return replace(nbest, texts=texts)
 
     @cached_property
@@ -134,7 +153,7 @@ class Evaluator:
         data = self.experiment.data
         links = data.reference_links
         if self._linked and not links:
-            links = self.annotator.dev_links()
+            links = self.linker.dev_links()
         return self._references(data.source, data.references, links, self.vocabulary)
 
     @cached_property
@@ -150,9 +169,7 @@ class Evaluator:
                 f"{self.experiment.path}: [tune] held_out: {share:g} of {count} segments leaves "
                 f"none to tune on"
             )
-        stream = np.random.default_rng(np.random.SeedSequence((self.split_seed, 0)))
-        order = stream.permutation(count)
-        return np.sort(order[held:]), np.sort(order[:held])
+        return held_out_split(count, share, self.split_seed)
 
     @property
     def tuned(self) -> IntArray | None:
@@ -194,7 +211,7 @@ class Evaluator:
             write_text(folder() / "output.txt", "".join(lines))
             links = data.test_reference_links
             if self._linked and not links:
-                links = self.annotator.test_links(data.test_source, data.test_references)
+                links = self.linker.test_links(data.test_source, data.test_references)
             references = self._references(
                 data.test_source, data.test_references, links, vocabulary
             )
@@ -206,9 +223,11 @@ class Evaluator:
         held = read_json(scores)
         return Scored(held["score"], held["parts"])
 
-    def for_metric(self, texts: Texts) -> Texts:
-        """Return hypotheses as the metric sees them."""
-        return self.text.hypotheses(texts)
+    def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
+        """Return a list as the metric sees it, and what annotates its hypotheses, if it must."""
+        scored = self.text.hypotheses(nbest.texts)
+        annotate = None if self.syntax is None else self.syntax.lazily(nbest.texts, scored)
+        return replace(nbest, texts=scored), annotate
 
     @cached_property
     def _held_out_references(self) -> References:
@@ -216,7 +235,7 @@ class Evaluator:
         assert data.held_out_source is not None  # noqa: S101  the caller has seen to it
         links = data.held_out_reference_links
         if self._linked and not links:
-            links = self.annotator.held_out_links(data.held_out_source, data.held_out_references)
+            links = self.linker.held_out_links(data.held_out_source, data.held_out_references)
         return self._references(
             data.held_out_source, data.held_out_references, links, self._held_out_vocabulary
         )
@@ -234,13 +253,19 @@ class Evaluator:
             source=source,
             links=links if self._linked else (),
         )
-        return replace(found, texts=self.text.references(found.texts))
+        texts = self.text.references(found.texts)
+        if self.syntax is not None:
+            texts = self.syntax.whole(found.texts, texts, "ref")
+        return replace(found, texts=texts)
 
     def _stats(self, nbest: NBest, references: References) -> FloatArray:
         """Return (S, K): the statistics of the first hypothesis of each segment."""
         metric = self.experiment.metric
-        first = self.for_metric(nbest.texts.take(nbest.offsets[:-1]))
-        batch = make_batch(first, np.arange(len(nbest) + 1), references)
+        first = nbest.texts.take(nbest.offsets[:-1])
+        scored = self.text.hypotheses(first)
+        if self.syntax is not None:
+            scored = self.syntax.whole(first, scored, "hyp")
+        batch = make_batch(scored, np.arange(len(nbest) + 1), references)
         for line in notices(metric, batch):
             self.note(line)
         self.signature = full_signature(
@@ -248,12 +273,20 @@ class Evaluator:
             batch,
             lowercase=self.experiment.data.lowercase,
             text=self.text.signature,
+            annotator="" if self.syntax is None else self.syntax.annotator.fingerprint,
         )
         return compute_stats(metric, batch, threads=self.experiment.threads)
 
     def _scored(self, stats: FloatArray) -> Scored:
         metric, total = self.experiment.metric, stats.sum(axis=0)
         return Scored(float(metric.score(total)), metric.parts(total))
+
+
+def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Return the segments tuned on and those held out, both rising; one is held out at least."""
+    held = max(1, round(share * count))
+    order = np.random.default_rng(np.random.SeedSequence((seed, 0))).permutation(count)
+    return np.sort(order[held:]), np.sort(order[:held])
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from tuner.bootstrap import bootstrap, confidence, stacked
 from tuner.evaluation import Evaluator, Scored, read_json, write_json
 from tuner.files import copy_file, write_text
 from tuner.nbest import merge, model_score_mismatch
-from tuner.optimization import Setup, list_statistics, optimize_lists
+from tuner.optimization import Setup, optimize_lists, statistics_table
 from tuner.run_folder import open_run
 from tuner.run_inputs import write_inputs
 from tuner.weights import FeatureWeights, read_weights
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
     from tuner.config import Experiment
     from tuner.decoders._base import Progress
     from tuner.nbest import NBest
+    from tuner.optimization import Optimization
     from tuner.run_folder import RunFolder
 
 
 CONFIG_NAME = "decoder.config"
 """The decoder's tuned configuration, in the run's folder."""
+
+ANNOTATION_NAME = "annotation.json"
+"""How much of an iteration's texts the annotator's cache had, in the iteration's folder."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ def run(
     *,
     log: Callable[[str], None],
     progress: Progress,
+    annotated: Progress | None = None,
     fresh: bool = False,
     shared: Shared | None = None,
 ) -> Result:
@@ -154,6 +159,8 @@ def run(
         Called with one line for each step; the lines also stand in log.txt, with times.
     progress
         Called while the decoder works.
+    annotated
+        Called with how many sentences are annotated, and of how many.
     fresh
         Remove the work of an earlier run first.
     shared
@@ -178,7 +185,7 @@ def run(
         if shared is None:
             write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
-        return _Run(experiment, folder, common, note, progress).result()
+        return _Run(experiment, folder, common, note, progress, annotated).result()
 
 
 def today() -> str:
@@ -243,6 +250,7 @@ class _Run:
         shared: Shared,
         note: Callable[[str], None],
         progress: Progress,
+        annotated: Progress | None,
     ) -> None:
         self.experiment = experiment
         self.folder = folder
@@ -255,6 +263,7 @@ class _Run:
             split_seed=shared.split_seed,
             note=note,
             progress=progress,
+            annotated=annotated,
         )
         self.pool: NBest | None = None
         self.last: NBest
@@ -342,6 +351,7 @@ class _Run:
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
             held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
+            self._report_annotation(number, "scoring")
             hypotheses = len(pool.texts)
             before = iterations[-1].hypotheses if iterations else 0
             write_json(
@@ -369,8 +379,7 @@ class _Run:
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
             self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
-            pool = self._pool(last.number)
-            pool = replace(pool, texts=self.evaluator.for_metric(pool.texts))
+            pool, annotate = self.evaluator.for_metric(self._pool(last.number))
             before = self._weights_of(last.number)
             found = optimize_lists(
                 pool,
@@ -378,14 +387,17 @@ class _Run:
                 self.experiment.metric,
                 self._setup(self._starts(iterations), last.number),
                 notice=self.note,
+                annotate=annotate,
                 segments=self.evaluator.tuned,
             )
+            self._report_annotation(last.number, "search", found)
             write_json(
                 path,
                 {
                     "start_score": found.start_score,
                     "optimized_score": found.final_score,
                     "oracle_score": found.oracle_score,
+                    **({} if annotate is None else {"annotated": found.known}),
                     "change": weight_change(before, found.weights),
                     "weights": found.weights.values,
                 },
@@ -397,6 +409,29 @@ class _Run:
             optimized_score=held["optimized_score"],
             change=held["change"],
         )
+
+    def _report_annotation(
+        self, number: int, phase: str, found: Optimization | None = None
+    ) -> None:
+        """Say and keep how many sentences a phase of an iteration has annotated.
+
+        In a file of its own: the numbers depend on what earlier runs left in the cache.
+        """
+        syntax = self.evaluator.syntax
+        if syntax is None:
+            return
+        counts = syntax.counts()
+        asked = ""
+        if found is not None:
+            asked = f"{found.known} of {found.hypotheses} hypotheses annotated, "
+            counts |= {"annotated": found.known, "hypotheses": found.hypotheses}
+        self.note(
+            f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
+            f"{counts['misses']} new, {counts['failed']} without a parse"
+        )
+        syntax.annotator.reset()
+        path = self.folder.iteration(number) / ANNOTATION_NAME
+        write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
 
     def _starts(self, iterations: Sequence[Iteration]) -> list[FeatureWeights]:
         """Return this iteration's weights, then those of the best iteration if it is another."""
@@ -425,14 +460,14 @@ class _Run:
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
             self.note(f"tuning on {len(missing)} bootstrap samples")
-            pool = self._pool(lists)
-            pool = replace(pool, texts=self.evaluator.for_metric(pool.texts))
-            stats = list_statistics(
+            pool, annotate = self.evaluator.for_metric(self._pool(lists))
+            stats = statistics_table(
                 pool,
                 self.evaluator.references,
                 self.experiment.metric,
                 threads=self.experiment.threads,
                 notice=lambda _: None,  # each iteration has said it
+                annotate=annotate,
             )
             setup = self._setup([weights], 0)  # 0: no iteration has this number
             for sample in missing:

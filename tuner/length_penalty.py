@@ -15,16 +15,16 @@ import numpy as np
 
 from tuner.errors import ConfigError
 from tuner.nbest import best_hypotheses, model_scores
-from tuner.optimization import equal_weights, list_statistics, optimize_lists
+from tuner.optimization import equal_weights, optimize_stats
 from tuner.weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.corpus import References
+    from metrics._base import IntArray, Metric
     from tuner.nbest import NBest
     from tuner.optimization import Optimization, Setup
+    from tuner.problem import StatTable
 
 GRID_POINTS = 9
 """Alphas tried first, at equal distances, both ends among them."""
@@ -86,7 +86,7 @@ def penalised(nbest: NBest, alpha: float, *, lengths: IntArray) -> NBest:
 
 def optimize_penalised(
     nbest: NBest,
-    references: References,
+    stats: StatTable,
     metric: Metric,
     setup: Setup,
     *,
@@ -99,6 +99,8 @@ def optimize_penalised(
 
     Parameters
     ----------
+    stats : StatTable
+        Of the list's hypotheses.
     lengths : (H,) int64
         Tokens of each hypothesis as they stood in the list.
     start_alpha : float
@@ -107,24 +109,22 @@ def optimize_penalised(
     Returns
     -------
     found : Optimization
-        `line_searches` and `seconds` are those of all alphas together.
+        `known`, `line_searches` and `seconds` are those of all alphas together.
     alpha : float
         Of equal scores the alpha nearest 0.
     """
-    stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
     tried: dict[float, Optimization] = {}
     said: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
         """Return the objective, and how near to 0: what makes one alpha better than another."""
         if alpha not in tried:
-            tried[alpha] = optimize_lists(
+            tried[alpha] = optimize_stats(
                 penalised(nbest, alpha, lengths=lengths),
-                references,
+                stats,
                 metric,
                 setup,
                 notice=said.setdefault(alpha, []).append,
-                stats=stats,
             )
         score = tried[alpha].final_score
         return (score if metric.higher_is_better else -score), -abs(alpha)
@@ -141,6 +141,7 @@ def optimize_penalised(
         start_score=_start_score(
             penalised(nbest, start_alpha, lengths=lengths), metric, setup, stats
         ),
+        known=stats.known,
         line_searches=sum(each.line_searches for each in tried.values()),
         seconds=seconds,
     )
@@ -174,7 +175,7 @@ def search_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthP
     return max(tried, key=value)
 
 
-def _start_score(nbest: NBest, metric: Metric, setup: Setup, stats: FloatArray) -> float:
+def _start_score(nbest: NBest, metric: Metric, setup: Setup, stats: StatTable) -> float:
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
     best = best_hypotheses(nbest, model_scores(nbest, start))
-    return float(metric.score(stats[best].sum(axis=0)))
+    return float(metric.score(stats.total(best)))

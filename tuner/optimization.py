@@ -21,12 +21,16 @@ from tuner.weights import FeatureWeights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray, Metric
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, Metric, Texts
     from tuner.moses_dat import DatLists
     from tuner.nbest import NBest, SparseFeatures
     from tuner.optimizers._base import Optimizer
     from tuner.variables import Variables
     from tuner.weights import FeatureNames
+
+    Annotate = Callable[[IntArray], Texts]
 
 ORACLE_SWEEPS = 10
 
@@ -73,11 +77,14 @@ class Optimization:
         The final one is not worse, unless the start is outside of the bounds or a prior pulls.
     oracle_score : float
         Of one hypothesis a segment chosen to score high, see `oracle`: what perfect weights could
-        not exceed by much.
+        not exceed by much. Chosen among the hypotheses whose statistics are known.
     restarts : tuple of float
         Score each restart ended at, before weights were normalised; less the prior's penalty.
-    hypotheses, line_searches : int
-        Some optimizers make no line search.
+    hypotheses, known : int
+        Hypotheses in all, and those whose statistics are known: of a metric that annotates, only
+        those that were asked for, in this search or before.
+    line_searches : int
+        Some optimizers make none.
     seconds : dict
         Wall-clock time of each phase.
     """
@@ -88,6 +95,7 @@ class Optimization:
     oracle_score: float
     restarts: tuple[float, ...]
     hypotheses: int
+    known: int
     line_searches: int
     seconds: dict[str, float]
 
@@ -101,7 +109,7 @@ class _Lists:
     features : (F, H) float64
     offsets : (S + 1,) int64
     names : FeatureNames
-    stats : (H, K) float64
+    stats : StatTable
     metric : Metric
     rescore : callable
         From weights to the metric's score, from scratch.
@@ -109,17 +117,20 @@ class _Lists:
         The part of the model scores of sparse features that are not searched.
     sparse : scipy.sparse.csr_array (H, P), or None
         Sparse features that are searched, `sparse_names`.
+    rows : (H,) int64, or None for 0..H-1
+        Which row of `stats` belongs to each hypothesis.
     """
 
     features: FloatArray
     offsets: IntArray
     names: FeatureNames
-    stats: FloatArray
+    stats: StatTable
     metric: Metric
     rescore: Callable[[FeatureWeights], float]
     sparse_scores: FloatArray = field(default_factory=lambda: NOTHING)
     sparse: Any = None
     sparse_names: tuple[str, ...] = ()
+    rows: IntArray | None = None
 
     def take(self, segments: IntArray) -> _Lists:
         """Return some segments, once or repeatedly; `rescore` stays as it is."""
@@ -132,7 +143,7 @@ class _Lists:
             self,
             features=np.ascontiguousarray(self.features[:, hypotheses]),
             offsets=offsets,
-            stats=self.stats[hypotheses],
+            rows=hypotheses if self.rows is None else self.rows[hypotheses],
             sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),
             sparse=None if self.sparse is None else self.sparse[hypotheses],
         )
@@ -152,15 +163,18 @@ def optimize_lists(
     *,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
-    stats: FloatArray | None = None,
+    stats: StatTable | None = None,
+    annotate: Annotate | None = None,
     segments: IntArray | None = None,
 ) -> Optimization:
     """Find the weights under which the lists' best hypotheses score highest.
 
     Parameters
     ----------
-    stats : (H, K) float64, optional
-        The statistics of all hypotheses, where they are known from an earlier search.
+    stats : StatTable, optional
+        The statistics, where there are some from an earlier search.
+    annotate : callable, optional
+        See `statistics_table`.
     segments : (n,) int64, optional
         Search and score on these segments only, each as often as it is named; absent: on all.
     setup
@@ -180,7 +194,9 @@ def optimize_lists(
     """
     begin = time.perf_counter()
     if stats is None:
-        stats = list_statistics(nbest, references, metric, threads=setup.threads, notice=notice)
+        stats = statistics_table(
+            nbest, references, metric, threads=setup.threads, notice=notice, annotate=annotate
+        )
     seconds = {"statistics": time.perf_counter() - begin}
     return optimize_stats(
         nbest,
@@ -196,7 +212,7 @@ def optimize_lists(
 
 def optimize_stats(
     nbest: NBest,
-    stats: FloatArray,
+    stats: StatTable,
     metric: Metric,
     setup: Setup,
     *,
@@ -205,7 +221,12 @@ def optimize_stats(
     segments: IntArray | None = None,
     seconds: dict[str, float] | None = None,
 ) -> Optimization:
-    """As `optimize_lists`, where only the statistics (H, K) are known: texts are not read."""
+    """As `optimize_lists`, where only the statistics are known: texts are not read."""
+    if stats.is_lazy and setup.optimizer.reads_all:
+        notice(
+            f"this optimizer compares all hypotheses: all {len(stats.rows)} of the lists are "
+            f"annotated, not only those that can win"
+        )
     starts = setup.starts or (equal_weights(nbest.feature_names),)
     sparse_scores, sparse = NOTHING, None
     sparse_names: tuple[str, ...] = ()
@@ -226,7 +247,7 @@ def optimize_stats(
         best = nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
         if segments is not None:
             best = best[segments]
-        return float(metric.score(stats[best].sum(axis=0)))
+        return float(metric.score(stats.total(best)))
 
     lists = _Lists(
         nbest.features.T,
@@ -249,15 +270,22 @@ def optimize_stats(
     )
 
 
-def list_statistics(
+def statistics_table(
     nbest: NBest,
     references: References,
     metric: Metric,
     *,
     threads: int,
     notice: Callable[[str], None],
-) -> FloatArray:
-    """Return the (H, K) statistics of all hypotheses, and say what is odd about them.
+    annotate: Annotate | None = None,
+) -> StatTable:
+    """Return the statistics of all hypotheses, and say what is odd about the hypotheses.
+
+    Parameters
+    ----------
+    annotate : callable, optional
+        Takes (n,) int64 hypotheses and returns their texts with what else the metric needs. It is
+        slow, so that statistics are then computed only of hypotheses that are asked for.
 
     Raises
     ------
@@ -265,10 +293,20 @@ def list_statistics(
         Lists and references do not fit, or the metric needs what they lack.
     """
     batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
-    stats = compute_stats(metric, batch, threads=threads)
+    if annotate is None:
+        table = StatTable(compute_stats(metric, batch, threads=threads))
+    else:
+        make_texts = annotate
+
+        def compute(hypotheses: IntArray) -> FloatArray:
+            part = replace(batch.take(hypotheses), hypotheses=make_texts(hypotheses))
+            return compute_stats(metric, part, threads=threads)
+
+        shape = (len(nbest.texts), len(metric.stat_names))
+        table = StatTable(np.zeros(shape), compute)
     for line in notices(metric, batch):
         notice(line)
-    return stats
+    return table
 
 
 def optimize_dat(
@@ -286,7 +324,7 @@ def optimize_dat(
     InputError
         The statistics are not this metric's, or a feature has no weight.
     """
-    stats = moses_stats(lists, metric)
+    stats = StatTable(moses_stats(lists, metric))
     nbest = nbest_lists.without_texts(
         lists.features, lists.offsets, lists.feature_names, lists.sparse
     )
@@ -395,9 +433,10 @@ def _optimize(
     problem = TuningProblem(
         variables.features(lists.features),
         lists.offsets,
-        StatTable(lists.stats),
+        lists.stats,
         lists.metric,
         fixed,
+        rows=lists.rows,
         sparse=lists.sparse,
     )
     if setup.prior > 0:
@@ -437,7 +476,7 @@ def _optimize(
         )
     reduced = variables.reduce(final.vector(lists.names))
     best = problem.winners(np.concatenate([reduced, lists.sparse_vector(final)]))
-    oracle_score, _ = oracle(lists.stats, lists.offsets, lists.metric, best)
+    oracle_score = _oracle_score(lists, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
         weights=final,
@@ -446,9 +485,30 @@ def _optimize(
         oracle_score=oracle_score,
         restarts=restarts,
         hypotheses=lists.features.shape[1],
+        known=int(_is_known(lists).sum()),
         line_searches=line_searches,
         seconds=seconds,
     )
+
+
+def _is_known(lists: _Lists) -> NDArray[np.bool_]:
+    """Return (H,) whether the statistics of each hypothesis are known."""
+    known = lists.stats.is_known
+    return known if lists.rows is None else known[lists.rows]
+
+
+def _oracle_score(lists: _Lists, start: IntArray) -> float:
+    """Return the oracle's score among the hypotheses whose statistics are known."""
+    rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows
+    lists.stats.need(rows[start])
+    known = np.flatnonzero(_is_known(lists))
+    score, _ = oracle(
+        lists.stats.rows[rows[known]],
+        np.searchsorted(known, lists.offsets),
+        lists.metric,
+        np.searchsorted(known, start),
+    )
+    return score
 
 
 def _is_worse(metric: Metric, score: float, than: float) -> bool:

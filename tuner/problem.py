@@ -13,6 +13,8 @@ from tuner import _kernels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from metrics._base import FloatArray, IntArray, Metric
     from tuner.prior import Prior
 
@@ -45,9 +47,25 @@ class StatTable:
         self._lock = threading.Lock()
 
     @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """(H,) whether the statistics of each hypothesis were needed so far; a copy."""
+        return np.ones(len(self.rows), dtype=bool) if self._known is None else self._known.copy()
+
+    @property
     def known(self) -> int:
         """Number of hypotheses whose statistics were needed so far."""
         return len(self.rows) if self._known is None else int(self._known.sum())
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether statistics are computed when they are asked for."""
+        return self._known is not None
+
+    def total(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
+        self.need(hypotheses)
+        total: FloatArray = self.rows[hypotheses].sum(axis=0)
+        return total
 
     def need(self, hypotheses: IntArray) -> None:
         """Make sure that the statistics of `hypotheses` are known; any order, repeated or not."""

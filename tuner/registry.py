@@ -10,15 +10,18 @@ import dataclasses
 import importlib
 import importlib.util
 import pkgutil
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tuner.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from aligners._base import Aligner
     from metrics._base import Metric
+    from tuner.annotators._base import Annotator
     from tuner.decoders._base import Decoder
     from tuner.optimizers._base import Optimizer
     from tuner.readers._base import Reader
@@ -117,10 +120,23 @@ def metric(text: str) -> Metric:
         return external.metric(name, rest)
     from tuner import formula  # noqa: PLC0415  start-up time
 
-    if formula.is_formula(text):
+    if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
     built: Metric = build("metric", name, _options("metric", text))
     return built
+
+
+def _names_a_file(text: str) -> bool:
+    """Whether a text is `name:option=value,...`, all slashes in it being those of paths."""
+    name, _, rest = text.partition(":")
+    if re.search(r"[\s()*]", text) or name not in names("metric"):
+        return False
+    hints = get_type_hints(component("metric", name))
+    items = [item.partition("=") for item in rest.split(",")]
+    return all(
+        equals and ("/" not in value or Path in (hints.get(key), *get_args(hints.get(key))))
+        for key, equals, value in items
+    )
 
 
 def reader(text: str) -> Reader:
@@ -130,10 +146,22 @@ def reader(text: str) -> Reader:
     return built
 
 
-def _options(family: str, text: str) -> dict[str, str]:
-    """Return the options of `name:option=value,option=value`."""
+def annotator(text: str) -> Annotator:
+    """Return the annotator written `name` or `name:option=value,option=value`.
+
+    An option that takes several values is given once for each.
+    """
+    name = text.partition(":")[0]
+    hints = get_type_hints(component("annotator", name))
+    several = {key for key, hint in hints.items() if get_origin(hint) is tuple}
+    built: Annotator = build("annotator", name, _options("annotator", text, several))
+    return built
+
+
+def _options(family: str, text: str, several: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options of `name:option=value,option=value`; a list of each of `several`."""
     name, _, rest = text.partition(":")
-    options: dict[str, str] = {}
+    options: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
@@ -141,9 +169,12 @@ def _options(family: str, text: str) -> dict[str, str]:
                 f"{family} '{text}': '{item}' is not option=value; "
                 f"write it as {name}:option=value,option=value"
             )
-        if key in options:
+        if key in several:
+            options.setdefault(key, []).append(value)
+        elif key in options:
             raise ConfigError(f"{family} '{text}': option '{key}' is given twice")
-        options[key] = value
+        else:
+            options[key] = value
     return options
 
 

@@ -73,6 +73,7 @@ def run(
     *,
     log: Callable[[str], None],
     progress: Progress,
+    annotated: Progress | None = None,
     fresh: bool = False,
 ) -> Replicated:
     """Tune `experiment.tune.replicas` times and average, going on where an earlier run ended.
@@ -95,10 +96,26 @@ def run(
         others = range(2, experiment.tune.replicas + 1)
         seeds = (own, *(single.seed_of(own, 0, number) for number in others))
         results = tuple(
-            _replica(experiment, folder, number, seed, log=note, progress=progress)
+            _replica(
+                experiment,
+                folder,
+                number,
+                seed,
+                log=note,
+                progress=progress,
+                annotated=annotated,
+            )
             for number, seed in enumerate(seeds, 1)
         )
-        return _finish(experiment, folder, seeds, results, note=note, progress=progress)
+        return _finish(
+            experiment,
+            folder,
+            seeds,
+            results,
+            note=note,
+            progress=progress,
+            annotated=annotated,
+        )
 
 
 def averaged(weights: Sequence[FeatureWeights]) -> FeatureWeights:
@@ -119,6 +136,7 @@ def _replica(
     *,
     log: Callable[[str], None],
     progress: Progress,
+    annotated: Progress | None,
 ) -> Result:
     output = folder.replica(number)
     first = folder.replica(1) / "iteration-01"
@@ -126,6 +144,7 @@ def _replica(
         replace(experiment, tune=replace(experiment.tune, output=output, seed=seed, replicas=1)),
         log=lambda line: log(f"replica {number}: {line}"),
         progress=progress,
+        annotated=annotated,
         shared=single.Shared(
             annotations=folder.annotations,
             split_seed=experiment.tune.seed,
@@ -142,6 +161,7 @@ def _finish(
     *,
     note: Callable[[str], None],
     progress: Progress,
+    annotated: Progress | None,
 ) -> Replicated:
     weights = averaged([result.weights for result in results])
     scores = np.array([result.score for result in results])
@@ -153,6 +173,7 @@ def _finish(
         split_seed=experiment.tune.seed,
         note=note,
         progress=progress,
+        annotated=annotated,
     )
     dev, held_out = _dev(evaluator, weights, folder, note)
     test = evaluator.test(weights, lambda: folder.test)

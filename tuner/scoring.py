@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tuner
-from tuner.statistics import compute_stats
+from tuner.statistics import compute_stats, needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,14 +47,19 @@ class Score:
     segment_scores: FloatArray
 
 
-def full_signature(metric: Metric, batch: Batch, *, lowercase: bool, text: str = "") -> str:
+def full_signature(
+    metric: Metric, batch: Batch, *, lowercase: bool, text: str = "", annotator: str = ""
+) -> str:
     """Return the metric's signature with number of references, case and version.
 
-    `text` is the signature of a text pipeline and stands in the place of the case.
+    `text` is the signature of a text pipeline and stands in the place of the case; `annotator` is
+    an annotator's fingerprint, which counts for metrics that need one.
     """
     counts = np.unique(np.diff(batch.reference_offsets))
     references = str(counts[0]) if counts.size == 1 else "var"
     text = text or f"case:{'lc' if lowercase else 'mixed'}"
+    if annotator and needs_of([metric]):
+        text += f"|annotator:{annotator}"
     return f"{metric.signature}|refs:{references}|{text}|portmert:{tuner.__version__}"
 
 
@@ -65,6 +70,7 @@ def score_texts(
     lowercase: bool,
     threads: int = 1,
     text: str = "",
+    annotator: str = "",
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -78,6 +84,8 @@ def score_texts(
         Whether the texts of the batch were lowercased; goes into the signature.
     text
         The signature of a text pipeline, in place of `lowercase`.
+    annotator
+        The fingerprint of the annotator, where there is one.
     threads
         For the statistics.
 
@@ -97,7 +105,9 @@ def score_texts(
         scores.append(
             Score(
                 metric=metric,
-                signature=full_signature(metric, batch, lowercase=lowercase, text=text),
+                signature=full_signature(
+                    metric, batch, lowercase=lowercase, text=text, annotator=annotator
+                ),
                 score=float(metric.score(total)),
                 parts=metric.parts(total),
                 segment_scores=metric.score(stats),

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metrics._base import SYNTAX
 from tuner.corpus import describe_length
 from tuner.errors import InputError
 from tuner.text_pipeline import unknown_tokens
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
+    from collections.abc import Iterable
+
+    from metrics._base import Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
     from tuner.corpus import IntegerArray
 
 HYPOTHESES_PER_CHUNK = 8192
@@ -62,6 +65,12 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
             for _ in pool.map(work, chunks):  # in order: of several faults the first is raised
                 pass
     return stats
+
+
+def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
+    """Return what metrics need that an annotator makes."""
+    needs = (need for metric in metrics for need in metric.needs)
+    return frozenset(need for need in needs if str(need) in SYNTAX)
 
 
 def require(metric: Metric, batch: Batch) -> None:

@@ -21,11 +21,11 @@ import difflib
 import itertools
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from metrics._base import Ragged
+from metrics._base import Ragged, Texts
 from tuner.corpus import lowercase
 from tuner.errors import ConfigError, InputError, suggest
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import Batch, IntArray, Texts, Vocabulary
+    from metrics._base import Batch, IntArray, Vocabulary
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -47,6 +47,7 @@ TOKENISERS = {
 
 STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *TOKENISERS)
 SIDES = ("hyp", "ref")
+Side = Literal["hyp", "ref"]
 
 MARK = "\u2581"
 """sentencepiece's sign for the space before a word."""
@@ -85,7 +86,9 @@ class TextPipeline:
 
     steps: tuple[Step, ...] = ()
     model: Path | None = None
-    _known: dict[tuple[Vocabulary, str, bool, bytes], Any] = field(default_factory=dict)
+    _known: dict[tuple[Vocabulary, tuple[str, ...], bool, bytes], Any] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def from_names(cls, names: Sequence[str], model: Path | None = None) -> TextPipeline:
@@ -135,13 +138,26 @@ class TextPipeline:
 
     def hypotheses(self, texts: Texts) -> Texts:
         """Return hypotheses as they are scored, in the same vocabulary."""
-        return self._applied(texts, "hyp")
+        return self._applied(texts, self._steps("hyp"), "hyp")
 
     def references(self, texts: Texts) -> Texts:
         """Return references as they are scored, in the same vocabulary."""
-        return self._applied(texts, "ref")
+        return self._applied(texts, self._steps("ref"), "ref")
 
-    def _applied(self, texts: Texts, side: str) -> Texts:
+    def cased(self, texts: Texts, side: Side) -> Texts:
+        """Return the tokens of texts as they are scored, but as they are before they lose case.
+
+        That is without the last steps if they lowercase: the tokens are as many.
+        """
+        steps = self._steps(side)
+        while steps and steps[-1] == "lowercase":
+            steps.pop()
+        return self._applied(Texts(texts.vocabulary, texts.tokens), steps, side)
+
+    def _steps(self, side: str) -> list[str]:
+        return [step.name for step in self.steps if side in step.sides]
+
+    def _applied(self, texts: Texts, steps: list[str], side: str) -> Texts:
         """Send each distinct text through the steps of a side, once in the life of a pipeline.
 
         Raises
@@ -149,7 +165,6 @@ class TextPipeline:
         InputError
             spm-decode without a model, and nothing looks like pieces.
         """
-        steps = [step.name for step in self.steps if side in step.sides]
         if not steps:
             return texts
         if steps == ["lowercase"]:
@@ -157,16 +172,16 @@ class TextPipeline:
         vocabulary = texts.vocabulary
         starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
-        known, linked = self._known, texts.links is not None
+        known, linked, named = self._known, texts.links is not None, tuple(steps)
         work = [self._function(name) for name in steps]
         if "spm-decode" in steps and self.model is None:
             _check_pieces(texts, side)
         for row, key in enumerate(keys):
-            if (vocabulary, side, linked, key) not in known:
-                known[vocabulary, side, linked, key] = _changed(
+            if (vocabulary, named, linked, key) not in known:
+                known[vocabulary, named, linked, key] = _changed(
                     texts.words(row), work, vocabulary, linked=linked
                 )
-        rows = [known[vocabulary, side, linked, key] for key in keys]
+        rows = [known[vocabulary, named, linked, key] for key in keys]
         new = Ragged.from_rows([row[0] for row in rows])
         if texts.links is None:
             return replace(texts, tokens=new)

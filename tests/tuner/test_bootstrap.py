@@ -6,7 +6,7 @@ import pytest
 from tests.tuner.test_optimization import LIST, read
 from tuner import registry
 from tuner.bootstrap import bootstrap, confidence, normalised, resampled, stacked
-from tuner.optimization import Setup, list_statistics, optimize_stats
+from tuner.optimization import Setup, statistics_table, optimize_stats
 from tuner.weights import FeatureWeights
 
 START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
@@ -52,14 +52,14 @@ def test_samples_are_drawn_with_replacement_and_each_is_its_own():
 def test_segments_named_are_those_that_count(tmp_path, segments):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
-    stats = list_statistics(nbest, references, metric, threads=1, notice=lambda _: None)
+    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
     optimizer = registry.optimizer("mert", {"effort": 30})
     found = optimize_stats(
         nbest, stats, metric, Setup(optimizer, (START,)), notice=lambda _: None,
         segments=np.array(segments),
     )  # fmt: skip
     # Under the start weights hypothesis 1 wins in either segment (rows 1 and 4).
-    rows = stats[[1, 4]][segments].sum(axis=0)
+    rows = stats.rows[[1, 4]][segments].sum(axis=0)
     assert found.start_score == pytest.approx(float(metric.score(rows)))
     assert found.final_score == pytest.approx(1.0)
     assert found.hypotheses == 3 * len(segments)
@@ -68,7 +68,7 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
 def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("port")
-    stats = list_statistics(nbest, references, metric, threads=1, notice=lambda _: None)
+    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
     setup = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 9}), (START,), seed=2)
     found = [bootstrap(nbest, stats, metric, setup, sample=sample) for sample in range(4)]
     again = bootstrap(nbest, stats, metric, setup, sample=2)

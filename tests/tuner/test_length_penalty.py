@@ -20,7 +20,7 @@ from tuner.length_penalty import (
     search_alpha,
 )
 from tuner.nbest import best_hypotheses, model_scores, read_nbest
-from tuner.optimization import Setup, list_statistics
+from tuner.optimization import Setup, statistics_table
 from tuner.weights import FeatureWeights, read_penalised_weights, read_weights
 
 # A model that adds log-probabilities prefers the short hypothesis: -2 > -3; per token the long one
@@ -60,8 +60,9 @@ def optimized(lists, text, start_alpha=0.0):
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
     said = []
+    stats = statistics_table(nbest, references, metric, threads=1, notice=said.append)
     found, alpha = optimize_penalised(
-        nbest, references, metric,
+        nbest, stats, metric,
         Setup(
             registry.optimizer("mert", {"effort": 20, "restarts": 1}),
             starts=(FeatureWeights({"F0": (1.0,)}),),
@@ -82,10 +83,10 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     assert len(said) == len(set(said))
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
-    stats = list_statistics(nbest, references, metric, threads=1, notice=said.append)
+    stats = statistics_table(nbest, references, metric, threads=1, notice=said.append)
     again = penalised(nbest, alpha, lengths=nbest.texts.tokens.lengths)
     best = best_hypotheses(again, model_scores(again, found.weights))
-    assert float(metric.score(stats[best].sum(axis=0))) == found.final_score
+    assert float(metric.score(stats.total(best))) == found.final_score
 
 
 def test_fixed_alpha_is_taken_and_start_score_is_of_the_start(lists):

@@ -13,9 +13,10 @@ from tuner.commands._notice import notice
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import IntArray, Metric
+    from metrics._base import IntArray, Metric, Texts
     from tuner.corpus import References
     from tuner.nbest import NBest
+    from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -74,11 +75,14 @@ class Lists:
         The same with texts as they are scored.
     references : References
         As they are scored; none for a metric that reads none.
+    annotate : callable or None
+        See `tuner.optimization.statistics_table`.
     """
 
     nbest: NBest
     scored: NBest
     references: References
+    annotate: Callable[[IntArray], Texts] | None = None
 
     @property
     def lengths(self) -> IntArray:
@@ -95,8 +99,12 @@ def read_lists(
     refs: Sequence[Path] = (),
     source: Path | None = None,
     ref_links: Sequence[Path] = (),
+    syntax: Syntax | None = None,
 ) -> Lists:
-    """Read lists and references, check that they fit, and send the texts through the pipeline."""
+    """Read lists and references, check that they fit, and send the texts through the pipeline.
+
+    With `syntax` the references are annotated, and the hypotheses when they are asked for.
+    """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
     from tuner import corpus, registry  # noqa: PLC0415
     from tuner.external import ScoresMetric  # noqa: PLC0415
@@ -109,7 +117,10 @@ def read_lists(
         references = corpus.read_references(
             refs, vocabulary=vocabulary, source=source, links=ref_links
         )
-        references = replace(references, texts=pipeline.references(references.texts))
+        texts = pipeline.references(references.texts)
+        if syntax is not None:
+            texts = syntax.whole(references.texts, texts, "ref")
+        references = replace(references, texts=texts)
     nbest = read_nbest(
         paths,
         vocabulary,
@@ -124,7 +135,8 @@ def read_lists(
     elif references.source_lengths is not None:
         check_links(nbest, references.source_lengths)
     scored = replace(nbest, texts=pipeline.hypotheses(nbest.texts))
-    return Lists(nbest, scored, references)
+    annotate = None if syntax is None else syntax.lazily(nbest.texts, scored.texts)
+    return Lists(nbest, scored, references, annotate)
 
 
 def reads_references(metric_text: str) -> bool:

@@ -10,13 +10,19 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+
+ANNOTATIONS_SHOWN = 500
+"""Fewer sentences are annotated before a bar is of use."""
 
 
 @contextmanager
-def decoding() -> Iterator[Callable[[int, int], None]]:
+def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[int, int], None]]:
     """Give a function progress(done, total) that draws a bar on stderr; silent off a terminal.
 
-    Each round ends with done == total; the next call begins a new bar.
+    Each round ends with done == total; the next call begins a new bar. There is none for a total
+    below `least`.
     """
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
@@ -25,8 +31,10 @@ def decoding() -> Iterator[Callable[[int, int], None]]:
 
     def progress(done: int, total: int) -> None:
         nonlocal bar
+        if total < least:
+            return
         if bar is None:
-            bar = click.progressbar(length=total, label="decoding", file=sys.stderr)
+            bar = click.progressbar(length=total, label=label, file=sys.stderr)
             bar.__enter__()
         bar.update(done - bar.pos)
         if done >= total:
@@ -38,3 +46,8 @@ def decoding() -> Iterator[Callable[[int, int], None]]:
     finally:
         if bar is not None:
             bar.__exit__(None, None, None)
+
+
+def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
+    """As `decoding`, of sentences that are annotated."""
+    return decoding("annotating", least=ANNOTATIONS_SHOWN)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import (
     format_option,
     pipeline_of,
@@ -22,12 +23,14 @@ from tuner.commands._notice import notice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, Metric
+    from metrics._base import Metric
     from tuner.bootstrap import Confidence
     from tuner.commands._lists import Lists
     from tuner.nbest import NBest
     from tuner.optimization import Optimization, Setup
     from tuner.optimizers._base import Optimizer
+    from tuner.problem import StatTable
+    from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
 
@@ -42,14 +45,16 @@ class _Ended:
     reading
         Seconds.
     nbest
-        The lists as they were searched; `stats` computes their statistics.
+        The lists as they were searched.
+    stats
+        Their statistics, as far as they are known.
     """
 
     found: Optimization
     alpha: float | None
     reading: float
     nbest: NBest
-    stats: Callable[[], FloatArray]
+    stats: StatTable
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -80,6 +85,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--lowercase", is_flag=True, help="Lowercase hypotheses and references.")
 @text_options
+@annotator_options
 @click.option("--features", multiple=True, type=_FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=_FILE, help="Moses' scores.dat, one a --features.")
 @click.option(
@@ -137,6 +143,8 @@ def command(
     lowercase: bool,
     text_steps: str,
     text_model: Path | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     features: tuple[Path, ...],
     scores: tuple[Path, ...],
     weights: Path | None,
@@ -173,9 +181,11 @@ def command(
     check_writable(out)
     begin = time.perf_counter()
     _check_usage(metric_text, lists, refs, features, scores, source, ref_links)
-    if features and (text_steps or text_model or length_penalty or nbest_format != "auto"):
+    of_lists = (text_steps, text_model, length_penalty, annotator_text, nbest_format != "auto")
+    if features and any(of_lists):
         raise click.UsageError(
-            "--text, --text-model, --length-penalty and --nbest-format go with --nbest"
+            "--text, --text-model, --length-penalty, --annotator and --nbest-format go with "
+            "--nbest"
         )
     pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
     metric = registry.metric(metric_text)
@@ -188,6 +198,7 @@ def command(
         threads=threads or os.cpu_count() or 1,
         prior=prior,
     )
+    syntax = open_syntax(annotator_text, annotation_cache, [metric], pipeline) if lists else None
     if features:
         ended = _from_dat(features, scores, metric, setup, start_alpha, weights)
     else:
@@ -201,6 +212,7 @@ def command(
                 refs=refs,
                 source=source,
                 ref_links=ref_links,
+                syntax=syntax,
             ),
             metric,
             setup,
@@ -209,7 +221,7 @@ def command(
             weights=weights,
         )
     sure = _confidence(ended, metric, setup, samples) if samples else None
-    signature = f"{metric.signature}|{_circumstances(refs, features, pipeline)}"
+    signature = f"{metric.signature}|{_circumstances(refs, features, pipeline, syntax)}"
     _write(out, ended.found, signature, ended.alpha)
     seconds = {
         "reading": ended.reading,
@@ -217,9 +229,9 @@ def command(
         "total": time.perf_counter() - begin,
     }
     if as_json:
-        click.echo(json.dumps(_report(ended, seconds, sure), indent=1))
+        click.echo(json.dumps(_report(ended, seconds, sure, syntax), indent=1))
     else:
-        _show(ended, metric, signature, seconds["total"], sure, out)
+        _show(ended, metric, signature, seconds["total"], sure, syntax, out)
 
 
 def _check_usage(
@@ -275,6 +287,7 @@ def _from_dat(
     from tuner.moses_dat import read_dat  # noqa: PLC0415
     from tuner.nbest import without_texts  # noqa: PLC0415
     from tuner.optimization import moses_stats, optimize_dat  # noqa: PLC0415
+    from tuner.problem import StatTable  # noqa: PLC0415
 
     if start_alpha:
         raise InputError(
@@ -286,7 +299,7 @@ def _from_dat(
     reading = time.perf_counter() - begin
     found = optimize_dat(lists, metric, setup, notice=notice)
     nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    return _Ended(found, None, reading, nbest, lambda: moses_stats(lists, metric))
+    return _Ended(found, None, reading, nbest, StatTable(moses_stats(lists, metric)))
 
 
 def _from_lists(
@@ -305,7 +318,7 @@ def _from_lists(
         optimize_penalised,
         penalised,
     )
-    from tuner.optimization import list_statistics  # noqa: PLC0415
+    from tuner.optimization import statistics_table  # noqa: PLC0415
 
     penalty = LengthPenalty(start_alpha, start_alpha)
     if length_penalty is not None:
@@ -315,9 +328,17 @@ def _from_lists(
     begin = time.perf_counter()
     read = read_them()
     reading = time.perf_counter() - begin
-    found, alpha = optimize_penalised(
+    stats = statistics_table(
         read.scored,
         read.references,
+        metric,
+        threads=setup.threads,
+        notice=notice,
+        annotate=read.annotate,
+    )
+    found, alpha = optimize_penalised(
+        read.scored,
+        stats,
         metric,
         setup,
         penalty=penalty,
@@ -326,12 +347,6 @@ def _from_lists(
         notice=notice,
     )
     nbest = penalised(read.scored, alpha, lengths=read.lengths)
-
-    def stats() -> FloatArray:
-        return list_statistics(
-            nbest, read.references, metric, threads=setup.threads, notice=lambda _: None
-        )
-
     asked = length_penalty is not None or start_alpha
     return _Ended(found, alpha if asked else None, reading, nbest, stats)
 
@@ -343,9 +358,11 @@ def _confidence(ended: _Ended, metric: Metric, setup: Setup, samples: int) -> Co
 
     start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
     again = replace(setup, starts=(ended.found.weights,), toward=start)
-    stats = ended.stats()
     return confidence(
-        [bootstrap(ended.nbest, stats, metric, again, sample=sample) for sample in range(samples)]
+        [
+            bootstrap(ended.nbest, ended.stats, metric, again, sample=sample)
+            for sample in range(samples)
+        ]
     )
 
 
@@ -355,6 +372,7 @@ def _show(
     signature: str,
     seconds: float,
     sure: Confidence | None,
+    syntax: Syntax | None,
     out: Path,
 ) -> None:
     found, to_stdout = ended.found, str(out) == "-"
@@ -362,10 +380,19 @@ def _show(
     searches = f"{found.line_searches} line searches, " if found.line_searches else ""
     click.echo(
         f"{signature}: {metric.shown(found.start_score)} -> {metric.shown(found.final_score)}"
-        f"{penalised} (oracle {metric.shown(found.oracle_score)}; {found.hypotheses} hypotheses, "
+        f"{penalised} (oracle {metric.shown(found.oracle_score)}"
+        f"{'' if syntax is None else ' of those annotated'}; {found.hypotheses} hypotheses, "
         f"{searches}{seconds:.1f} s)",
         err=to_stdout,
     )
+    if syntax is not None:
+        known, annotator = ended.stats.known, syntax.annotator
+        click.echo(
+            f"annotated: {known} hypotheses ({known / len(ended.stats.rows):.1%}); sentences: "
+            f"{annotator.hits} from the cache, {annotator.misses} new, {annotator.failed} without "
+            f"a parse",
+            err=to_stdout,
+        )
     click.echo(f"weights: {out}", err=to_stdout)
     if sure is not None:
         click.echo(_table(sure), err=to_stdout)
@@ -392,14 +419,18 @@ def _table(sure: Confidence) -> str:
 
 
 def _circumstances(
-    refs: tuple[Path, ...], features: tuple[Path, ...], pipeline: TextPipeline
+    refs: tuple[Path, ...],
+    features: tuple[Path, ...],
+    pipeline: TextPipeline,
+    syntax: Syntax | None,
 ) -> str:
     """Return what a score depends on beside the metric's options."""
     import tuner  # noqa: PLC0415
 
     if features:  # statistics that Moses counted
         return f"stats:moses|portmert:{tuner.__version__}"
-    return f"refs:{len(refs)}|{pipeline.signature}|portmert:{tuner.__version__}"
+    annotator = "" if syntax is None else f"|annotator:{syntax.annotator.fingerprint}"
+    return f"refs:{len(refs)}|{pipeline.signature}{annotator}|portmert:{tuner.__version__}"
 
 
 def _write(out: Path, found: Optimization, signature: str, alpha: float | None) -> None:
@@ -416,7 +447,7 @@ def _write(out: Path, found: Optimization, signature: str, alpha: float | None) 
 
 
 def _report(
-    ended: _Ended, seconds: dict[str, float], sure: Confidence | None
+    ended: _Ended, seconds: dict[str, float], sure: Confidence | None, syntax: Syntax | None
 ) -> dict[str, object]:
     found, alpha = ended.found, ended.alpha
     return {
@@ -427,6 +458,7 @@ def _report(
         "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
         **({} if alpha is None else {"length_penalty": alpha}),
         "hypotheses": found.hypotheses,
+        **({} if syntax is None else {"annotated": ended.stats.known, **syntax.counts()}),
         "line_searches": found.line_searches,
         **({} if sure is None else {"bootstrap": sure.as_json()}),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},

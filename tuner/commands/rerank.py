@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import (
     format_option,
     pipeline_of,
@@ -51,6 +52,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--source", type=_FILE, help="Source text, needed with links.")
 @click.option("--ref-links", multiple=True, type=_FILE, help="Links, one file for each --ref.")
 @text_options
+@annotator_options
 @click.option("--out", default="-", metavar="FILE", help="One hypothesis a line; default stdout.")
 @click.option("--links-out", metavar="FILE", help="Their word alignments, `0-0 1-2` a line.")
 def command(
@@ -64,6 +66,8 @@ def command(
     ref_links: tuple[Path, ...],
     text_steps: str,
     text_model: Path | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     out: str,
     links_out: str | None,
 ) -> None:
@@ -81,20 +85,23 @@ def command(
         raise click.UsageError("--out and --links-out name the same file")
     if weights_path is None and metric_text is None:
         raise click.UsageError("give --weights, or --oracle with a metric")
-    if metric_text is None and (refs or source or ref_links):
-        raise click.UsageError("--ref, --source and --ref-links go with --oracle")
+    if metric_text is None and (refs or source or ref_links or annotator_text):
+        raise click.UsageError("--ref, --source, --ref-links and --annotator go with --oracle")
     if metric_text is not None and reads_references(metric_text) and not refs:
         raise click.UsageError("--oracle needs --ref")
     announce_compiling()
     metric = None if metric_text is None else registry.metric(metric_text)
+    pipeline = pipeline_of(text_steps, text_model)
+    metrics = [] if metric is None else [metric]
     lists = read_lists(
         nbest_paths,
         nbest_format=nbest_format,
-        pipeline=pipeline_of(text_steps, text_model),
+        pipeline=pipeline,
         metric=metric,
         refs=refs,
         source=source,
         ref_links=ref_links,
+        syntax=open_syntax(annotator_text, annotation_cache, metrics, pipeline),
     )
     best = lists.nbest.offsets[:-1] if weights_path is None else _best(lists, weights_path)
     if metric is not None:
@@ -115,10 +122,15 @@ def _best(lists: Lists, path: Path) -> IntArray:
 
 def _oracle(lists: Lists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and say what they score."""
-    from tuner.optimization import list_statistics, oracle  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-    stats = list_statistics(lists.scored, lists.references, metric, threads=1, notice=notice)
-    score, chosen = oracle(stats, lists.nbest.offsets, metric, start)
+    from tuner.optimization import oracle, statistics_table  # noqa: PLC0415
+
+    stats = statistics_table(
+        lists.scored, lists.references, metric, threads=1, notice=notice, annotate=lists.annotate
+    )
+    stats.need(np.arange(len(stats.rows)))
+    score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
     shown = metric.shown(score)
     notice(f"oracle {metric.signature}: {shown}")
     return chosen

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
     from metrics._base import Batch, Metric
+    from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -41,6 +43,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--lowercase", is_flag=True, help="Lowercase hypotheses and references.")
 @text_options
+@annotator_options
 @click.option("--segments", "by_segment", is_flag=True, help="Show the score of each segment too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, scores in 0..1.")
 def command(
@@ -54,6 +57,8 @@ def command(
     lowercase: bool,
     text_steps: str,
     text_model: Path | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     by_segment: bool,
     as_json: bool,
 ) -> None:
@@ -65,10 +70,17 @@ def command(
     pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
     metrics = [registry.metric(text) for text in metric_texts]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    batch = _read(hyp, refs, source, hyp_links, ref_links, pipeline)
+    syntax = open_syntax(annotator_text, annotation_cache, metrics, pipeline)
+    batch = _read(hyp, refs, source, hyp_links, ref_links, pipeline, syntax)
     for line in dict.fromkeys(n for metric in metrics for n in statistics.notices(metric, batch)):
         notice(line)
-    scores = scoring.score_texts(metrics, batch, lowercase=lowercase, text=pipeline.signature)
+    scores = scoring.score_texts(
+        metrics,
+        batch,
+        lowercase=lowercase,
+        text=pipeline.signature,
+        annotator="" if syntax is None else syntax.annotator.fingerprint,
+    )
     if as_json:
         click.echo(json.dumps(scoring.as_json(scores, by_segment=by_segment), indent=2))
     else:
@@ -102,6 +114,7 @@ def _read(
     hyp_links: Path | None,
     ref_links: tuple[Path, ...],
     pipeline: TextPipeline,
+    syntax: Syntax | None,
 ) -> Batch:
     from dataclasses import replace  # noqa: PLC0415
 
@@ -123,6 +136,10 @@ def _read(
             target_lengths=texts.tokens.lengths,
         )
         texts = replace(texts, links=links)
-    texts = pipeline.hypotheses(texts)
-    references = replace(references, texts=pipeline.references(references.texts))
-    return corpus.make_batch(texts, np.arange(len(texts) + 1, dtype=np.int64), references)
+    scored = pipeline.hypotheses(texts)
+    scored_references = pipeline.references(references.texts)
+    if syntax is not None:
+        scored = syntax.whole(texts, scored, "hyp")
+        scored_references = syntax.whole(references.texts, scored_references, "ref")
+    references = replace(references, texts=scored_references)
+    return corpus.make_batch(scored, np.arange(len(scored) + 1, dtype=np.int64), references)

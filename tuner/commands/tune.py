@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options
+
 if TYPE_CHECKING:
     from tuner.config import Experiment
 
@@ -23,27 +25,43 @@ if TYPE_CHECKING:
 )
 @click.option("--fresh", is_flag=True, help="Remove what an earlier run left and start over.")
 @click.option("--threads", type=click.IntRange(0), help="Threads and processes; 0: all there are.")
+@annotator_options
 def command(
-    config: Path, seed: int | None, overrides: tuple[str, ...], fresh: bool, threads: int | None
+    config: Path,
+    seed: int | None,
+    overrides: tuple[str, ...],
+    fresh: bool,
+    threads: int | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
 ) -> None:
     """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
 
     Started again it goes on where it was interrupted. The result lies in the output folder that
     CONFIG names: weights.json, the decoder's tuned configuration, result.json.
     """
-    from tuner.commands._progress import decoding  # noqa: PLC0415  start-up time
+    from tuner import registry  # noqa: PLC0415  start-up time
+    from tuner.commands._progress import annotating, decoding  # noqa: PLC0415
     from tuner.config import load_config  # noqa: PLC0415
     from tuner.experiment import run  # noqa: PLC0415
 
-    experiment = load_config(config, overrides=overrides, seed=seed, threads=threads)
+    experiment = load_config(
+        config,
+        overrides=overrides,
+        seed=seed,
+        threads=threads,
+        annotator=None if annotator_text is None else registry.annotator(annotator_text),
+        annotation_cache=annotation_cache,
+    )
     if experiment.tune.replicas > 1:
         _run_replicas(experiment, fresh=fresh)
         return
-    with decoding() as progress:
+    with decoding() as progress, annotating() as annotated:
         result = run(
             experiment,
             log=lambda line: click.echo(line, err=True),
             progress=progress,
+            annotated=annotated,
             fresh=fresh,
         )
     shown = experiment.metric.shown
@@ -60,14 +78,15 @@ def command(
 
 
 def _run_replicas(experiment: Experiment, *, fresh: bool) -> None:
-    from tuner.commands._progress import decoding  # noqa: PLC0415  start-up time
+    from tuner.commands._progress import annotating, decoding  # noqa: PLC0415  start-up time
     from tuner.replicas import run  # noqa: PLC0415
 
-    with decoding() as progress:
+    with decoding() as progress, annotating() as annotated:
         result = run(
             experiment,
             log=lambda line: click.echo(line, err=True),
             progress=progress,
+            annotated=annotated,
             fresh=fresh,
         )
     shown = experiment.metric.shown

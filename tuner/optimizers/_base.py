@@ -78,6 +78,8 @@ class Optimizer(ABC):
 
     sparse: ClassVar[bool] = False
     """Whether weights of sparse features are searched; else they stay as they are."""
+    reads_all: ClassVar[bool] = False
+    """Whether the statistics of all hypotheses are read, not only of those that win somewhere."""
 
     @abstractmethod
     def search(

@@ -60,6 +60,7 @@ class Expected(Optimizer):
     entropy: Annotated[float, Ge(0)] = 0.0
 
     sparse: ClassVar[bool] = True
+    reads_all: ClassVar[bool] = True
 
     def search(
         self,

@@ -63,6 +63,7 @@ class Kbmira(Optimizer):
     block: Annotated[int, Ge(1)] = 10
 
     sparse: ClassVar[bool] = True
+    reads_all: ClassVar[bool] = True
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator

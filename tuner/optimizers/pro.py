@@ -76,6 +76,7 @@ class Pro(Optimizer):
     interpolation: Annotated[float, Gt(0), Le(1)] = 1.0
 
     sparse: ClassVar[bool] = True
+    reads_all: ClassVar[bool] = True
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
