@@ -1,0 +1,260 @@
+"""What judges answered, checked against the key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tuner.errors import InputError, suggest
+from tuner.files import read_bytes
+from tuner.humaneval.evaluation import FORM
+from tuner.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tuner.humaneval.evaluation import Evaluation, Placed
+
+Vote = Literal[0, 1, 2]
+"""The first system is better, the second is, neither is."""
+
+_SHORT = {"l": "left", "r": "right", "e": "equal", "=": "equal"}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One judge's votes.
+
+    Parameters
+    ----------
+    path
+        The sheet.
+    votes
+        Of each item of the judge.
+    """
+
+    path: Path
+    evaluation: Evaluation
+    judge: str
+    votes: Mapping[str, Vote]
+
+
+def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
+    """Read a judge's sheet: CSV, a spreadsheet, or what the HTML form exports.
+
+    Raises
+    ------
+    InputError
+        The sheet is of none of the evaluations; an answer is missing, doubled, or none of those
+        there are; an item is unknown; a text was changed. The message names file and row.
+    """
+    content = read_bytes(path)
+    if path.suffix.lower() == ".json":
+        return _of_export(path, content, evaluations)
+    rows = _rows(path, content)
+    number, first = rows[0]
+    evaluation = _evaluation(f"{path}:{number}", first["evaluation"].strip(), evaluations)
+    for name in columns(evaluation):
+        _check_column(path, name, first)
+    judge = _judge(f"{path}:{number}", first["judge"].strip(), evaluation)
+    for number, row in rows:
+        for name, expected in (("evaluation", evaluation.id), ("judge", judge)):
+            if row[name].strip() != expected:
+                raise InputError(
+                    f"{path}:{number}: {name} is '{row[name].strip()}', that of the first row is "
+                    f"'{expected}'; a sheet is of one judge and one evaluation"
+                )
+    _check_texts(path, rows, evaluation, judge)
+    answered = (
+        (f"{path}:{number}", row["item"].strip(), row["answer"].strip()) for number, row in rows
+    )
+    return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
+
+
+def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
+    """Return (row, cells by column) of a table, at least one, with the columns of every sheet."""
+    suffix = path.suffix.lower()
+    if suffix == ".xlsx":
+        rows = list(read_xlsx(path, content))
+    elif suffix in (".csv", ".tsv"):
+        rows = list(read_csv(path, _decoded(path, content)))
+    else:
+        raise InputError(
+            f"{path}: a sheet is a file .csv or .xlsx, or the .json that the HTML form exports"
+        )
+    if not rows:
+        raise InputError(f"{path}: no row with an answer; expected a judge's sheet")
+    for name in ("item", "answer", "judge", "evaluation"):
+        _check_column(path, name, rows[0][1])
+    return rows
+
+
+def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
+    if name not in row:
+        raise InputError(f"{path}: no column '{name}'; expected a judge's sheet")
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as CSV "
+            f"UTF-8, or as .xlsx"
+        ) from None
+
+
+def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
+    try:
+        held: Any = json.loads(content)
+        form = held["portmert_humaneval"]
+        judge_id, evaluation_id = str(held["judge"]), str(held["evaluation"])
+        answered = [
+            (f"{path}: answer {number}", str(one["item"]), str(one["answer"] or ""))
+            for number, one in enumerate(held["answers"], 1)
+        ]
+    except (ValueError, KeyError, TypeError):
+        form = None
+    if form != FORM:
+        raise InputError(f"{path}: not what the HTML form of `portmert humaneval make` exports")
+    evaluation = _evaluation(str(path), evaluation_id, evaluations)
+    judge = _judge(str(path), judge_id, evaluation)
+    return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
+
+
+def _evaluation(where: str, found: str, evaluations: Sequence[Evaluation]) -> Evaluation:
+    for evaluation in evaluations:
+        if evaluation.id == found:
+            return evaluation
+    known = ", ".join(f"{one.id} ({one.condition})" for one in evaluations)
+    raise InputError(f"{where}: a sheet of evaluation '{found}'; the keys given are of {known}")
+
+
+def _judge(where: str, found: str, evaluation: Evaluation) -> str:
+    if found not in evaluation.sheets:
+        raise InputError(
+            f"{where}: evaluation {evaluation.id} has no judge '{found}'"
+            f"{suggest(found, evaluation.sheets)}"
+        )
+    return found
+
+
+def _check_texts(
+    path: Path,
+    rows: Iterable[tuple[int, Mapping[str, str]]],
+    evaluation: Evaluation,
+    judge: str,
+) -> None:
+    sheet = {placed.item: placed for placed in evaluation.sheets[judge]}
+    for number, row in rows:
+        item = row["item"].strip()
+        placed = sheet.get(item) or _padded(item, sheet)
+        if placed is None:
+            continue  # said with the votes
+        for name, expected in evaluation.row(placed).items():
+            found = _spaced(row[name])
+            if found not in (_spaced(expected), _spaced(harmless(expected))):
+                raise InputError(
+                    f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
+                    f"found '{_start(found)}', expected '{_start(_spaced(expected))}'; put it back"
+                )
+
+
+def _votes(
+    path: Path, answered: Iterable[tuple[str, str, str]], evaluation: Evaluation, judge: str
+) -> dict[str, Vote]:
+    sheet = {placed.item: placed for placed in evaluation.sheets[judge]}
+    votes: dict[str, Vote] = {}
+    where: dict[str, str] = {}
+    for row, item, answer in answered:
+        placed = sheet.get(item) or _padded(item, sheet)
+        if placed is None:
+            raise InputError(f"{row}: item '{item}' is none of judge {judge}'s")
+        if placed.item in where:
+            raise InputError(
+                f"{row}: item {placed.item} stands in {where[placed.item]} already; leave one"
+            )
+        where[placed.item] = row
+        choice = _SHORT.get(answer.lower(), answer.lower())
+        if not choice:
+            raise InputError(
+                f"{row}: item {placed.item} has no answer; expected "
+                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            )
+        if choice not in ANSWERS:
+            raise InputError(
+                f"{row}: item {placed.item}: answer is '{_start(answer)}'; expected "
+                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            )
+        votes[placed.item] = _vote(choice, placed)
+    missing = [item for item in sheet if item not in votes]
+    if missing:
+        raise InputError(
+            f"{path}: no row for {len(missing)} of judge {judge}'s {len(sheet)} items: "
+            f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
+        )
+    return {item: votes[item] for item in sheet}
+
+
+def _padded(item: str, sheet: Mapping[str, Placed]) -> Placed | None:
+    """Return the item of a number whose zeros in front a spreadsheet took away."""
+    width = len(next(iter(sheet)))
+    return sheet.get(item.zfill(width)) if item.isascii() and item.isdigit() else None
+
+
+def _vote(choice: str, placed: Placed) -> Vote:
+    if choice == "equal":
+        return 2
+    return 0 if (choice == "left") == placed.first_is_left else 1
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]) -> None:
+    """Raise InputError if a judge has two sheets or none."""
+    seen: dict[tuple[str, str], Path] = {}
+    for one in answers:
+        key = one.evaluation.id, one.judge
+        if key in seen:
+            raise InputError(
+                f"{one.path}: judge {one.judge}'s answers are in {seen[key]} already; give one of "
+                f"the two"
+            )
+        seen[key] = one.path
+    for evaluation in evaluations:
+        missing = [judge for judge in evaluation.sheets if (evaluation.id, judge) not in seen]
+        if missing:
+            raise InputError(
+                f"evaluation {evaluation.id} ({evaluation.condition}): no sheet of "
+                f"{', '.join(_listed(missing))}; give it, or leave the judge out (--without)"
+            )
+
+
+def _listed(judges: Iterable[str]) -> Iterator[str]:
+    return (f"judge {judge}" for judge in judges)
+
+
+def without(evaluation: Evaluation, judges: Iterable[str]) -> Evaluation:
+    """Return an evaluation as if some judges had not been asked.
+
+    Raises
+    ------
+    InputError
+        No judge is left.
+    """
+    from dataclasses import replace  # noqa: PLC0415
+
+    absent = set(judges)
+    sheets = {judge: sheet for judge, sheet in evaluation.sheets.items() if judge not in absent}
+    if not sheets:
+        raise InputError(f"evaluation {evaluation.id} ({evaluation.condition}): no judge is left")
+    return replace(evaluation, sheets=sheets)
