@@ -3,8 +3,36 @@
 import random
 
 FEATURES = ("LM0", "Distortion0", "TM0[1]", "TM0[2]", "WordPenalty0")
-WORDS = "the a house river under stone walks old man sees bright small of and to in light".split()
-SOURCE_WORDS = "家 川 石 歩く 古い 男 見る 明るい 小さい 光 は が を に の".split()
+WORDS = [
+    "the",
+    "a",
+    "house",
+    "river",
+    "under",
+    "stone",
+    "walks",
+    "old",
+    "man",
+    "sees",
+    "bright",
+    "light",
+]
+SOURCE_WORDS = [
+    "家",
+    "川",
+    "石",
+    "歩く",
+    "古い",
+    "男",
+    "見る",
+    "明るい",
+    "光",
+    "は",
+    "が",
+    "を",
+    "に",
+    "の",
+]
 METRICS = (
     ("port", True, True),
     ("bleu", True, True),
@@ -33,55 +61,143 @@ def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, 
         "confidence": 0.95,
         "systems": [
             {
-                "name": name, "kind": "run", "replicas": replicas, "tuned_on": name,
-                "hypothesis_tokens": 900.5, "reference_tokens": 910.0,
+                "name": name,
+                "kind": "run",
+                "replicas": replicas,
+                "tuned_on": name,
+                "hypothesis_tokens": 900.5,
+                "reference_tokens": 910.0,
             }
             for name in systems
         ],
         "metrics": [
             {
-                "label": label, "name": label, "signature": f"{label}|refs:1", "source": "a paper",
-                "higher_is_better": better, "in_percent": percent,
+                "label": label,
+                "name": label,
+                "signature": f"{label}|refs:1",
+                "source": "a paper",
+                "higher_is_better": better,
+                "in_percent": percent,
             }
             for label, better, percent in METRICS
         ],
-        "scores": [_score(rng, metric, name, n) for metric in METRICS for n, name in enumerate(systems)],
-        "similarity": [{"first": a, "second": b, "identical": 0.31, "one_minus_ter": 0.8123} for i, a in enumerate(systems) for b in systems[i:]],
-        "ordering": [{"system": name, "scores": {"v": 0.71, "rho": 0.8, "tau": 0.75, "port": 0.31, "port-rho": 0.32, "port-tau": 0.3, "qmean": 0.33}} for name in systems],
+        "scores": [
+            _score(rng, metric, name, n) for metric in METRICS for n, name in enumerate(systems)
+        ],
+        "similarity": [
+            {"first": a, "second": b, "identical": 0.31, "one_minus_ter": 0.8123}
+            for i, a in enumerate(systems)
+            for b in systems[i:]
+        ],
+        "ordering": [
+            {
+                "system": name,
+                "scores": {
+                    "v": 0.71,
+                    "rho": 0.8,
+                    "tau": 0.75,
+                    "port": 0.31,
+                    "port-rho": 0.32,
+                    "port-tau": 0.3,
+                    "qmean": 0.33,
+                },
+            }
+            for name in systems
+        ],
         "ngrams": [
             {
                 "system": name,
-                "orders": [{"order": n, "matched": 900 / n, "total": 1000 - n, "reference_total": 1010 - n, "precision": 0.9 / n, "recall": 0.89 / n} for n in range(1, 5)],
-                "brevity_penalty": 0.98, "strict_brevity_penalty": 0.91, "strict_redundancy_penalty": 1.0,
+                "orders": [
+                    {
+                        "order": n,
+                        "matched": 900 / n,
+                        "total": 1000 - n,
+                        "reference_total": 1010 - n,
+                        "precision": 0.9 / n,
+                        "recall": 0.89 / n,
+                    }
+                    for n in range(1, 5)
+                ],
+                "brevity_penalty": 0.98,
+                "strict_brevity_penalty": 0.91,
+                "strict_redundancy_penalty": 1.0,
             }
             for name in systems
         ],
         "alignments": {
             "sets": ["giza", "thot"],
-            "scores": [{"links": links, "system": name, "metric": "port", "score": 0.3} for links in ("giza", "thot") for name in systems],
+            "scores": [
+                {"links": links, "system": name, "metric": "port", "score": 0.3}
+                for links in ("giza", "thot")
+                for name in systems
+            ],
             "agreement": [{"first": "giza", "second": "thot", "aer": 0.22}],
         },
-        "timing": [{"metric": "bleu", "seconds": 0.01, "ratio": 1.0}, {"metric": "port", "seconds": 0.03, "ratio": 3.0}],
+        "timing": [
+            {"metric": "bleu", "seconds": 0.01, "ratio": 1.0},
+            {"metric": "port", "seconds": 0.03, "ratio": 3.0},
+        ],
         "differences": {
-            "by_length": [{"label": f"{n}-{n + 9}", "segments": 10, "scores": {m: [rng.random() for _ in systems] for m, *_ in METRICS}} for n in (1, 11, 21)],
-            "by_reordering": [{"label": "0.00-0.25", "segments": 10, "scores": {m: [rng.random() for _ in systems] for m, *_ in METRICS}}],
-            "ngrams": [{"system": systems[-1], "ngram": " ".join(rng.sample(WORDS, 2)), "first_matched": rng.randint(0, 9), "system_matched": rng.randint(0, 9), "reference": 12} for _ in range(20)],
-            "segments": [{"metric": "port", "system": systems[-1], "segment": n, "difference": 0.2} for n in range(min(segments, 10))],
+            "by_length": [
+                {
+                    "label": f"{n}-{n + 9}",
+                    "segments": 10,
+                    "scores": {m: [rng.random() for _ in systems] for m, *_ in METRICS},
+                }
+                for n in (1, 11, 21)
+            ],
+            "by_reordering": [
+                {
+                    "label": "0.00-0.25",
+                    "segments": 10,
+                    "scores": {m: [rng.random() for _ in systems] for m, *_ in METRICS},
+                }
+            ],
+            "ngrams": [
+                {
+                    "system": systems[-1],
+                    "ngram": " ".join(rng.sample(WORDS, 2)),
+                    "first_matched": rng.randint(0, 9),
+                    "system_matched": rng.randint(0, 9),
+                    "reference": 12,
+                }
+                for _ in range(20)
+            ],
+            "segments": [
+                {"metric": "port", "system": systems[-1], "segment": n, "difference": 0.2}
+                for n in range(min(segments, 10))
+            ],
         },
         "segments": rows,
         "runs": [run(rng, name, replicas) for name in systems[:runs]],
-    }  # fmt: skip
+    }
 
 
 def _score(rng, metric, name, n):
     score = 0.3 + 0.01 * n
     row = {
-        "metric": metric[0], "system": name, "score": score, "replica_scores": [score],
-        "low": score - 0.02, "high": score + 0.02, "s_sel": 0.01, "s_opt": 0.004,
-    }  # fmt: skip
-    keys = ("difference", "difference_low", "difference_high", "p_randomization", "p_bootstrap", "p_randomization_holm", "p_bootstrap_holm")  # fmt: skip
+        "metric": metric[0],
+        "system": name,
+        "score": score,
+        "replica_scores": [score],
+        "low": score - 0.02,
+        "high": score + 0.02,
+        "s_sel": 0.01,
+        "s_opt": 0.004,
+    }
+    keys = (
+        "difference",
+        "difference_low",
+        "difference_high",
+        "p_randomization",
+        "p_bootstrap",
+        "p_randomization_holm",
+        "p_bootstrap_holm",
+    )
     p = rng.random() * 0.1
-    return row | dict(zip(keys, (0.01, -0.005, 0.025, p, p, p, p) if n else [None] * 7, strict=True))
+    return row | dict(
+        zip(keys, (0.01, -0.005, 0.025, p, p, p, p) if n else [None] * 7, strict=True)
+    )
 
 
 def _segment(rng, length, systems):
@@ -115,34 +231,58 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
             {
                 "number": k,
                 "weights": [rng.gauss(0, 0.2) for _ in FEATURES],
-                "hypotheses": 4000 * k, "new": 4000,
+                "hypotheses": 4000 * k,
+                "new": 4000,
                 "dev_score": 0.2 + 0.02 * k + rng.random() * 0.01,
                 "held_out_score": None,
                 "scores": {"bleu": 0.2 + 0.02 * k, "port": 0.25 + 0.01 * k},
-                "start_score": 0.2 + 0.02 * k, "optimized_score": 0.24 + 0.02 * k,
-                "oracle_score": 0.4 + 0.01 * k, "change": 1 / k,
+                "start_score": 0.2 + 0.02 * k,
+                "optimized_score": 0.24 + 0.02 * k,
+                "oracle_score": 0.4 + 0.01 * k,
+                "change": 1 / k,
             }
             for k in range(1, iterations + 1)
-        ]  # fmt: skip
+        ]
         made.append(
             {
-                "name": f"replica {number}", "state": state, "doing": "", "passes": passes,
-                "best": iterations, "stopped": "the limit is reached",
+                "name": f"replica {number}",
+                "state": state,
+                "doing": "",
+                "passes": passes,
+                "best": iterations,
+                "stopped": "the limit is reached",
             }
-        )  # fmt: skip
+        )
     ends = sorted(rng.gauss(0, 0.4) for _ in range(60))
     return {
-        "name": name, "metric": name, "signature": f"{name}|refs:1", "higher_is_better": True,
-        "in_percent": True, "state": state, "features": list(FEATURES), "replicas": made,
+        "name": name,
+        "metric": name,
+        "signature": f"{name}|refs:1",
+        "higher_is_better": True,
+        "in_percent": True,
+        "state": state,
+        "features": list(FEATURES),
+        "replicas": made,
         "weights": [
-            {"feature": f, "start": 0.2, "values": [0.1, 0.2, 0.3][:replicas], "mean": rng.gauss(0, 0.3), "sd": 0.08}
+            {
+                "feature": f,
+                "start": 0.2,
+                "values": [0.1, 0.2, 0.3][:replicas],
+                "mean": rng.gauss(0, 0.3),
+                "sd": 0.08,
+            }
             for f in FEATURES
         ],
         "sliced": "replica 1",
         "slices": [
-            {"feature": f, "weight": 0.1, "ends": ends, "scores": [0.3 + 0.05 * rng.random() for _ in ends[1:]]}
+            {
+                "feature": f,
+                "weight": 0.1,
+                "ends": ends,
+                "scores": [0.3 + 0.05 * rng.random() for _ in ends[1:]],
+            }
             for f in FEATURES
         ],
         "percents": {"bleu": True, "port": True},
         "notes": [],
-    }  # fmt: skip
+    }

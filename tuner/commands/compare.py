@@ -13,9 +13,10 @@ from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aligners._base import Aligner
+    from metrics._base import Metric
     from tuner.comparison.history import RunHistory
     from tuner.comparison.model import Comparison
     from tuner.comparison.systems import NamedSystem
@@ -172,7 +173,7 @@ def _compared(
     links = materials[0].links is not None
     metrics = asked if metric_texts else choose_metrics((), links=links)
     setup = Setup(metrics, pipeline, resampling, threads, notice, timing=timing)
-    runs = _histories(systems) if histories else ()
+    runs = _histories(systems, metrics, threads) if histories else ()
     return compare(systems, test, materials, setup, runs)
 
 
@@ -205,11 +206,19 @@ def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
     return known[0][1] if known else TextPipeline()
 
 
-def _histories(systems: Sequence[NamedSystem]) -> Sequence[RunHistory]:
+def _histories(
+    systems: Sequence[NamedSystem], metrics: Mapping[str, Metric], threads: int
+) -> Sequence[RunHistory]:
     """Return the histories of the runs among the systems."""
-    from tuner.comparison.history import read_history  # noqa: PLC0415  start-up time
+    from tuner.comparison.run_history import read_history  # noqa: PLC0415  start-up time
 
-    return [read_history(system.folder) for system in systems if system.folder is not None]
+    return [
+        read_history(
+            system.folder, name=system.name, metrics=metrics, threads=threads, notice=notice
+        )
+        for system in systems
+        if system.folder is not None
+    ]
 
 
 def _write(

@@ -249,7 +249,7 @@ def _moved(
 
 
 def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
-    """The dev score of each iteration: on the metric tuned on, then on all others."""
+    """Return the dev score of each iteration on the metric tuned on and on all others."""
     labels = dict.fromkeys(
         label
         for _, run in numbered
@@ -341,8 +341,9 @@ def _surface(number: int, run: Mapping[str, Any]) -> Chart:
         "surface",
         "steps",
         f"{run['name']}: {run['metric']} along one weight",
-        caption="The score of the best hypotheses of all lists, as one weight moves and the others "
-        "stay: the exact function, every step of it. The dashed line is where tuning ended.",
+        caption="The score of the best hypotheses of all lists as one weight moves and the "
+        "others stay: the exact function, every step of it. The dashed line is where tuning "
+        "ended" + (f" ({run['sliced']})." if len(run["replicas"]) > 1 else "."),
         x="weight",
         y=f"dev {run['metric']}",
         choices=[

@@ -35,6 +35,9 @@ class Pass:
         by score alone.
     change
         How far the next weights are from these, 0..2.
+    annotations
+        Where the metric reads syntax: how many distinct sentences the cache had (`hits`), were
+        annotated (`misses`), and have no parse (`failed`).
     """
 
     number: int
@@ -48,6 +51,7 @@ class Pass:
     optimized_score: float | None = None
     oracle_score: float | None = None
     change: float | None = None
+    annotations: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -357,21 +357,21 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON knows it: objects, lists, numbers, null."""
-        document = _plain(self)
+        document = plain(self)
         assert isinstance(document, dict)  # noqa: S101
         return {"kind": "comparison", **document}
 
 
-def _plain(value: object) -> Any:
+def plain(value: object) -> Any:
     """Return a value in JSON's own types; a number that is not finite is unknown."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
+NOTHING = "\N{EN DASH}"
+"""Stands where there is no number."""
+
 MOST_BYTES = 5_000_000
 """Of a page; mail and trackers refuse much larger ones."""
 
@@ -88,7 +91,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             script=Markup(script),  # noqa: S704
             data=_json_block(data),
             charts=data["charts"],
-        colours=run_colours(document),
+            colours=run_colours(document),
             links_left_out=not keep_links,
             segments_left_out=not keep_segments,
         )
@@ -215,21 +218,21 @@ def _environment() -> jinja2.Environment:
 def shown(value: float | None, metric: Mapping[str, Any]) -> str:
     """Return a score as it is printed."""
     if value is None:
-        return "–"
+        return NOTHING
     return f"{100 * value:.2f}" if metric["in_percent"] else f"{value:.4f}"
 
 
 def signed(value: float | None, metric: Mapping[str, Any]) -> str:
     """Return a difference of scores with its sign."""
     if value is None:
-        return "–"
+        return NOTHING
     text = shown(abs(value), metric)
     return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + text
 
 
 def fixed(value: float | None, digits: int) -> str:
     """Return a number with so many decimals."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -240,13 +243,12 @@ def percent(value: float | None, digits: int = 2) -> str:
 def p_value(value: float | None) -> str:
     """Return a p-value with as many digits as matter."""
     if value is None:
-        return "–"
+        return NOTHING
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
 def whole(value: float | None) -> str:
     """Return a count; a mean of counts with one decimal."""
     if value is None:
-        return "–"
+        return NOTHING
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-

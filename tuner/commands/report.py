@@ -1,0 +1,72 @@
+"""`portmert report`: how a run of tune came to its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tuner.commands._notice import notice
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--metric",
+    "metric_texts",
+    multiple=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="Score the dev output of every iteration with it too; repeat for more. "
+    "Default: bleu, port, qmean, ter.",
+)
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--html", type=_FILE, help="Write a page, one file that needs no network.")
+@click.option("--json", "json_out", type=_FILE, help="Write everything as JSON.")
+def command(
+    *,
+    run: Path,
+    metric_texts: tuple[str, ...],
+    threads: int,
+    html: Path | None,
+    json_out: Path | None,
+) -> None:
+    """Report on the folder RUN of tune, also while it is still running.
+
+    Dev scores of each iteration on several metrics, projected and real score, growth of the
+    n-best lists, weights with their spread over replicas; on the page also slices of the error
+    surface along each weight.
+    """
+    import json  # noqa: PLC0415  start-up time
+
+    from tuner import registry  # noqa: PLC0415
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
+    from tuner.comparison.compare import METRICS  # noqa: PLC0415
+    from tuner.comparison.page import render  # noqa: PLC0415
+    from tuner.comparison.run_history import read_history  # noqa: PLC0415
+    from tuner.comparison.run_report import as_text, document_of  # noqa: PLC0415
+    from tuner.files import check_writable, write_text  # noqa: PLC0415
+
+    if html is not None and html == json_out:
+        raise click.UsageError(f"two outputs are to be written to {html}")
+    for out in (html, json_out):
+        if out is not None:
+            check_writable(out)
+    announce_compiling()
+    history = read_history(
+        run,
+        name=run.resolve().name,
+        metrics={text: registry.metric(text) for text in metric_texts or METRICS},
+        threads=threads,
+        notice=notice,
+        surface=html is not None or json_out is not None,
+    )
+    document = document_of(history)
+    if json_out is not None:
+        write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if html is not None:
+        write_text(html, render(document))
+    click.echo(as_text(history))
+    for path in filter(None, (html, json_out)):
+        click.echo(f"written: {path}", err=True)
