@@ -24,6 +24,9 @@ TUNER_LAYERS = [
         "run_inputs",
     },
     {"bootstrap", "config", "links", "optimization", "syntax"},
+    {"annotating"},
+    {"annotation_layers"},
+    {"annotation_records", "annotation_cache"},
     {
         "annotators",
         "optimizers",

@@ -1,0 +1,433 @@
+"""What annotators said, kept: one SQLite file that several processes may use at once.
+
+A record is bytes, found by its kind (all that an annotator's answers depend on, and the layer) and
+the tokens of the sentence; see `tuner.annotation_records`. The file is a cache and nothing else:
+one that is damaged or of another version is set aside, with a notice, and made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from tuner.errors import ConfigError, StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+T = TypeVar("T")
+Row = tuple[str, bytes, bytes]
+"""Layer, key of the sentence, record."""
+
+FILE = "annotations.sqlite3"
+FOLDER_VARIABLE = "PORTMERT_CACHE"
+SIZE_VARIABLE = "PORTMERT_CACHE_SIZE"
+DEFAULT_SIZE = 4 << 30
+
+APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
+VERSION = 1
+"""Raised with every change of the tables, the records or what is derived from answers."""
+
+WAIT_SECONDS = 60
+PER_QUERY = 500
+"""Keys in one query: more are no faster."""
+
+ROOM = 0.9
+"""How full the file is after records had to go, as a share of the limit."""
+
+OVERHEAD = 40
+"""Bytes of a record besides its value, roughly."""
+
+_SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SECONDS_PER_DAY = 86_400
+
+_TABLES = """
+CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: other processes remember it
+    annotator TEXT NOT NULL,
+    layer TEXT NOT NULL,
+    UNIQUE (annotator, layer)
+);
+CREATE TABLE records (
+    kind INTEGER NOT NULL,
+    sentence BLOB NOT NULL,
+    used INTEGER NOT NULL, -- day since 1970
+    value BLOB NOT NULL,
+    PRIMARY KEY (kind, sentence)
+) WITHOUT ROWID;
+"""
+
+
+def default_folder() -> Path:
+    """Return where the cache is: PORTMERT_CACHE, or the user's folder for caches."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_cache_path  # noqa: PLC0415  start-up time
+
+    return user_cache_path("portmert", appauthor=False)
+
+
+def size_limit() -> int:
+    """Return the most bytes the file may have: PORTMERT_CACHE_SIZE, as 500M or 2G, or 4 GiB.
+
+    Raises
+    ------
+    ConfigError
+        The variable is no size.
+    """
+    text = os.environ.get(SIZE_VARIABLE, "").strip()
+    if not text:
+        return DEFAULT_SIZE
+    found = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if found is None:
+        raise ConfigError(f"{SIZE_VARIABLE} is '{text}', expected a size as 500M or 2G")
+    return int(found[1]) * _SUFFIXES[found[2].upper()]
+
+
+def sentence_key(words: Sequence[str]) -> bytes:
+    """Return the key of a sentence; no word holds a space."""
+    return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class KindInfo:
+    """How much of a kind the cache has; `used` is the last day, as YYYY-MM-DD."""
+
+    annotator: str
+    layer: str
+    sentences: int
+    size: int
+    used: str
+
+
+class AnnotationCache:
+    """The records of one annotator.
+
+    Parameters
+    ----------
+    folder
+        Where the file is; None keeps records in memory, as long as this object lives.
+    annotator
+        The annotator's fingerprint.
+    notice
+        Called with one line where the file cannot be used.
+    limit
+        Most bytes of the file; absent, `size_limit()`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        annotator: str,
+        *,
+        notice: Callable[[str], None],
+        limit: int | None = None,
+    ) -> None:
+        self._annotator = annotator
+        self._notice = notice
+        self._limit = size_limit() if limit is None else limit
+        self._kinds: dict[str, int] = {}
+        self._path = None if folder is None else folder / FILE
+        self._database: sqlite3.Connection
+        self._open()
+
+    def get(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the record of each sentence, None of those that are not here."""
+        if not keys:
+            return []
+        found = self._guarded(lambda: self._get(layer, keys))
+        return [None] * len(keys) if found is None else found
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Keep records: all of them or, if the process dies, none."""
+        self._guarded(lambda: self._put(rows))
+
+    def forget(self, layer: str, keys: Iterable[bytes]) -> None:
+        """Drop records."""
+        self._guarded(lambda: self._forget(layer, list(keys)))
+
+    def set_aside(self, reason: str) -> None:
+        """Begin anew, with one notice; what was in the file is not deleted."""
+        self._database.close()
+        self._kinds.clear()
+        if self._path is not None:
+            aside = set_aside(self._path)
+            self._notice(f"{self._path}: {reason}; it is now {aside.name}, and is made anew")
+        self._open()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _open(self) -> None:
+        """Open the file; one that is not ours or not whole is set aside; else use memory."""
+        try:
+            try:
+                self._database = _connect(self._path)
+            except _UnusableError as error:
+                assert self._path is not None  # noqa: S101  memory is never damaged
+                aside = set_aside(self._path)
+                self._notice(f"{self._path}: {error}; it is now {aside.name}, and is made anew")
+                self._database = _connect(self._path)
+        except (OSError, sqlite3.Error, _UnusableError) as error:
+            self._use_memory(error)
+
+    def _use_memory(self, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        self._notice(
+            f"{self._path}: {reason}; annotations are not kept (--cache or {FOLDER_VARIABLE} "
+            f"names another folder)"
+        )
+        self._path = None
+        self._kinds.clear()
+        self._database = _connect(None)
+
+    def _guarded(self, work: Callable[[], T]) -> T | None:
+        """Return work(), or None where the file turns out to be of no use."""
+        try:
+            return work()
+        except sqlite3.OperationalError as error:  # locked, full, read-only
+            self._database.close()
+            self._use_memory(error)
+        except sqlite3.DatabaseError:
+            self.set_aside("damaged or cut off")
+        return None
+
+    def _kind(self, layer: str) -> int:
+        if layer not in self._kinds:
+            named = (self._annotator, layer)
+            self._database.execute(
+                "INSERT OR IGNORE INTO kinds (annotator, layer) VALUES (?, ?)", named
+            )
+            row = self._database.execute(
+                "SELECT id FROM kinds WHERE annotator = ? AND layer = ?", named
+            ).fetchone()
+            self._kinds[layer] = int(row[0])
+        return self._kinds[layer]
+
+    def _get(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        kind, today = self._kind(layer), _today()
+        found: dict[bytes, bytes] = {}
+        stale: list[bytes] = []
+        ordered = sorted(keys)  # neighbours in the file too
+        for begin in range(0, len(ordered), PER_QUERY):
+            part = ordered[begin : begin + PER_QUERY]
+            rows = self._database.execute(
+                "SELECT sentence, value, used FROM records WHERE kind = ? "  # noqa: S608
+                f"AND sentence IN ({','.join('?' * len(part))})",
+                (kind, *part),
+            )
+            for key, value, used in rows:
+                found[key] = value
+                if used != today:
+                    stale.append(key)
+        if stale:
+            with _transaction(self._database):
+                self._database.executemany(
+                    "UPDATE records SET used = ? WHERE kind = ? AND sentence = ?",
+                    [(today, kind, key) for key in stale],
+                )
+        return [found.get(key) for key in keys]
+
+    def _put(self, rows: Sequence[Row]) -> None:
+        today = _today()
+        with _transaction(self._database):
+            self._database.executemany(
+                "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
+                [(self._kind(layer), key, today, value) for layer, key, value in rows],
+            )
+        if self._path is not None and _bytes_used(self._database) > self._limit:
+            _evict(self._database, int(ROOM * self._limit))
+
+    def _forget(self, layer: str, keys: list[bytes]) -> None:
+        kind = self._kind(layer)
+        with _transaction(self._database):
+            self._database.executemany(
+                "DELETE FROM records WHERE kind = ? AND sentence = ?",
+                [(kind, key) for key in keys],
+            )
+
+
+class _UnusableError(Exception):
+    """The file is no cache of this version; the text says what it is."""
+
+
+class _transaction:  # noqa: N801  reads like a function
+    """One transaction, from which other writers are kept."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._database.execute("COMMIT")
+        elif self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    """Open the file, made if it is not there, or one in memory."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(
+        ":memory:" if path is None else path,
+        timeout=WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # the caller has a lock
+    )
+    try:
+        _prepare(database)
+    except sqlite3.OperationalError:
+        database.close()
+        raise
+    except sqlite3.DatabaseError:
+        database.close()
+        raise _UnusableError("damaged, or no cache") from None
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    if _setting(database, "application_id") != APPLICATION:
+        # Before there is a table: so that the file can give room back later.
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    # A reader need not wait for a writer. After a power cut the last records may be missing.
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    with _transaction(database):  # of several processes one makes the tables
+        application, version = (
+            _setting(database, "application_id"),
+            _setting(database, "user_version"),
+        )
+        empty = not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if empty and not application:
+            for statement in _TABLES.split(";\n"):
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            return
+    if application != APPLICATION:
+        raise _UnusableError("no cache of portmert")
+    if version != VERSION:
+        raise _UnusableError(f"written by another version (format {version}, expected {VERSION})")
+
+
+def _setting(database: sqlite3.Connection, name: str) -> int:
+    return int(database.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _bytes_used(database: sqlite3.Connection) -> int:
+    pages = _setting(database, "page_count") - _setting(database, "freelist_count")
+    return pages * _setting(database, "page_size")
+
+
+def _evict(database: sqlite3.Connection, goal: int) -> None:
+    """Delete what was not used for longest until about `goal` bytes are left."""
+    surplus = _bytes_used(database) - goal
+    with _transaction(database):
+        days = database.execute(
+            "SELECT used, count(*), sum(length(value)) FROM records GROUP BY used ORDER BY used"
+        ).fetchall()
+        for used, count, size in days:
+            each = size / count + OVERHEAD
+            database.execute(
+                "DELETE FROM records WHERE (kind, sentence) IN (SELECT kind, sentence FROM "
+                "records WHERE used = ? ORDER BY sentence LIMIT ?)",
+                (used, int(surplus / each) + 1),
+            )
+            surplus -= int(count * each)
+            if surplus <= 0:
+                break
+    database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file that is of no use; of several only the last is kept."""
+    aside = path.with_name(f"{path.name}.unusable")
+    path.replace(aside)
+    for suffix in ("-wal", "-shm"):  # belong to the file that is gone
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return aside
+
+
+def info(folder: Path) -> tuple[int, list[KindInfo]]:
+    """Return the bytes of the file, and what is in it.
+
+    Raises
+    ------
+    StateError
+        It is damaged, or of another version.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return 0, []
+    try:
+        with closing(_connect(path)) as database:
+            rows = database.execute(
+                "SELECT annotator, layer, count(*), sum(length(value)), max(used) FROM records "
+                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer"
+            ).fetchall()
+    except (sqlite3.Error, _UnusableError) as error:
+        raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
+    kinds = [
+        KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
+        for annotator, layer, count, size, used in rows
+    ]
+    files = (path.with_name(path.name + suffix) for suffix in ("", "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists()), kinds
+
+
+def clear(folder: Path, annotator: str = "") -> int:
+    """Delete all records, or those of annotators whose fingerprint begins so; return how many.
+
+    Raises
+    ------
+    StateError
+        The file is in use by another process for too long.
+    """
+    path = folder / FILE
+    if not annotator:
+        path.with_name(f"{path.name}.unusable").unlink(missing_ok=True)
+    if not path.exists():
+        return 0
+    try:
+        with closing(_connect(path)) as database:
+            # The file stays: another process may have it open.
+            with _transaction(database):
+                deleted = database.execute(
+                    "DELETE FROM records WHERE kind IN (SELECT id FROM kinds WHERE "
+                    "substr(annotator, 1, length(?1)) = ?1)",
+                    (annotator,),
+                ).rowcount
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.OperationalError as error:
+        raise StateError(f"{path}: {error}; try again when no other run uses it") from None
+    except (sqlite3.DatabaseError, _UnusableError) as error:
+        if annotator:
+            raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return 0
+    return deleted
+
+
+def _today() -> int:
+    return int(time.time()) // _SECONDS_PER_DAY
+
+
+def _date(day: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(day * _SECONDS_PER_DAY))

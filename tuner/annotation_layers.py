@@ -1,0 +1,191 @@
+"""What is kept of an annotator's answers, for what metrics need.
+
+Where an annotator does not give what a metric needs, it may follow from what it gives: tags and
+heads from constituency trees, heads from weighted parses.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from metrics._base import Arcs
+from tuner import annotation_records as records
+from tuner.annotators import _brackets, _heads
+from tuner.annotators._base import Annotation, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Sized
+
+    from metrics._base import Need
+    from tuner.annotators._base import Layer
+
+    Whole = TypeVar("Whole", bound=Sized)
+
+Gives = frozenset["Layer"]
+
+ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
+"""Any of these has a dependency parse in it."""
+
+
+@dataclass(frozen=True, order=True)
+class KeptLayer:
+    """What the cache keeps of a sentence: `tags`, `heads`, `trees`, `parses` or `marginals`.
+
+    `parses` is how many of the best parses there may be at most, `gamma` is that of marginals.
+    """
+
+    name: str
+    parses: int = 0
+    gamma: float = 0.0
+
+    def __str__(self) -> str:
+        if self.name == "parses":
+            return f"parses {self.parses}"
+        return f"marginals {self.gamma!r}" if self.name == "marginals" else self.name
+
+
+def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
+    """Return what to keep for a need, None if the annotator cannot give it."""
+    if isinstance(need, Arcs):
+        if not need.parses:
+            return KeptLayer("marginals", gamma=need.gamma) if "marginals" in gives else None
+        if "parses" in gives:
+            return KeptLayer("parses", parses=need.parses)
+        return KeptLayer("heads") if gives & ONE_PARSE else None
+    possible = {
+        "tags": bool(gives & {"tags", "tree"}),
+        "heads": bool(gives & ONE_PARSE),
+        "trees": "tree" in gives,
+    }
+    return KeptLayer(need) if possible[need] else None
+
+
+def everything(gives: Gives, parses: int) -> list[KeptLayer]:
+    """Return all that can be kept of one parse and, above 1, of so many."""
+    needs: list[Need] = ["tags", "heads", "trees"]
+    if parses > 1:
+        needs.append(Arcs(parses, 1.0))
+    found = [kept_for(need, gives) for need in needs]
+    return [layer for layer in found if layer is not None]
+
+
+def source(layer: KeptLayer, gives: Gives) -> Layer:
+    """Return which layer of the annotator's answers one of the cache is made of."""
+    if layer.name == "tags":
+        return "tags" if "tags" in gives else "tree"
+    if layer.name == "heads":
+        return "heads" if "heads" in gives else "tree" if "tree" in gives else "parses"
+    if layer.name == "trees":
+        return "tree"
+    return "parses" if layer.name == "parses" else "marginals"
+
+
+def requests(layers: Sequence[KeptLayer], gives: Gives) -> list[tuple[Request, list[KeptLayer]]]:
+    """Return what to ask the annotator, and which layers are made of the answer.
+
+    One question, unless lists of parses of several lengths are wanted: an answer must not depend
+    on what else is asked.
+    """
+    by_length: dict[int, list[KeptLayer]] = {}
+    others = []
+    for layer in layers:
+        if source(layer, gives) == "parses":
+            by_length.setdefault(layer.parses or 1, []).append(layer)
+        else:
+            others.append(layer)
+    groups = [(length, by_length[length]) for length in sorted(by_length)] or [(1, [])]
+    groups[0] = (groups[0][0], others + groups[0][1])
+    return [
+        (
+            Request(
+                frozenset(source(layer, gives) for layer in group),
+                length,
+                tuple(layer.gamma for layer in group if layer.name == "marginals"),
+            ),
+            group,
+        )
+        for length, group in groups
+    ]
+
+
+def pack(
+    annotation: Annotation | None, layers: Sequence[KeptLayer], gives: Gives, length: int
+) -> dict[KeptLayer, bytes]:
+    """Return the records of an answer.
+
+    Raises
+    ------
+    ValueError
+        The answer is not about a sentence of `length` tokens.
+    RecordError
+        It cannot be kept.
+    """
+    if annotation is None:
+        return dict.fromkeys(layers, records.UNPARSED)
+    answer = _Answer(annotation, length)
+    return {layer: answer.record(layer, source(layer, gives)) for layer in layers}
+
+
+def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
+    """Return what the records of layers say of a sentence; None if one of them is of no parse."""
+    if records.UNPARSED in row.values():
+        return None
+    return Annotation(
+        tags=records.tags_of(row["tags"]) if "tags" in row else (),
+        heads=records.heads_of(row["heads"]) if "heads" in row else (),
+        tree=records.tree_of(row["trees"], words) if "trees" in row else "",
+        parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),
+    )
+
+
+class _Answer:
+    """What an annotator said about one sentence."""
+
+    def __init__(self, answer: Annotation, length: int) -> None:
+        self._answer = answer
+        self._length = length
+
+    def record(self, layer: KeptLayer, of: Layer) -> bytes:
+        """Return a layer's record, made of a layer of the answer."""
+        answer = self._answer
+        if of == "tags":
+            return records.pack_tags(self._whole(answer.tags, "tags"))
+        if of == "heads":
+            return records.pack_heads(self._whole(answer.heads, "heads"))
+        if of == "tree":
+            return self._of_tree(layer)
+        if of == "parses":
+            return self._of_parses(layer)
+        return records.pack_marginals(answer.marginals.get(layer.gamma, ()), self._length)
+
+    def _of_tree(self, layer: KeptLayer) -> bytes:
+        tree = self._tree
+        if tree is None:
+            return records.UNPARSED
+        if layer.name == "tags":
+            return records.pack_tags(tree.tags)
+        if layer.name == "heads":
+            return records.pack_heads(_heads.heads(tree))
+        return records.pack_tree(tree)
+
+    def _of_parses(self, layer: KeptLayer) -> bytes:
+        parses = [(score, self._whole(heads, "heads")) for score, heads in self._answer.parses]
+        if layer.name == "heads":
+            return records.pack_heads(parses[0][1]) if parses else records.UNPARSED
+        return records.pack_parses(parses[: layer.parses])
+
+    @functools.cached_property
+    def _tree(self) -> _brackets.Tree | None:
+        try:
+            tree = _brackets.parse(self._answer.tree)
+        except ValueError:
+            return None
+        self._whole(tree.leaves, "leaves of the tree")
+        return tree
+
+    def _whole(self, values: Whole, what: str) -> Whole:
+        if len(values) != self._length:
+            raise ValueError(f"{len(values)} {what}, expected {self._length} (one a token)")
+        return values

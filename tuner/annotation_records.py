@@ -1,0 +1,339 @@
+"""Annotations as short records of bytes, and back to the arrays that metrics read.
+
+One record for each sentence and layer; an empty record says that there is no parse. What stands in
+a record is text, each piece ended by a line feed, so that many records together are taken apart at
+once: a warm cache is read as fast as plain text.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import ExpectedArcs, Ragged
+from tuner.annotators import _brackets, _forest
+from tuner.annotators._tokens import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, Vocabulary
+    from tuner.annotators._base import Heads, WeightedArc
+
+UNPARSED = b""
+
+_SIZES = struct.Struct("<II")
+_LEVEL = 6
+_LEAF = " "  # no label has a space
+
+
+class RecordError(Exception):
+    """A record is not what it should be, or something cannot be put in one."""
+
+
+def pack_tags(tags: Sequence[str]) -> bytes:
+    """Return the record of tags."""
+    return _text(tags)
+
+
+def pack_heads(heads: Heads) -> bytes:
+    """Return the record of a dependency parse; none of one with a cycle or a head out of range."""
+    if _forest.fault(heads):
+        return UNPARSED
+    return _text(chain.from_iterable((str(head), label) for head, label in heads))
+
+
+def pack_tree(tree: _brackets.Tree) -> bytes:
+    """Return the record of a constituency parse; its leaves are those of the sentence."""
+    leaves = set(tree.leaves)
+    pieces = (
+        (_LEAF if place in leaves else label, str(parent))
+        for place, (label, parent) in enumerate(zip(tree.labels, tree.parents, strict=True))
+    )
+    return zlib.compress(_text(chain.from_iterable(pieces)), _LEVEL)
+
+
+def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
+    """Return the record of weighted parses.
+
+    Those with a cycle, a head out of range or no finite score do not count.
+    """
+    usable = [
+        (score, heads)
+        for score, heads in parses
+        if math.isfinite(score) and not _forest.fault(heads)
+    ]
+    if not usable:
+        return UNPARSED
+    arcs: dict[tuple[int, int, str], int] = {}
+    rows = [
+        [arcs.setdefault((word, *link), len(arcs)) for word, link in enumerate(heads)]
+        for _, heads in usable
+    ]
+    scores = np.array([score for score, _ in usable], dtype="<f8")
+    return _pack_arcs(arcs, scores, np.array(rows, dtype="<u4"))
+
+
+def pack_marginals(links: Sequence[WeightedArc], length: int) -> bytes:
+    """Return the record of expected links of a sentence of `length` tokens.
+
+    None if a link is out of range.
+    """
+    arcs: dict[tuple[int, int, str], float] = {}
+    for word, head, label, weight in links:
+        if not (0 <= word < length and 0 <= head <= length and math.isfinite(weight)):
+            return UNPARSED
+        if weight > 0:
+            arcs[word, head, label] = arcs.get((word, head, label), 0.0) + weight
+    if not arcs:
+        return UNPARSED
+    return _pack_arcs(arcs, np.array(list(arcs.values()), dtype="<f8"), np.zeros((0, 0), "<u4"))
+
+
+def _pack_arcs(
+    arcs: Iterable[tuple[int, int, str]], values: FloatArray, rows: NDArray[np.uint32]
+) -> bytes:
+    """Pack links, each once; values; and which links each parse has."""
+    text = _text(chain.from_iterable((str(word), str(head), label) for word, head, label in arcs))
+    sizes = _SIZES.pack(len(values), rows.size)
+    return zlib.compress(sizes + values.tobytes() + rows.tobytes() + text, _LEVEL)
+
+
+def _text(pieces: Iterable[str]) -> bytes:
+    listed = list(pieces)
+    try:
+        data = "".join(f"{piece}\n" for piece in listed).encode()
+    except UnicodeEncodeError:
+        raise RecordError("a tag or label is no text") from None
+    if data.count(b"\n") != len(listed):
+        raise RecordError("a tag or label holds a line end")
+    return data
+
+
+def unpack_tags(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
+    """Return N rows of the ids of tags.
+
+    Parameters
+    ----------
+    records
+        Those of N sentences.
+    lengths : (N,) int64
+        How many tokens each has.
+    vocabulary
+        Grows, in the order of the sentences.
+    """
+    counts, pieces = _pieces(records)
+    _check_counts(counts, lengths)
+    return Ragged(_ids(pieces, vocabulary), _offsets(counts))
+
+
+def unpack_heads(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
+    """Return N rows of (head, id of the label), see `Texts.heads`."""
+    counts, pieces = _pieces(records)
+    _check_counts(counts, 2 * lengths)
+    heads = _numbers(pieces[0::2])
+    _check_range(heads, np.repeat(lengths, counts // 2))
+    values = np.stack([heads, _ids(pieces[1::2], vocabulary)], axis=1)
+    return Ragged(np.ascontiguousarray(values, dtype=np.int32), _offsets(counts // 2))
+
+
+def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabulary) -> Ragged:
+    """Return N rows of (id of the label or token, parent), see `Texts.trees`."""
+    counts, pieces = _pieces([_inflated(record) for record in records])
+    nodes = counts // 2
+    parents = _numbers(pieces[1::2])
+    names = pieces[0::2]
+    leaves = np.fromiter((name == _LEAF for name in names), np.bool_, len(names))
+    rows = np.repeat(np.arange(len(records)), nodes)
+    _check_counts(np.bincount(rows[leaves], minlength=len(records)), tokens.lengths)
+    places = np.arange(len(names)) - np.repeat(np.cumsum(nodes) - nodes, nodes)
+    if np.any(counts % 2) or np.any(parents >= places) or np.any((parents < 0) != (places == 0)):
+        raise RecordError
+    labels = np.empty(len(names), dtype=np.int32)
+    labels[leaves] = tokens.take(np.flatnonzero(nodes)).values
+    labels[~leaves] = _ids([name for name in names if name != _LEAF], vocabulary)
+    values = np.stack([labels, parents], axis=1)
+    return Ragged(np.ascontiguousarray(values, dtype=np.int32), _offsets(nodes))
+
+
+def unpack_parses(
+    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary, gamma: float
+) -> tuple[ExpectedArcs, int]:
+    """Return the links of N sentences, expected over their parses; the length of the longest list.
+
+    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these.
+    """
+    links, scores, parses, rows = _unpack_arcs(records, lengths, vocabulary)
+    # Of each parse: its sentence and its share.
+    sentences = np.repeat(np.arange(len(records)), parses)
+    best = np.full(len(records), -np.inf)
+    np.maximum.at(best, sentences, scores)
+    shares = np.exp(gamma * (scores - best[sentences]))
+    shares /= np.bincount(sentences, weights=shares, minlength=len(records))[sentences]
+    if len(rows) != int((parses * lengths).sum()):
+        raise RecordError
+    counts = links.lengths
+    size = parses * lengths  # links of all parses of each sentence
+    _check_range(rows, np.repeat(counts - 1, size))
+    places = rows + np.repeat(np.cumsum(counts) - counts, size)
+    weights: FloatArray = np.bincount(
+        places,
+        weights=np.repeat(shares, np.repeat(lengths, parses)),
+        minlength=len(links.values),
+    ).astype(np.float64)
+    return _expected(links, weights), int(parses.max(initial=0))
+
+
+def unpack_marginals(
+    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
+) -> ExpectedArcs:
+    """Return the expected links of N sentences."""
+    links, weights, sizes, _ = _unpack_arcs(records, lengths, vocabulary)
+    if np.any(sizes != links.lengths):
+        raise RecordError
+    return _expected(links, weights)
+
+
+def certain(heads: Ragged) -> ExpectedArcs:
+    """Return the links of the best parses, each certain."""
+    lengths = heads.lengths
+    words = np.arange(len(heads.values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    values = np.column_stack([words, heads.values]).astype(np.int32)
+    return ExpectedArcs(Ragged(values, heads.offsets), np.ones(len(values)))
+
+
+def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
+    """Leave out links of no weight: shares may be too small for a number."""
+    kept = weights > 0
+    rows = np.repeat(np.arange(len(links)), links.lengths)
+    counts = np.bincount(rows[kept], minlength=len(links))
+    return ExpectedArcs(
+        Ragged(links.values[kept], _offsets(counts)), np.minimum(weights[kept], 1.0)
+    )
+
+
+def _unpack_arcs(
+    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
+) -> tuple[Ragged, FloatArray, IntArray, IntArray]:
+    """Return links of each sentence; all values; how many each sentence has; all rows."""
+    texts: list[bytes] = []
+    values: list[bytes] = []
+    rows: list[bytes] = []
+    sizes = np.zeros(len(records), dtype=np.int64)
+    for number, record in enumerate(records):
+        if not record:
+            texts.append(record)
+            continue
+        data = _inflated(record)
+        if len(data) < _SIZES.size:
+            raise RecordError
+        sizes[number], cells = _SIZES.unpack_from(data)
+        middle = _SIZES.size + 8 * int(sizes[number])
+        end = middle + 4 * cells
+        values.append(data[_SIZES.size : middle])
+        rows.append(data[middle:end])
+        texts.append(data[end:])
+    counts, pieces = _pieces(texts)
+    if np.any(counts % 3):
+        raise RecordError
+    words, heads = _numbers(pieces[0::3]), _numbers(pieces[1::3])
+    limits = np.repeat(lengths, counts // 3)
+    _check_range(words, limits - 1)
+    _check_range(heads, limits)
+    links = np.column_stack([words, heads, _ids(pieces[2::3], vocabulary)]).astype(np.int32)
+    try:
+        flat = np.frombuffer(b"".join(values), dtype="<f8").astype(np.float64)
+        cells_of_all = np.frombuffer(b"".join(rows), dtype="<u4").astype(np.int64)
+    except ValueError:
+        raise RecordError from None
+    if len(flat) != sizes.sum():
+        raise RecordError
+    return Ragged(links, _offsets(counts // 3)), flat, sizes, cells_of_all
+
+
+def _inflated(record: bytes) -> bytes:
+    try:
+        return zlib.decompress(record) if record else record
+    except zlib.error:
+        raise RecordError from None
+
+
+def _pieces(records: Sequence[bytes]) -> tuple[IntArray, list[str]]:
+    """Return how many pieces each record has, and all pieces."""
+    counts = np.fromiter((record.count(b"\n") for record in records), np.int64, len(records))
+    try:
+        pieces = b"".join(records).decode().split("\n")
+    except UnicodeDecodeError:
+        raise RecordError from None
+    if pieces.pop() or len(pieces) != counts.sum():
+        raise RecordError
+    return counts, pieces
+
+
+def _ids(pieces: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
+    ids = {piece: vocabulary.add(piece) for piece in dict.fromkeys(pieces)}
+    return np.fromiter(map(ids.__getitem__, pieces), np.int32, len(pieces))
+
+
+def _numbers(pieces: Sequence[str]) -> IntArray:
+    try:
+        numbers = {piece: int(piece) for piece in dict.fromkeys(pieces)}
+    except ValueError:
+        raise RecordError from None
+    return np.fromiter(map(numbers.__getitem__, pieces), np.int64, len(pieces))
+
+
+def _check_counts(found: IntArray, expected: IntArray) -> None:
+    if np.any((found != 0) & (found != expected)):
+        raise RecordError
+
+
+def _check_range(values: IntArray, highest: IntArray) -> None:
+    if np.any((values < 0) | (values > highest)):
+        raise RecordError
+
+
+def _offsets(counts: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def tags_of(record: bytes) -> tuple[str, ...]:
+    """Return the tags of one record."""
+    return tuple(_pieces([record])[1])
+
+
+def heads_of(record: bytes) -> Heads:
+    """Return the dependency parse of one record."""
+    pieces = _pieces([record])[1]
+    return tuple(zip(map(int, pieces[0::2]), pieces[1::2], strict=True))
+
+
+def tree_of(record: bytes, tokens: Sequence[str]) -> str:
+    """Return the constituency parse of one record in brackets, its tokens escaped."""
+    pieces = _pieces([_inflated(record)])[1]
+    leaves = iter(tokens)
+    labels = (escaped(next(leaves)) if name == _LEAF else name for name in pieces[0::2])
+    return str(_brackets.Tree(tuple(labels), tuple(map(int, pieces[1::2]))))
+
+
+def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:
+    """Return the weighted parses of one record, as they were given."""
+    if not record:
+        return ()
+    data = _inflated(record)
+    count, cells = _SIZES.unpack_from(data)
+    scores = np.frombuffer(data, "<f8", count, _SIZES.size)
+    rows = np.frombuffer(data, "<u4", cells, _SIZES.size + 8 * count).reshape(count, length)
+    pieces = _pieces([data[_SIZES.size + 8 * count + 4 * cells :]])[1]
+    links = list(zip(map(int, pieces[1::3]), pieces[2::3], strict=True))
+    return tuple(
+        (float(score), tuple(links[link] for link in row))
+        for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
+    )
