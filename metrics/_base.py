@@ -13,6 +13,7 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -422,7 +423,7 @@ class Metric(ABC):
     def signature(self) -> str:
         """Name and all options, as `port:alpha=0.25,order=v,...`: what a score depends on.
 
-        An option that is None is left out.
+        An option that is None is left out; of a file only the name is shown.
         """
         options = ",".join(
             f"{field.name}={_plain(getattr(self, field.name))}"
@@ -433,6 +434,8 @@ class Metric(ABC):
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, Path):
+        return value.name  # where a file lies is no part of what a score depends on
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

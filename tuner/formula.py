@@ -7,7 +7,8 @@
 
 A name may have hyphens between letters, as `bleu-sbp`: write a difference of two metrics with
 spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`; a plus or minus
-directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`.
+directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`. A path may have slashes if it
+begins with `/`, `./` or `../`.
 
 Whatever is divided by 0 is 0. The text is parsed by the rules above and never run as a program.
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from metrics._base import Batch
 
 _NAME = r"[a-z][a-z0-9_]*(?:-[a-z][a-z0-9_]*)*"
-_OPTION = r"[a-z][a-z0-9_]*=[^\s,()*/=]+"
+_OPTION = r"[a-z][a-z0-9_]*=(?:\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_METRIC})|(?P<sign>[-+*/(),]))")

@@ -1,0 +1,221 @@
+"""How words and phrases that are not equal may match: by stem, synonym or paraphrase.
+
+A `Lexicon` is what the options of a metric name, read from files; `Relations` is what it says
+about the words of one test set, as flat arrays over its vocabulary for the kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import Stemmer
+
+from metrics._base import Ragged
+from metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
+from metrics._lexicon_kernels import phrases_in
+from metrics._ngrams import flat
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
+    from metrics._lexicon_files import Paraphrases, WordNet
+
+
+@dataclass(frozen=True, eq=False)
+class Phrases:
+    """Pairs of phrases in the ids of a vocabulary, sorted by the left one.
+
+    Parameters
+    ----------
+    left, right : Ragged
+        E phrases each, none empty.
+    probabilities : (E,) float64
+    """
+
+    left: Ragged
+    right: Ragged
+    probabilities: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """What is known of the V words of a vocabulary.
+
+    Parameters
+    ----------
+    stems : (V,) int32
+        Words of equal numbers have the same stem.
+    synonyms : Ragged
+        For each word the words with which it shares a set of synonyms, rising.
+    listed : (V,) bool
+        Whether a word stands in the list of words.
+    phrases : Phrases
+        Those whose words are all in the vocabulary.
+    """
+
+    stems: TokenArray
+    synonyms: Ragged
+    listed: NDArray[np.bool_]
+    phrases: Phrases
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """Where left phrases stand in texts.
+
+    Parameters
+    ----------
+    offsets : (N + 1,) int64
+        Those of text i are `offsets[i]:offsets[i + 1]`, by place.
+    places : (K,) int64
+        Position in the text at which the phrase begins.
+    entries : (K,) int64
+        Which phrase.
+    """
+
+    offsets: IntArray
+    places: IntArray
+    entries: IntArray
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What may match what; see `read_lexicon`.
+
+    Called with a batch it says what it knows of the batch's words; equal ones share the answer
+    (see `Batch.once`).
+
+    Parameters
+    ----------
+    language
+        Of the Snowball stemmer; None: words have no stems.
+    wordnet, paraphrases
+        None: no synonyms, no paraphrases.
+    words
+        A list of words, in lower case.
+    both_ways
+        Whether the paraphrases of a pair are so in either direction.
+    """
+
+    language: str | None
+    wordnet: WordNet | None
+    paraphrases: Paraphrases | None
+    words: frozenset[str]
+    both_ways: bool
+
+    def __call__(self, corpus: Batch) -> Relations:
+        """Return what is known of the words of a test set."""
+        words = corpus.references.vocabulary.words
+        return Relations(
+            stems=self._stems(words),
+            synonyms=self._synonyms(words),
+            listed=np.array([word.lower() in self.words for word in words], dtype=np.bool_),
+            phrases=self._phrases(words),
+        )
+
+    def _stems(self, words: list[str]) -> TokenArray:
+        if self.language is None:
+            return np.arange(len(words), dtype=np.int32)
+        numbers: dict[str, int] = {}
+        stems = Stemmer.Stemmer(self.language).stemWords(words)
+        return np.array([numbers.setdefault(s, len(numbers)) for s in stems], dtype=np.int32)
+
+    def _synonyms(self, words: list[str]) -> Ragged:
+        members: dict[int, list[int]] = {}
+        sets = [() if self.wordnet is None else self.wordnet.sets(word) for word in words]
+        for word, own in enumerate(sets):
+            for number in own:
+                members.setdefault(number, []).append(word)
+        return Ragged.from_rows([
+            sorted({other for number in own for other in members[number]} - {word})
+            for word, own in enumerate(sets)
+        ])  # fmt: skip
+
+    def _phrases(self, words: list[str]) -> Phrases:
+        if self.paraphrases is None:
+            none = Ragged.from_rows([])
+            return Phrases(none, none, np.empty(0))
+        ids = {word: number for number, word in enumerate(words)}
+        known = np.array([ids.get(word, -1) for word in self.paraphrases.words], dtype=np.int32)
+        left, right = (
+            Ragged(known[side.values], side.offsets)
+            for side in (self.paraphrases.left, self.paraphrases.right)
+        )
+        kept = np.flatnonzero(_all_known(left) & _all_known(right))
+        left, right = left.take(kept), right.take(kept)
+        probabilities = self.paraphrases.probabilities[kept]
+        if self.both_ways:
+            left, right = _joined(left, right), _joined(right, left)
+            probabilities = np.concatenate([probabilities, probabilities])
+        order = np.lexsort(_columns(left).T[::-1])
+        return Phrases(left.take(order), right.take(order), probabilities[order])
+
+
+def read_lexicon(
+    *,
+    language: str,
+    stem: bool,
+    synonyms: Path | None,
+    paraphrases: Path | None,
+    words: Path | None,
+    both_ways: bool,
+) -> Lexicon:
+    """Read the files of a lexicon.
+
+    Raises
+    ------
+    ValueError
+        There is no stemmer for the language, or a file is not what it should be.
+    """
+    if language not in Stemmer.algorithms():
+        raise ValueError(
+            f"language is '{language}'; Snowball has stemmers for "
+            f"{', '.join(Stemmer.algorithms())}"
+        )
+    return Lexicon(
+        language if stem else None,
+        None if synonyms is None else read_wordnet(synonyms),
+        None if paraphrases is None else read_paraphrases(paraphrases),
+        frozenset() if words is None else read_words(words),
+        both_ways,
+    )
+
+
+def occurrences(phrases: Phrases, texts: Texts) -> Occurrences:
+    """Return where the left phrases stand in the texts."""
+    tokens, left = flat(texts.tokens), flat(phrases.left)
+    return Occurrences(*phrases_in(tokens.values, tokens.offsets, left.values, left.offsets))
+
+
+def listed_words(texts: Texts, relations: Relations) -> FloatArray:
+    """Return (N,) float64: how many words of each text stand in the list."""
+    tokens = flat(texts.tokens)
+    counts = np.concatenate([[0.0], np.cumsum(relations.listed[tokens.values])])
+    return np.asarray(counts[tokens.offsets[1:]] - counts[tokens.offsets[:-1]])
+
+
+def _all_known(phrases: Ragged) -> NDArray[np.bool_]:
+    """Return (E,) bool: whether no word of a phrase is -1."""
+    if not len(phrases):
+        return np.empty(0, dtype=np.bool_)
+    return np.asarray(np.minimum.reduceat(phrases.values, phrases.offsets[:-1]) >= 0)
+
+
+def _joined(one: Ragged, other: Ragged) -> Ragged:
+    return Ragged(
+        np.concatenate([one.values, other.values]),
+        np.concatenate([one.offsets, other.offsets[1:] + one.offsets[-1]]),
+    )
+
+
+def _columns(phrases: Ragged) -> TokenArray:
+    """Return (E, longest) int32: a phrase a row, -1 behind its end."""
+    lengths = phrases.lengths
+    table = np.full((len(phrases), int(lengths.max(initial=1))), -1, dtype=np.int32)
+    table[np.arange(table.shape[1]) < lengths[:, np.newaxis]] = phrases.values
+    return table

@@ -1,0 +1,287 @@
+"""Lexical resources that the user gives as files: WordNet, paraphrase tables, lists of words."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import math
+import re
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from metrics._base import Ragged, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray
+
+T = TypeVar("T")
+
+_TERP_ENTRY = re.compile(r"(\S+)\s+<p>(.*)</p>\s+<p>(.*)</p>")
+
+PARTS = ("noun", "verb", "adj", "adv")
+_PART_OF_TYPE = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 2}
+"""The parts of speech of `index.sense`; 5 are satellite adjectives, kept with the adjectives."""
+DETACHMENTS: tuple[tuple[tuple[str, str], ...], ...] = (
+    (
+        ("s", ""),
+        ("ses", "s"),
+        ("xes", "x"),
+        ("zes", "z"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("men", "man"),
+        ("ies", "y"),
+    ),
+    (
+        ("s", ""),
+        ("ies", "y"),
+        ("es", "e"),
+        ("es", ""),
+        ("ed", "e"),
+        ("ed", ""),
+        ("ing", "e"),
+        ("ing", ""),
+    ),
+    (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    (),
+)
+"""Endings of inflected forms and of their base forms, by part of speech: WordNet's morphy."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordNet:
+    """Which words share a set of synonyms.
+
+    Parameters
+    ----------
+    synsets
+        For each part of speech: lemma -> its sets.
+    exceptions
+        For each part of speech: irregular form -> lemmas.
+    """
+
+    synsets: tuple[Mapping[str, Sequence[int]], ...]
+    exceptions: tuple[Mapping[str, Sequence[str]], ...]
+
+    def sets(self, word: str) -> set[int]:
+        """Return the sets of a word and of its base forms; a set of all parts of speech."""
+        lemma = word.lower()
+        found: set[int] = set()
+        parts = zip(self.synsets, self.exceptions, DETACHMENTS, strict=True)
+        for synsets, exceptions, detachments in parts:
+            bases = [lemma, *exceptions.get(lemma, ())]
+            if lemma not in exceptions:
+                bases += [
+                    lemma.removesuffix(ending) + base
+                    for ending, base in detachments
+                    if lemma.endswith(ending)
+                ]
+            for base in bases:
+                found.update(synsets.get(base, ()))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Paraphrases:
+    """Pairs of phrases.
+
+    Parameters
+    ----------
+    words
+        What the ids of the phrases mean.
+    left, right : Ragged
+        E phrases each, none empty; in TERp left is the reference's.
+    probabilities : (E,) float64
+        In (0, 1].
+    """
+
+    words: list[str]
+    left: Ragged
+    right: Ragged
+    probabilities: FloatArray
+
+
+def read_wordnet(folder: Path) -> WordNet:
+    """Read `index.sense` and the four `*.exc` of a WordNet 3 folder.
+
+    Raises
+    ------
+    ValueError
+        A file is missing or has a line that WordNet's files do not have.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; expected the dict folder of WordNet")
+    files = ("index.sense", *(f"{part}.exc" for part in PARTS))
+    for name in files:
+        if not (folder / name).is_file():
+            raise ValueError(
+                f"{folder}: no file {name}; expected the dict folder of WordNet, which has "
+                f"{', '.join(files)}"
+            )
+    return _once(_parse_wordnet, tuple(folder / name for name in files))
+
+
+def read_paraphrases(path: Path) -> Paraphrases:
+    """Read a table as Meteor's (three lines a pair) or TERp's (`0.1 <p>a</p> <p>b</p>`), or .gz.
+
+    Pairs of two equal phrases are left out: they say nothing.
+
+    Raises
+    ------
+    ValueError
+        The file cannot be read or a line is not of its format; the message names it.
+    """
+    return _once(_parse_paraphrases, (path,))
+
+
+def read_words(path: Path) -> frozenset[str]:
+    """Read a list of words, one a line.
+
+    Raises
+    ------
+    ValueError
+        The file cannot be read, has no word, or a line with several.
+    """
+    return _once(_parse_words, (path,))
+
+
+def _once(parse: Callable[[tuple[Path, ...]], T], paths: tuple[Path, ...]) -> T:
+    """Return what the files hold, read again only if they have changed."""
+    stamps = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise ValueError(f"{path}: {error.strerror or error}") from None
+        stamps.append((path.absolute(), status.st_mtime_ns, status.st_size))
+    result: T = _known(parse, paths, tuple(stamps))
+    return result
+
+
+@functools.lru_cache(maxsize=6)
+def _known(parse: Callable[[tuple[Path, ...]], Any], paths: tuple[Path, ...], _: object) -> Any:
+    return parse(paths)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, .gz or not, without white space around them."""
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}:{line}: not UTF-8; convert the file to UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(
+            f"{path}: the compressed stream is damaged or cut off; copy or make the file again"
+        ) from None
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    return [line.strip() for line in text.removeprefix("\ufeff").removesuffix("\n").split("\n")]
+
+
+def _parse_words(paths: tuple[Path, ...]) -> frozenset[str]:
+    (path,) = paths
+    lines = _lines(path)
+    for number, line in enumerate(lines, 1):
+        if len(line.split()) > 1:
+            raise ValueError(f"{path}:{number}: {len(line.split())} words; expected one a line")
+    words = frozenset(line.lower() for line in lines if line)
+    if not words:
+        raise ValueError(f"{path}: no word; expected a list of words, one a line")
+    return words
+
+
+def _parse_wordnet(paths: tuple[Path, ...]) -> WordNet:
+    index, *exception_files = paths
+    synsets: tuple[dict[str, list[int]], ...] = ({}, {}, {}, {})
+    for number, line in enumerate(_lines(index), 1):
+        # lemma%type:file:id:head:head_id offset sense tags
+        sense, _, rest = line.partition(" ")
+        lemma, _, key = sense.rpartition("%")
+        part, offset = _PART_OF_TYPE.get(key[:1]), rest.partition(" ")[0]
+        if not lemma or part is None or not (offset.isascii() and offset.isdigit()):
+            raise ValueError(
+                f"{index}:{number}: no line of WordNet's index.sense; expected "
+                f"lemma%type:file:id:: offset sense tags"
+            )
+        # The same offset stands for another set in the file of another part of speech.
+        synsets[part].setdefault(lemma, []).append(int(offset) * len(PARTS) + part)
+    exceptions: list[dict[str, list[str]]] = []
+    for path in exception_files:
+        forms: dict[str, list[str]] = {}
+        for number, line in enumerate(_lines(path), 1):
+            form, *bases = line.split() or [""]
+            if form and not bases:
+                raise ValueError(f"{path}:{number}: '{form}' has no base form behind it")
+            forms.setdefault(form, []).extend(bases)
+        exceptions.append(forms)
+    return WordNet(synsets, tuple(exceptions))
+
+
+def _parse_paraphrases(paths: tuple[Path, ...]) -> Paraphrases:
+    (path,) = paths
+    lines = _lines(path)
+    if not any(lines):
+        raise ValueError(f"{path}: the file is empty; expected a table of paraphrases")
+    first = next(line for line in lines if line)
+    entries = _terp_entries(path, lines) if "<p>" in first else _meteor_entries(path, lines)
+    vocabulary = Vocabulary()
+    add = vocabulary.add
+    left, right, probabilities = [], [], []
+    for number, probability, a, b in entries:
+        one, other = a.split(), b.split()
+        if not one or not other:
+            raise ValueError(f"{path}:{number}: a phrase without a word")
+        if one != other:
+            probabilities.append(_probability(probability, path, number))
+            left.append([add(word) for word in one])
+            right.append([add(word) for word in other])
+    return Paraphrases(
+        vocabulary.words,
+        Ragged.from_rows(left),
+        Ragged.from_rows(right),
+        np.array(probabilities, dtype=np.float64),
+    )
+
+
+def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield number of the first line, probability and phrases of each pair."""
+    if len(lines) % 3:
+        raise ValueError(
+            f"{path}: {len(lines)} lines; expected three a pair: probability, phrase, paraphrase "
+            f"(or one, as in TERp: 0.1 <p>phrase</p> <p>paraphrase</p>)"
+        )
+    for number in range(0, len(lines), 3):
+        yield (number + 1, *lines[number : number + 3])  # type: ignore[misc]
+
+
+def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line number, probability and phrases of each pair; a line may be empty."""
+    for number, line in enumerate(lines, 1):
+        found = _TERP_ENTRY.fullmatch(line)
+        if found is not None:
+            yield (number, *found.groups())  # type: ignore[misc]
+        elif line:
+            raise ValueError(
+                f"{path}:{number}: no entry of a paraphrase table; expected "
+                f"0.1 <p>phrase</p> <p>paraphrase</p>"
+            )
+
+
+def _probability(text: str, path: Path, number: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value <= 1.0:
+        raise ValueError(f"{path}:{number}: probability {text}; expected a number above 0, to 1")
+    return value

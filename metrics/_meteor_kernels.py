@@ -1,0 +1,521 @@
+"""Compiled search of METEOR's alignments.
+
+The reference is read from left to right; a state is a set of links of its first words. Of two
+states with the same hypothesis words in use and the same last link only the better one goes on.
+What the rest of the reference can add at most is known from a search in which hypothesis words may
+be used any number of times; with this bound few states are kept at first, and more only if what
+was dropped might have been better. Inputs are read-only; releases the interpreter lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, TokenArray
+
+    BitArray = NDArray[np.uint64]
+    BoolArray = NDArray[np.bool_]
+    Pair = tuple[TokenArray, TokenArray]
+    Relations = tuple[TokenArray, TokenArray, IntArray, BoolArray]
+    Phrases = tuple[IntArray, IntArray, IntArray, IntArray, TokenArray, IntArray]
+
+MODULES = 4
+"""Exact, stem, synonym, paraphrase."""
+EXACT, STEM, SYNONYM, PARAPHRASE = range(MODULES)
+START, LENGTH, TAKES, MODULE, VALUE = range(5)
+"""Columns of links: hypothesis position and length, words of the reference, module, worth."""
+PLACE, END, WORTH, PARENT, LINK, NEXT = range(6)
+"""Columns of states: words of the reference read; end of the last link if the next may go on from
+it, otherwise -1; value; state it came from; link taken, -1 for none; next state of the place."""
+NOTHING = -(1 << 62)
+"""Below every value."""
+WIDEST = 1 << 12
+"""Most states kept at one place of the reference."""
+EFFORT = 1 << 20
+"""Most states made in one search, whatever is kept."""
+
+
+@njit(cache=True, nogil=True)
+def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray) -> bool:
+    """Return whether `other` stands in the rising list of the synonyms of `one`."""
+    low, high = offsets[one], offsets[one + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if synonyms[middle] < other:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low < offsets[one + 1] and synonyms[low] == other)
+
+
+@njit(cache=True, nogil=True)
+def _find_links(
+    pair: Pair,
+    relations: Relations,
+    phrases: Phrases,
+    text: int,
+    weights: tuple[int, int],
+    first_place: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """Return the links that are possible, by reference position, and where those of each begin.
+
+    `first_place` is -1 for every word, before and after.
+    """
+    hypothesis, reference = pair
+    stems, synonyms, synonym_offsets, _ = relations
+    occurrence_ends, places, entries, taken, phrase_words, phrase_offsets = phrases
+    n, m = hypothesis.size, reference.size
+    exact, other = weights
+    links = np.empty((2 * (n + m) + 16, 5), dtype=np.int64)
+    begins = np.empty(m + 1, dtype=np.int64)
+    count = 0
+    occurrence, last = occurrence_ends[text], occurrence_ends[text + 1]
+    for i in range(n):
+        first_place[hypothesis[i]] = i  # any place: whether it is there at all
+    for j in range(m):
+        begins[j] = count
+        word = reference[j]
+        if count + n > links.shape[0]:
+            links = np.concatenate((links, np.empty((links.shape[0] + n, 5), dtype=np.int64)))
+        alone = synonym_offsets[word] == synonym_offsets[word + 1]
+        for i in range(n):
+            if hypothesis[i] == word:
+                module = EXACT
+            elif stems[hypothesis[i]] == stems[word]:
+                module = STEM
+            elif alone or not _are_synonyms(word, hypothesis[i], synonyms, synonym_offsets):
+                continue
+            else:
+                module = SYNONYM
+            links[count, START], links[count, LENGTH], links[count, TAKES] = i, 1, 1
+            links[count, MODULE] = module
+            links[count, VALUE] = 2 * (exact if module == EXACT else other)
+            count += 1
+        singles = count
+        while occurrence < last and places[occurrence] == j:
+            entry = entries[occurrence]
+            occurrence += 1
+            begin = phrase_offsets[entry]
+            size = phrase_offsets[entry + 1] - begin
+            if first_place[phrase_words[begin]] < 0:
+                continue
+            for i in range(n - size + 1):
+                k = 0
+                while k < size and hypothesis[i + k] == phrase_words[begin + k]:
+                    k += 1
+                if k < size:
+                    continue
+                known = False  # from a module that comes first, or from the same pair again
+                for link in range(begins[j], count):
+                    known = known or (
+                        links[link, START] == i
+                        and links[link, LENGTH] == size
+                        and links[link, TAKES] == taken[entry]
+                        and (link >= singles or size == 1)
+                    )
+                if known:
+                    continue
+                if count == links.shape[0]:
+                    links = np.concatenate((links, np.empty_like(links)))
+                links[count, START], links[count, LENGTH] = i, size
+                links[count, TAKES], links[count, MODULE] = taken[entry], PARAPHRASE
+                links[count, VALUE] = other * (size + taken[entry])
+                count += 1
+    begins[m] = count
+    for i in range(n):
+        first_place[hypothesis[i]] = -1
+    return links[:count], begins
+
+
+@njit(cache=True, nogil=True)
+def _root(parents: IntArray, node: int) -> int:
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Find words that links connect.
+
+    Returns
+    -------
+    group : (n + m,) int64
+        Number of the group of each hypothesis word, then of each reference word.
+    sizes : (n + m, 2) int64
+        Hypothesis and reference words of each group.
+    even : (n + m,) int64
+        1 where all words of a group's two sides are linked, one to one, at equal worth: then as
+        many links as the smaller side has words are possible, whichever one takes. Otherwise 0.
+    """
+    m = begins.size - 1
+    parents = np.arange(n + m)
+    for j in range(m):
+        for link in range(begins[j], begins[j + 1]):
+            root = _root(parents, n + j)
+            for i in range(links[link, START], links[link, START] + links[link, LENGTH]):
+                parents[_root(parents, i)] = root
+            for k in range(j, j + links[link, TAKES]):
+                parents[_root(parents, n + k)] = root
+    group = np.empty(n + m, dtype=np.int64)
+    sizes = np.zeros((n + m, 2), dtype=np.int64)
+    for node in range(n + m):
+        group[node] = _root(parents, node)
+        sizes[group[node], 0 if node < n else 1] += 1
+    counts = np.zeros(n + m, dtype=np.int64)
+    worths = np.zeros(n + m, dtype=np.int64)
+    even = np.ones(n + m, dtype=np.int64)
+    for j in range(m):
+        for link in range(begins[j], begins[j + 1]):
+            root = group[n + j]
+            counts[root] += 1
+            if worths[root] == 0:
+                worths[root] = links[link, VALUE]
+            if links[link, VALUE] != worths[root] or links[link, TAKES] + links[link, LENGTH] > 2:
+                even[root] = 0
+    for root in range(n + m):
+        if counts[root] != sizes[root, 0] * sizes[root, 1]:
+            even[root] = 0
+    return group, sizes, even
+
+
+@njit(cache=True, nogil=True)
+def _bounds(
+    links: IntArray, begins: IntArray, skippable: BoolArray, chunk: int
+) -> tuple[IntArray, IntArray]:
+    """Return what the rest can add at most: from each place, and with each link.
+
+    The first is with no link that could go on; a link's is without the cost of its chunk.
+    """
+    m = begins.size - 1
+    rest = np.zeros(m + 1, dtype=np.int64)
+    worth = np.empty(links.shape[0], dtype=np.int64)
+    for j in range(m - 1, -1, -1):
+        rest[j] = rest[j + 1] if skippable[j] else NOTHING
+        for link in range(begins[j], begins[j + 1]):
+            after = j + links[link, TAKES]
+            end = links[link, START] + links[link, LENGTH]
+            best = rest[after]
+            if after < m:
+                for following in range(begins[after], begins[after + 1]):
+                    if links[following, START] == end:
+                        best = max(best, worth[following])
+            worth[link] = links[link, VALUE] + best
+            rest[j] = max(rest[j], worth[link] - chunk)
+    return rest, worth
+
+
+@njit(cache=True, nogil=True)
+def _prepare(
+    links: IntArray, begins: IntArray, n: int
+) -> tuple[IntArray, BitArray, BitArray, BitArray, BoolArray, int]:
+    """Turn worths into values, and hypothesis words that compete into bits.
+
+    `VALUE` of each link becomes what it adds: worth before chunks before distance; that of an even
+    group no worth, since it has as many links in every best alignment. Modified in place.
+
+    Returns
+    -------
+    after : (m,) int64
+        Reference words of the same even group behind each word; -1 where the group is not even.
+    bits : (L, W) uint64
+        Hypothesis words of each link that other links compete for.
+    alive : (m + 1, W) uint64
+        Bits that links from each place on may use.
+    members : (m, W) uint64
+        Bits of the even group of each reference word.
+    skippable : (m,) bool
+        Whether a best alignment may leave a reference word out, as far as its group tells.
+    chunk : int
+        What a new chunk takes away.
+    """
+    m = begins.size - 1
+    group, sizes, even = _groups(links, begins, n)
+    slots = np.full(n, -1, dtype=np.int64)
+    count = 0
+    for i in range(n):
+        if sizes[group[i], 0] + sizes[group[i], 1] > 2:
+            slots[i] = count
+            count += 1
+    words = (count + 63) // 64
+    bits = np.zeros((links.shape[0], words), dtype=np.uint64)
+    alive = np.zeros((m + 1, words), dtype=np.uint64)
+    members = np.zeros((m, words), dtype=np.uint64)
+    after = np.full(m, -1, dtype=np.int64)
+    skippable = np.ones(m, dtype=np.bool_)
+    behind = np.zeros(n + m, dtype=np.int64)
+    chunk = n * m + 1  # more than all distances
+    link_worth = chunk * (min(n, m) + 1)  # more than all chunks
+    for j in range(m - 1, -1, -1):
+        root = group[n + j]
+        for w in range(words):
+            alive[j, w] = alive[j + 1, w]
+        for link in range(begins[j], begins[j + 1]):
+            start = links[link, START]
+            for i in range(start, start + links[link, LENGTH]):
+                if slots[i] >= 0:
+                    bits[link, slots[i] >> 6] |= np.uint64(1) << np.uint64(slots[i] & 63)
+            for w in range(words):
+                alive[j, w] |= bits[link, w]
+                members[j, w] |= bits[link, w]
+            worth = 0 if even[root] else links[link, VALUE] * link_worth
+            links[link, VALUE] = worth - abs(start - j)
+        if even[root] and begins[j] < begins[j + 1]:
+            after[j] = behind[root]
+            behind[root] += 1
+            skippable[j] = sizes[root, 1] > sizes[root, 0]
+    return after, bits, alive, members, skippable, chunk
+
+
+@njit(cache=True, nogil=True)
+def _ones(bits: np.uint64) -> int:
+    """Return how many bits are set."""
+    count = 0
+    while bits != 0:
+        bits &= bits - np.uint64(1)
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _goes_on(links: IntArray, begins: IntArray, place: int, end: int) -> bool:
+    """Return whether a link of reference word `place` begins at hypothesis word `end`."""
+    if place + 1 < begins.size:
+        for link in range(begins[place], begins[place + 1]):
+            if links[link, START] == end:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _insert(
+    state: IntArray, bits: BitArray, states: IntArray, used: BitArray, count: int, table: IntArray
+) -> tuple[int, bool]:
+    """Put a state into the hash table, or in the place of a worse one of the same future.
+
+    `states`, `used` and `table` are modified in place; the state would be number `count`.
+
+    Returns
+    -------
+    number : int
+        Of the state, or of the one of the same future that it was compared with.
+    new : bool
+        Whether it had none.
+    """
+    mixed = np.uint64(state[PLACE]) * np.uint64(0x9E3779B1) + np.uint64(state[END] + 1)
+    for w in range(bits.size):
+        mixed = (mixed ^ bits[w]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    mixed = mixed * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(mixed >> np.uint64(34)) & (table.size - 1)
+    while table[slot] >= 0:
+        old = table[slot]
+        same = states[old, PLACE] == state[PLACE] and states[old, END] == state[END]
+        for w in range(bits.size):
+            same = same and used[old, w] == bits[w]
+        if same:
+            if state[WORTH] > states[old, WORTH]:
+                for column in (WORTH, PARENT, LINK):
+                    states[old, column] = state[column]
+            return old, False
+        slot = (slot + 1) & (table.size - 1)
+    table[slot] = count
+    states[count] = state
+    for w in range(bits.size):
+        used[count, w] = bits[w]
+    return count, True
+
+
+@njit(cache=True, nogil=True)
+def _search(
+    links: IntArray,
+    begins: IntArray,
+    prepared: tuple[IntArray, BitArray, BitArray, BitArray, BoolArray, int],
+    bounds: tuple[IntArray, IntArray],
+    width: int,
+    beaten: int,
+) -> tuple[int, int, IntArray]:
+    """Search with at most `width` states at a place, for something better than `beaten`.
+
+    Returns
+    -------
+    best, dropped : int
+        The value found, NOTHING if there is no better one; no alignment that was dropped is worth
+        more than the second.
+    chosen : (c,) int64
+        The links found, from the last to the first.
+    """
+    after, bits, alive, members, skippable, chunk = prepared
+    rest, worth = bounds
+    m, words = begins.size - 1, bits.shape[1]
+    capacity = width * (links.shape[0] + m) + 1
+    states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.uint64)
+    size = 4
+    while size < 2 * capacity:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int64)
+    heads, tails = np.full(m + 1, -1, dtype=np.int64), np.full(m + 1, -1, dtype=np.int64)
+    new, new_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.uint64)
+    states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
+    states[0, PARENT], states[0, LINK], states[0, NEXT] = -1, -1, -1
+    heads[0], tails[0], count, dropped = 0, 0, 1, NOTHING
+    for j in range(m):
+        size, state = 0, heads[j]
+        while state >= 0:
+            size += 1
+            state = states[state, NEXT]
+        here, hopes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+        size, state = 0, heads[j]
+        while state >= 0:
+            hope = rest[j]
+            if states[state, END] >= 0:
+                for link in range(begins[j], begins[j + 1]):
+                    if links[link, START] == states[state, END]:
+                        hope = max(hope, worth[link])
+            hope += states[state, WORTH]
+            if hope > beaten:
+                here[size], hopes[size] = state, hope
+                size += 1
+            state = states[state, NEXT]
+        if size > width:
+            order = np.argsort(-hopes[:size], kind="mergesort")
+            dropped = max(dropped, hopes[order[width]])
+            here, size = here[order[:width]], width
+        for state in here[:size]:
+            free = skippable[j]
+            if free and after[j] >= 0:
+                unused = 0
+                for w in range(words):
+                    unused += _ones(members[j, w] & ~used[state, w])
+                free = unused <= after[j]  # the words behind it can take them all
+            new[PARENT] = state
+            for link in range(begins[j] if not free else begins[j] - 1, begins[j + 1]):
+                clash = False
+                if link < begins[j]:  # no link
+                    new[PLACE], new[END], new[LINK] = j + 1, -1, -1
+                    new[WORTH] = states[state, WORTH]
+                    for w in range(words):
+                        new_bits[w] = used[state, w] & alive[j + 1, w]
+                else:
+                    place = j + links[link, TAKES]
+                    new[PLACE], new[LINK] = place, link
+                    new[END] = links[link, START] + links[link, LENGTH]
+                    new[WORTH] = states[state, WORTH] + links[link, VALUE]
+                    if links[link, START] != states[state, END]:
+                        new[WORTH] -= chunk
+                    if not _goes_on(links, begins, place, new[END]):
+                        new[END] = -1
+                    for w in range(words):
+                        clash = clash or (used[state, w] & bits[link, w]) != 0
+                        new_bits[w] = (used[state, w] | bits[link, w]) & alive[place, w]
+                if clash:
+                    continue
+                number, is_new = _insert(new, new_bits, states, used, count, table)
+                if is_new:
+                    count += 1
+                    states[number, NEXT] = -1
+                    if heads[new[PLACE]] < 0:
+                        heads[new[PLACE]] = number
+                    else:
+                        states[tails[new[PLACE]], NEXT] = number
+                    tails[new[PLACE]] = number
+    chosen = np.empty(m, dtype=np.int64)
+    state, size = heads[m], 0
+    if state < 0:
+        return NOTHING, dropped, chosen[:0]
+    best = states[state, WORTH]
+    while state >= 0:
+        if states[state, LINK] >= 0:
+            chosen[size] = states[state, LINK]
+            size += 1
+        state = states[state, PARENT]
+    return best, dropped, chosen[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def _best_links(links: IntArray, begins: IntArray, n: int) -> IntArray:
+    """Return the links of the best alignment, from the last to the first. Modifies `links`."""
+    prepared = _prepare(links, begins, n)
+    bounds = _bounds(links, begins, prepared[4], prepared[5])
+    widest = max(1, min(WIDEST, EFFORT // (links.shape[0] + begins.size)))
+    width = min(8, widest)
+    best, dropped, chosen = _search(links, begins, prepared, bounds, width, NOTHING)
+    while dropped > best and width < widest:
+        width = min(8 * width, widest)
+        better, dropped, found = _search(links, begins, prepared, bounds, width, best)
+        if better > best:
+            best, chosen = better, found
+    result: IntArray = chosen
+    return result
+
+
+@njit(cache=True, nogil=True)
+def alignments(
+    tokens: TokenArray,
+    token_offsets: IntArray,
+    offsets: IntArray,
+    reference_tokens: TokenArray,
+    reference_token_offsets: IntArray,
+    relations: Relations,
+    phrases: Phrases,
+    weights: tuple[int, int],
+) -> FloatArray:
+    """Count the links of the best alignment of each hypothesis.
+
+    Most worth, then fewest chunks, then least distance of the words linked.
+
+    Parameters
+    ----------
+    tokens, token_offsets
+        Hypothesis h is `tokens[token_offsets[h]:token_offsets[h + 1]]`.
+    offsets
+        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+    reference_tokens, reference_token_offsets
+        Reference s, the same way.
+    relations
+        Stem of each word; synonyms and their offsets; whether a word is a function word.
+    phrases
+        Ends, places and entries of `Occurrences` in the references; for each entry the length of
+        its left phrase; words and offsets of the right ones.
+    weights
+        Worth of each word linked, exactly and otherwise.
+
+    Returns
+    -------
+    (H, 17) float64
+        For each module content words of hypothesis and reference, then function words of both;
+        then chunks.
+    """
+    counts = np.zeros((token_offsets.size - 1, 4 * MODULES + 1))
+    stems, is_function = relations[0], relations[3]
+    first_place = np.full(stems.size, -1, dtype=np.int64)
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
+            links, begins = _find_links(
+                (hypothesis, reference), relations, phrases, s, weights, first_place
+            )
+            if links.shape[0] == 0:
+                continue
+            chosen = _best_links(links, begins, hypothesis.size)
+            end, next_place, j = -1, -1, 0
+            for link in chosen[::-1]:
+                while begins[j + 1] <= link:
+                    j += 1
+                start, column = links[link, START], 4 * links[link, MODULE]
+                if start != end or j != next_place:
+                    counts[h, 4 * MODULES] += 1
+                end, next_place = start + links[link, LENGTH], j + links[link, TAKES]
+                for i in range(start, end):
+                    counts[h, column + (2 if is_function[hypothesis[i]] else 0)] += 1
+                for k in range(j, next_place):
+                    counts[h, column + (3 if is_function[reference[k]] else 1)] += 1
+    return counts

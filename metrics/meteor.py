@@ -1,0 +1,264 @@
+"""METEOR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  the type of options, read when they are checked
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from metrics import _meteor_kernels
+from metrics._base import Metric
+from metrics._edits import one_length
+from metrics._lexicon import Lexicon, listed_words, occurrences, read_lexicon
+from metrics._ngrams import SMALLEST_COUNT, flat, hypothesis_lengths
+from metrics._references import best_reference
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+_PENALTIES = {
+    "2005": (0.9, 3.0, 0.5),
+    "1.0": (0.81, 0.83, 0.28),
+    "1.0-rank": (0.95, 0.5, 0.45),
+}
+"""Alpha, beta, gamma of the versions that do not weigh words."""
+_TASKS = {
+    "1.5": ((0.85, 0.20, 0.60, 0.75), (1.0, 0.6, 0.8, 0.6)),
+    "1.5-adequacy": ((0.75, 1.40, 0.45, 0.70), (1.0, 1.0, 0.6, 0.8)),
+    "1.5-hter": ((0.40, 1.50, 0.35, 0.55), (1.0, 0.2, 0.6, 0.8)),
+    "1.5-tune": ((0.5, 1.0, 0.5, 0.5), (1.0, 0.5, 0.5, 0.5)),
+    "1.5-any": ((0.75, 1.40, 0.70, 0.50), (1.0, 0.5, 0.5, 0.5)),
+    "1.5-universal": ((0.70, 1.40, 0.30, 0.70), (1.0, 0.6, 0.0, 0.0)),
+}
+"""Alpha, beta, gamma, delta and the weights of the four modules, by task."""
+_MODULES = ("exact", "stem", "synonym", "paraphrase")
+
+
+@dataclass(frozen=True)
+class Meteor(Metric):
+    """Weighted harmonic mean of precision and recall of linked words, lowered for each chunk.
+
+    Words of a hypothesis and a reference are linked one to one: equal ones, and, where they are
+    asked for, words of one stem or of one set of synonyms, and phrases that are paraphrases. Of
+    all sets of links that with most words counts (in 1.5 a word linked otherwise than exactly is
+    half a word), then fewest chunks (runs of links next to each other on both sides), then least
+    distance. The search is exact unless more than 4096 partial alignments compete at one place,
+    as in sentences of mostly the same few words; then the most promising ones go on. Of several
+    references the one that scores best counts.
+
+    Those of 1.5 weigh function words and modules and have no penalty for a perfect hypothesis.
+    Words are compared as they are; Meteor lowercases unless told not to, here that is `lowercase`
+    of the texts.
+
+    Parameters
+    ----------
+    version
+        Formula and parameters:
+        `2005` precision and recall of links, Banerjee and Lavie;
+        `1.0` the same formula, tuned to adequacy and fluency;
+        `1.0-rank` the same formula, tuned to rankings;
+        `1.5` words and modules weighted, tuned to rankings of English;
+        `1.5-adequacy` tuned to adequacy of English;
+        `1.5-hter` tuned to HTER of English;
+        `1.5-tune` to tune systems on;
+        `1.5-any` for any language;
+        `1.5-universal` Meteor Universal.
+    alpha
+        Weight of recall; unset, that of the version.
+    beta
+        Exponent of the share of chunks; unset, that of the version.
+    gamma
+        Weight of the penalty; unset, that of the version.
+    delta
+        Weight of content words, in 1.5; unset, that of the version.
+    stem
+        Link words of one stem.
+    language
+        Whose Snowball stemmer.
+    synonyms
+        The dict folder of WordNet: link words that share a synset, as they are or in a base form.
+    paraphrases
+        A table of paraphrases, Meteor's or TERp's plain format; in 1.5.
+    function_words
+        A list of function words, one a line, in 1.5; without one all are content words.
+    """
+
+    version: Literal[
+        "2005", "1.0", "1.0-rank",
+        "1.5", "1.5-adequacy", "1.5-hter", "1.5-tune", "1.5-any", "1.5-universal",
+    ] = "2005"  # fmt: skip
+    alpha: float | None = None
+    beta: float | None = None
+    gamma: float | None = None
+    delta: float | None = None
+    stem: bool = False
+    language: str = "english"
+    synonyms: Path | None = None
+    paraphrases: Path | None = None
+    function_words: Path | None = None
+
+    source: ClassVar[str] = (
+        "Banerjee and Lavie, ACL 2005; Lavie and Agarwal, WMT 2007; Denkowski and Lavie, WMT 2014"
+    )
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {
+        "alpha": (0.0, 1.0),
+        "beta": (0.0, 100.0),
+        "gamma": (0.0, 1.0),
+        "delta": (0.0, 1.0),
+    }
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {
+        "language": ("german",),
+        "synonyms": (),
+        "paraphrases": (),
+        "function_words": (),
+    }
+
+    def __post_init__(self) -> None:
+        """Check the options and read the files they name.
+
+        Raises
+        ------
+        ValueError
+            An option of 1.5 with another version, an unknown language, or a file that is not what
+            it should be.
+        """
+        super().__post_init__()
+        if not self.weighted:
+            for key in ("delta", "paraphrases", "function_words"):
+                if getattr(self, key) is not None:
+                    raise ValueError(
+                        f"version {self.version} has no {key}; take 1.5 or one of its tasks"
+                    )
+        lexicon = read_lexicon(
+            language=self.language,
+            stem=self.stem,
+            synonyms=self.synonyms,
+            paraphrases=self.paraphrases,
+            words=self.function_words,
+            both_ways=True,
+        )
+        object.__setattr__(self, "_lexicon", lexicon)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the version weighs words and modules."""
+        return self.version in _TASKS
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Lengths, links and chunks; in 1.5 those of `-ssOut`."""
+        if not self.weighted:
+            return ("hyp_len", "ref_len", "matched", "chunks")
+        return (
+            "hyp_len", "ref_len", "hyp_function", "ref_function",
+            *(
+                f"{side}_{kind}_{module}"
+                for module in _MODULES
+                for kind in ("content", "function")
+                for side in ("hyp", "ref")
+            ),
+            "chunks", "hyp_matched", "ref_matched",
+        )  # fmt: skip
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 4), in 1.5 (H, 23), float64 in the order of `stat_names`."""
+        return best_reference(batch, self._stats, self.score)
+
+    def _stats(self, single: Batch) -> FloatArray:
+        lexicon: Lexicon = self._lexicon  # type: ignore[attr-defined]  # set when checked
+        relations = single.once(lexicon)
+        found = occurrences(relations.phrases, single.references)
+        hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
+        synonyms, right = flat(relations.synonyms), flat(relations.phrases.right)
+        counts = _meteor_kernels.alignments(
+            hypotheses.values,
+            hypotheses.offsets,
+            np.ascontiguousarray(single.offsets, dtype=np.int64),
+            references.values,
+            references.offsets,
+            (relations.stems, synonyms.values, synonyms.offsets, relations.listed),
+            (
+                found.offsets, found.places, found.entries,
+                relations.phrases.left.lengths, right.values, right.offsets,
+            ),
+            (2, 1) if self.weighted else (1, 1),
+        )  # fmt: skip
+        hyp_len, ref_len = hypothesis_lengths(single), one_length(single)
+        matched = counts[:, :-1].reshape(-1, 8, 2).sum(axis=1)  # hypothesis, reference
+        chunks = counts[:, -1]
+        if not self.weighted:
+            return np.column_stack([hyp_len, ref_len, matched[:, 0], chunks])
+        whole = (matched[:, 0] == hyp_len) & (matched[:, 1] == ref_len) & (chunks == 1.0)
+        each = np.diff(single.offsets)
+        return np.column_stack(
+            [
+                hyp_len,
+                ref_len,
+                listed_words(single.hypotheses, relations),
+                np.repeat(listed_words(single.references, relations), each),
+                counts[:, :-1],
+                np.where(whole, 0.0, chunks),
+                matched,
+            ]
+        )
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return METEOR in [0, 1] for stats (..., K)."""
+        precision, recall = self._shares(stats)
+        alpha, beta, gamma, _ = self._parameters
+        mean = (
+            precision
+            * recall
+            / np.maximum(alpha * precision + (1.0 - alpha) * recall, SMALLEST_COUNT)
+        )
+        return np.asarray(mean * (1.0 - gamma * self._fragmentation(stats) ** beta))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precision, recall, share of chunks and the counts of stats (K,)."""
+        precision, recall = self._shares(stats)
+        return {
+            "precision": float(precision),
+            "recall": float(recall),
+            "fragmentation": float(self._fragmentation(stats)),
+            "matched_words": float(stats[..., -2]),
+            "total_chunks": float(stats[..., -1 if not self.weighted else -3]),
+            "hyp_len": float(stats[0]),
+            "ref_len": float(stats[1]),
+        }
+
+    @property
+    def _parameters(self) -> tuple[float, float, float, float]:
+        own = _TASKS[self.version][0] if self.weighted else (*_PENALTIES[self.version], 0.5)
+        given = (self.alpha, self.beta, self.gamma, self.delta)
+        alpha, beta, gamma, delta = (
+            default if value is None else value for value, default in zip(given, own, strict=True)
+        )
+        return alpha, beta, gamma, delta
+
+    def _shares(self, stats: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return precision and recall (...)."""
+        if not self.weighted:
+            matched = stats[..., 2]
+            precision, recall = (matched / np.maximum(stats[..., k], 1.0) for k in (0, 1))
+            return precision, recall
+        delta = self._parameters[3]
+        counts = stats[..., 4:20].reshape(*stats.shape[:-1], 4, 2, 2)  # module, kind, side
+        kinds = np.array([delta, 1.0 - delta])
+        weights = np.array(_TASKS[self.version][1])
+        shares = []
+        for side in (0, 1):
+            length, function = stats[..., side], stats[..., 2 + side]
+            total = delta * (length - function) + (1.0 - delta) * function
+            linked = ((counts[..., side] * kinds).sum(axis=-1) * weights).sum(axis=-1)
+            shares.append(linked / np.maximum(total, SMALLEST_COUNT))
+        return shares[0], shares[1]
+
+    def _fragmentation(self, stats: FloatArray) -> FloatArray:
+        """Return chunks over linked words (...), 0 where there is none."""
+        if not self.weighted:
+            chunks, matched = stats[..., 3], stats[..., 2]
+        else:
+            chunks, matched = stats[..., 20], (stats[..., 21] + stats[..., 22]) / 2.0
+        return np.asarray(chunks / np.maximum(matched, 1.0))
