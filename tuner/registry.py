@@ -146,15 +146,22 @@ def reader(text: str) -> Reader:
     return built
 
 
-def annotator(text: str) -> Annotator:
+def annotator(text: str, *, model: str = "") -> Annotator:
     """Return the annotator written `name` or `name:option=value,option=value`.
 
-    An option that takes several values is given once for each.
+    An option that takes several values is given once for each. A `model` is the option of that
+    name or, where there is none, one of the `files`.
     """
     name = text.partition(":")[0]
     hints = get_type_hints(component("annotator", name))
     several = {key for key, hint in hints.items() if get_origin(hint) is tuple}
-    built: Annotator = build("annotator", name, _options("annotator", text, several))
+    options = _options("annotator", text, several)
+    if model:
+        key = "model" if "model" in hints else "files"
+        if key in options:
+            raise ConfigError(f"annotator '{text}': {key} is given twice")
+        options[key] = [model] if key in several else model
+    built: Annotator = build("annotator", name, options)
     return built
 
 
