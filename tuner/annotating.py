@@ -158,21 +158,29 @@ class TextAnnotator:
                 return self._filled(texts, wanted, distinct, found)
 
     def annotations(
-        self, sentences: Sequence[Words], *, parses: int = 1
+        self, sentences: Sequence[Words], *, needs: Sequence[Need] = (), parses: int = 1
     ) -> Iterator[Annotation | None]:
-        """Yield all that the annotator gives of each sentence, but no marginals.
+        """Yield what the annotator says of each sentence; None where it has no parse.
 
         Parameters
         ----------
         sentences
             Of an empty one the answer is an empty annotation.
+        needs
+            `tags`, `heads`, `trees`; none of them: all that the annotator gives.
         parses
-            Above 1: also so many weighted parses, where the annotator gives them.
+            Above 1: also so many weighted parses.
+
+        Raises
+        ------
+        InputError, ProgramError
+            As `annotate`.
         """
         gives = self._annotator.gives
         if parses > 1 and "parses" not in gives:
             raise InputError(f"annotator {self._name} gives one parse of a sentence only")
-        layers = layers_of.everything(gives, parses)
+        wanted = [*(needs or layers_of.everything(gives)), *[Arcs(parses, 1.0)][: parses - 1]]
+        layers = [self._layer(need) for need in wanted]
         distinct = list(dict.fromkeys(sentence for sentence in sentences if sentence))
         with self._lock:
             found = self._records(distinct, layers)

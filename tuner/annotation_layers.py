@@ -62,13 +62,10 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
     return KeptLayer(need) if possible[need] else None
 
 
-def everything(gives: Gives, parses: int) -> list[KeptLayer]:
-    """Return all that can be kept of one parse and, above 1, of so many."""
-    needs: list[Need] = ["tags", "heads", "trees"]
-    if parses > 1:
-        needs.append(Arcs(parses, 1.0))
-    found = [kept_for(need, gives) for need in needs]
-    return [layer for layer in found if layer is not None]
+def everything(gives: Gives) -> list[Need]:
+    """Return all that an annotator can give of one parse."""
+    needs: tuple[Need, ...] = ("tags", "heads", "trees")
+    return [need for need in needs if kept_for(need, gives) is not None]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:

@@ -1,0 +1,64 @@
+"""`portmert cache`: what is kept of annotators' answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+MIB = 1 << 20
+
+_folder = click.option(
+    "--annotation-cache",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Show or clear the cache of annotations: tags and parses, each sentence once.
+
+    It is a file in the folder that PORTMERT_CACHE names, or the user's cache folder. Beyond
+    PORTMERT_CACHE_SIZE (as 500M or 2G; 4G if not set) what was not used for longest goes.
+    """
+
+
+@command.command("info")
+@_folder
+def show(folder: Path | None) -> None:
+    """Show how many sentences of which annotators are kept."""
+    from tabulate import tabulate  # noqa: PLC0415  start-up time
+
+    from tuner.annotation_cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
+
+    folder = default_folder() if folder is None else folder
+    size, kinds = info(folder)
+    click.echo(f"{folder / FILE}: {size / MIB:.1f} of {size_limit() / MIB:.0f} MiB")
+    if kinds:
+        rows = [
+            (kind.annotator, kind.layer, kind.sentences, f"{kind.size / MIB:.1f}", kind.used)
+            for kind in kinds
+        ]
+        headers = ["annotator", "layer", "sentences", "MiB", "last used"]
+        click.echo(tabulate(rows, headers=headers, disable_numparse=[0, 1, 4]))
+
+
+@command.command()
+@_folder
+@click.option(
+    "--annotator",
+    default="",
+    metavar="NAME",
+    help="Only what came from this one: its name or more, as `info` shows it.",
+)
+def clear(folder: Path | None, annotator: str) -> None:
+    """Delete what is kept."""
+    from tuner.annotation_cache import FILE, default_folder  # noqa: PLC0415  start-up time
+    from tuner.annotation_cache import clear as delete  # noqa: PLC0415
+
+    folder = default_folder() if folder is None else folder
+    deleted = delete(folder, annotator)
+    click.echo(f"{folder / FILE}: {deleted} records deleted")
