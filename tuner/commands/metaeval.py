@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 from tuner.commands._outputs import check_outputs, output_options, show
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from metrics._base import Batch
     from tuner.human_scores import HumanScores
     from tuner.metaeval.intervals import Resampled
+    from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -52,6 +54,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     "--system", "systems", multiple=True, help="Only this system; repeat for more. Default: all."
 )
 @text_options
+@annotator_options
 @click.option("--source", type=_FILE, help="Source text, needed with links.")
 @click.option(
     "--links",
@@ -98,6 +101,8 @@ def command(
     systems: tuple[str, ...],
     text_steps: str,
     text_model: Path | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     source: Path | None,
     links: Path | None,
     ref_links: tuple[Path, ...],
@@ -130,8 +135,9 @@ def command(
     if penalties:
         human = human.negated()
     pipeline = pipeline_of(text_steps, text_model)
+    syntax = open_syntax(annotator_text, annotation_cache, list(metrics.values()), pipeline)
     human, batch = _read(
-        human, outputs, refs, source, links, ref_links, pipeline, others=bool(systems)
+        human, outputs, refs, source, links, ref_links, pipeline, syntax, others=bool(systems)
     )
     judged, kept = data.judged(human, batch)
     counted = [
@@ -142,7 +148,11 @@ def command(
             kept=kept,
             systems=len(human.systems),
             signature=scoring.full_signature(
-                metric, batch, lowercase=False, text=pipeline.signature
+                metric,
+                batch,
+                lowercase=False,
+                text=pipeline.signature,
+                annotator="" if syntax is None else syntax.annotator.fingerprint,
             ),
         )
         for text, metric in metrics.items()
@@ -174,6 +184,7 @@ def _read(
     links: Path | None,
     ref_links: tuple[Path, ...],
     pipeline: TextPipeline,
+    syntax: Syntax | None,
     *,
     others: bool,
 ) -> tuple[HumanScores, Batch]:
@@ -207,7 +218,11 @@ def _read(
         outputs.append(texts)
     # Row m * S + s of the concatenation becomes row s * M + m.
     order = np.arange(len(outputs) * len(references)).reshape(len(outputs), -1).T.ravel()
-    hypotheses = pipeline.hypotheses(corpus.concatenate(outputs).take(order))
-    references = replace(references, texts=pipeline.references(references.texts))
+    texts = corpus.concatenate(outputs).take(order)
+    scored, scored_references = pipeline.hypotheses(texts), pipeline.references(references.texts)
+    if syntax is not None:
+        scored = syntax.whole(texts, scored, "hyp")
+        scored_references = syntax.whole(references.texts, scored_references, "ref")
+    references = replace(references, texts=scored_references)
     offsets = np.arange(len(references) + 1, dtype=np.int64) * len(outputs)
-    return human, corpus.make_batch(hypotheses, offsets, references)
+    return human, corpus.make_batch(scored, offsets, references)

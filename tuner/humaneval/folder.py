@@ -32,15 +32,16 @@ def check_absent(out: Path) -> None:
 
 def write(evaluation: Evaluation, out: Path) -> None:
     """Write the whole folder, or nothing."""
+    check_absent(out)
     aside = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
-        (aside / JUDGES).mkdir(parents=True)
+        aside.mkdir()
+        (aside / JUDGES).mkdir()
         for judge in evaluation.sheets:
             for suffix, make in ((".csv", as_csv), (".xlsx", as_xlsx), (".html", as_html)):
                 with writing(aside / JUDGES / f"{judge}{suffix}") as file:
                     file.write(make(evaluation, judge))
         write_text(aside / KEY, json.dumps(evaluation.as_json(), indent=1) + "\n")
-        check_absent(out)
         aside.rename(out)
     except OSError as error:
         raise PortmertError(f"{out}: cannot write: {error.strerror or error}") from None

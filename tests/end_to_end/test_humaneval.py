@@ -1,0 +1,222 @@
+"""`portmert humaneval` as its users run it; the form in a real browser."""
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from tests.browser import browser, console
+from tests.evaluations import HOSTILE, answered_csv, evaluation, side
+from tuner.cli import main
+from tuner.humaneval.evaluation import read_key, visible
+from tuner.humaneval.folder import write
+
+MAKE = ["make", "A=one", "B=two", "--ref", "ref", "--out", "kit", "--top-share", "1"]
+SMALL = [*MAKE, "--judges", "2", "--items", "3", "--common", "2"]
+TEXT = "the quick brown fox jumps over the lazy dog again and again"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{TEXT} {number}" for number in range(8)]
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "src").write_text("".join(f"source of {line}\n" for line in lines))
+    (tmp_path / "one").write_text("".join(f"{line} one\n" for line in lines))
+    (tmp_path / "two").write_text("".join(f"{line} two\n" for line in lines))
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, ["humaneval", *arguments], catch_exceptions=False)
+
+    return invoke
+
+
+def fault(result, status=1):
+    assert result.exit_code == status
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_sheets_go_out_and_come_back(run, tmp_path):
+    result = run(*SMALL, "--source", "src", "--condition", "small")
+    assert result.exit_code == 0, result.stderr
+    assert "segments: 8, reference length: 8, outputs differ: 8, 1-TER: 8" in result.stderr
+    names = sorted(path.name for path in (tmp_path / "kit" / "judges").iterdir())
+    assert names == [f"judge-{k}.{end}" for k in (1, 2) for end in ("csv", "html", "xlsx")]
+    one = read_key(tmp_path / "kit" / "key.json")
+    sheets = []
+    for judge in one.sheets:
+        sheets.append(f"kit/judges/{judge}.csv")
+        answered_csv(
+            tmp_path / sheets[-1],
+            lambda item, judge=judge: side(one, judge, item, 0 if one.items[item].common else 2),
+        )
+    result = run("read", *sheets, "--json", "r.json", "--latex", "r.tex")
+    assert result.exit_code == 0, result.stderr
+    row = next(line for line in result.stdout.splitlines() if line.startswith("small "))
+    assert " ".join(row.split()[1:]) == "2 (50.0 %) 0 (0.0 %) 2 (50.0 %) 4 0.2500 0.5000"
+    (found,) = json.loads((tmp_path / "r.json").read_text())["preferences"]
+    assert (found["wins"], found["losses"], found["ties"]) == (2, 0, 2)
+    assert "A wins" in (tmp_path / "r.tex").read_text()
+    message = fault(run("read", sheets[0]))
+    assert "no sheet of judge judge-2; give it, or leave the judge out (--without)" in message
+    result = run("read", sheets[0], "--without", "judge-2")
+    assert "2 (66.7 %)" in result.stdout
+    assert "no such judge" in fault(run("read", *sheets, "--without", "judge-9"))
+
+
+def test_the_same_seed_makes_the_same_files(run, tmp_path):
+    run(*SMALL)
+    (tmp_path / "kit").rename(tmp_path / "kit2")
+    run(*SMALL)
+    for path in (tmp_path / "kit").rglob("*.*"):
+        assert (
+            path.read_bytes()
+            == (tmp_path / "kit2" / path.relative_to(tmp_path / "kit")).read_bytes()
+        )
+    assert "kit: is there already" in fault(run(*SMALL))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--judges", "2", "--judge", "ada"], 2, "--judges or --judge, not both"),
+        (["--judge", "a/b"], 2, "expected a name that a file can have"),
+        (["--judge", "Ada", "--judge", "ada"], 2, "names one judge twice"),
+        (["--items", "2", "--common", "3"], 2, "--common 3 is more than --items 2"),
+        (["--min-length", "9", "--max-length", "8"], 2, "--min-length 9 is more than"),
+        (["--items", "9"], 1, "8 segments pass the filters, but"),
+        (["--source", "short"], 1, "short: 1 lines, but ref has 8"),
+    ],
+)
+def test_what_cannot_be_made_is_said(run, tmp_path, arguments, status, message):
+    (tmp_path / "short").write_text("x\n")
+    base = MAKE if "--judge" in " ".join(arguments) else [*MAKE, "--common", "0"]
+    items = [] if "--items" in arguments else ["--items", "1", "--common", "0"]
+    assert message in fault(run(*base, *items, *arguments), status)
+    assert not (tmp_path / "kit").exists()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as session:
+        yield session
+
+
+def text(session, css):
+    return session.find_element("css selector", css).text
+
+
+def press(session, *keys):
+    from selenium.webdriver import ActionChains
+
+    for key in keys:
+        ActionChains(session).send_keys(key).perform()
+
+
+def test_the_form_in_a_browser(chromium, tmp_path):
+    from selenium.webdriver import Keys
+
+    one = evaluation(judges=("ada",), per_judge=4, common=0)
+    write(one, tmp_path / "kit")
+    page = (tmp_path / "kit" / "judges" / "ada.html").as_uri()
+    chromium.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    chromium.get(page)
+    assert text(chromium, "#count") == "0 of 4 answered"
+    assert text(chromium, "#saved") == "Nothing to save yet"
+    sheet = [row.item for row in one.sheets["ada"]]
+    assert text(chromium, "#reference .words") == one.items[sheet[0]].reference
+    # A click answers and leads on; so do keys.
+    chromium.find_element("css selector", "[data-answer=right]").click()
+    assert text(chromium, "#title") == f"Item {sheet[1]} (2 of 4)"
+    assert text(chromium, "#saved").startswith("Saved in this browser at ")
+    press(chromium, Keys.ARROW_LEFT, "3")
+    assert text(chromium, "#count") == "3 of 4 answered"
+    # Closed and opened again: all is there.
+    chromium.get("about:blank")
+    chromium.get(page)
+    assert text(chromium, "#count") == "3 of 4 answered"
+    assert text(chromium, "#title") == f"Item {sheet[3]} (4 of 4)"
+    press(chromium, "p")
+    pressed = chromium.find_element("css selector", "[data-answer=equal]")
+    assert pressed.get_attribute("aria-pressed") == "true"
+    press(chromium, "n", "2")
+    assert text(chromium, "#message").startswith("All items are answered.")
+    chromium.find_element("id", "export").click()
+    out = tmp_path / f"ada.{one.id}.json"
+    for _ in range(100):
+        if out.exists():
+            break
+        time.sleep(0.05)
+    answers = [row["answer"] for row in json.loads(out.read_text())["answers"]]
+    assert answers == ["right", "left", "equal", "right"]
+    result = CliRunner().invoke(main, ["humaneval", "read", str(out), "--key",
+                                       str(tmp_path / "kit" / "key.json")])  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert console(chromium) == []
+
+
+def test_answers_can_be_taken_to_another_browser(chromium, tmp_path):
+    one = evaluation(judges=("ada",), per_judge=2, common=0, seed=7)
+    write(one, tmp_path / "kit")
+    chromium.get((tmp_path / "kit" / "judges" / "ada.html").as_uri())
+    item = one.sheets["ada"][0].item
+    answers = [{"item": item, "answer": "equal"}, {"item": "x", "answer": "left"}, None]
+    saved = {
+        "portmert_humaneval": 1, "evaluation": one.id, "judge": "ada", "answers": answers,
+    }  # fmt: skip
+    (tmp_path / "saved.json").write_text(json.dumps(saved))
+    (tmp_path / "other.json").write_text(json.dumps(saved | {"judge": "bob"}))
+    for name, expected in (("other", "has no answers to this sheet"), ("saved", "Loaded the ans")):
+        chromium.find_element("id", "load").send_keys(str(tmp_path / f"{name}.json"))
+        for _ in range(100):
+            if expected in text(chromium, "#message"):
+                break
+            time.sleep(0.05)
+        assert expected in text(chromium, "#message")
+    assert text(chromium, "#count") == "1 of 2 answered"
+
+
+def test_a_browser_that_keeps_nothing_is_said(chromium, tmp_path):
+    write(evaluation(judges=("ada",), per_judge=2, common=0, seed=8), tmp_path / "kit")
+    script = chromium.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {"source": "Storage.prototype.setItem = () => { throw new Error('full'); };"},
+    )
+    try:
+        chromium.get((tmp_path / "kit" / "judges" / "ada.html").as_uri())
+        assert text(chromium, "#saved").startswith("NOT saved")
+        press(chromium, "1")
+        assert text(chromium, "#saved").startswith("NOT saved")
+        assert text(chromium, "#count") == "1 of 2 answered"
+        # The page would ask before it is left: the answers are nowhere else.
+        chromium.execute_script("window.onbeforeunload = null")
+    finally:
+        chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+        chromium.find_element("id", "export").click()
+
+
+def test_hostile_text_stays_text(chromium, tmp_path):
+    one = evaluation(
+        judges=("ada",), per_judge=len(HOSTILE), common=0, outputs=(HOSTILE, HOSTILE[::-1]), seed=9
+    )
+    write(one, tmp_path / "kit")
+    chromium.get((tmp_path / "kit" / "judges" / "ada.html").as_uri())
+    title = chromium.title
+    seen = set()
+    for _ in HOSTILE:
+        found = chromium.find_element("css selector", "[data-answer=left] .words")
+        seen.add(found.get_attribute("textContent"))
+        width = chromium.execute_script(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert width == 0
+        press(chromium, "1")
+    assert seen <= set(map(visible, HOSTILE))
+    assert len(seen) > 4
+    assert chromium.title == title
+    assert chromium.find_elements("css selector", "main img, main script") == []
+    assert console(chromium) == []
