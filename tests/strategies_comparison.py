@@ -39,8 +39,9 @@ def material_of(outputs, golds, *, systems, source_lengths=None, links=None, gol
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in golds])]).astype(np.int64)
     return Material(
         systems=np.repeat(np.arange(systems), len(outputs) // systems),
-        outputs=tuple(
-            texts(lines, links[n] if links else None) for n, lines in enumerate(outputs)
+        texts=texts(
+            [tokens for lines in outputs for tokens in lines],
+            [pairs for of_output in links for pairs in of_output] if links else None,
         ),
         references=References(
             texts(flat, flat_links),

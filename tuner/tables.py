@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,23 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+WIDTH = 99
+"""Characters of a line of prose."""
+WIDEST = 60
+"""Characters of a column of words before it is folded."""
+_PAGE_WIDTH = r"p{0.5\linewidth}"
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""What would steer a terminal, or turn the direction of what follows."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +45,27 @@ class Table:
         All rows are as long as the headers.
     left
         So many first columns are words, set left; all others are numbers, set right.
+    note
+        Prose below the table.
+    label
+        For references to it in LaTeX.
+    prose
+        Columns of whole sentences.
     """
 
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: int = 1
+    note: str = ""
+    label: str = ""
+    prose: Sequence[int] = ()
 
     def text(self) -> str:
         """Return the title and the table below it."""
-        return f"{self.title}\n\n{self._tabulated(self.headers, self.rows, 'simple')}"
+        rows = [[inert(cell) for cell in row] for row in self.rows]
+        folded = f"\n{fold(inert(self.note))}" if self.note else ""
+        return f"{inert(self.title)}\n\n{self._tabulated(self.headers, rows, 'simple')}{folded}"
 
     def latex(self) -> str:
         """Return a table with a caption, to be set with the package booktabs."""
@@ -49,8 +77,14 @@ class Table:
         )
         for rule in ("toprule", "midrule", "bottomrule"):
             body = body.replace("\\hline", f"\\{rule}", 1)
+        for place in self.prose:
+            columns = "l" * self.left + "r" * (len(self.headers) - self.left)
+            wide = [_PAGE_WIDTH if n == place else kind for n, kind in enumerate(columns)]
+            body = body.replace(f"{{{columns}}}", f"{{{''.join(wide)}}}", 1)
+        caption = f"{self.title}. {self.note}" if self.note else self.title
+        label = f"\\label{{tab:{self.label}}}\n" if self.label else ""
         return (
-            f"\\begin{{table}}\n\\centering\n\\caption{{{latex_escaped(self.title)}}}\n{body}\n"
+            f"\\begin{{table}}\n\\centering\n\\caption{{{latex_escaped(caption)}}}\n{label}{body}\n"
             f"\\end{{table}}\n"
         )
 
@@ -63,12 +97,26 @@ class Table:
             tablefmt=style,
             disable_numparse=True,
             colalign=["left"] * self.left + ["right"] * (len(headers) - self.left),
+            maxcolwidths=[
+                WIDEST if style == "simple" and n in self.prose else None
+                for n in range(len(headers))
+            ],
         )
 
 
 def latex_escaped(text: str) -> str:
     """Return text that LaTeX prints as it is; control characters become spaces."""
     return "".join(_SPECIAL.get(sign, sign if sign.isprintable() else " ") for sign in text)
+
+
+def inert(text: str) -> str:
+    """Return text in which no character steers a terminal: such are shown by their number."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def fold(line: str) -> str:
+    """Return prose in lines of a readable width."""
+    return textwrap.fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def as_text(tables: Sequence[Table]) -> str:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
+from tuner.commands._outputs import check_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from aligners._base import Aligner
-    from metrics._base import Metric
-    from tuner.comparison.history import RunHistory
     from tuner.comparison.model import Comparison
-    from tuner.comparison.systems import NamedSystem
-    from tuner.significance import Resampling
-    from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -60,6 +57,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--lowercase", is_flag=True, help="Lowercase outputs and references.")
 @text_options
+@annotator_options
 @click.option("--samples", type=click.IntRange(1), default=10_000, show_default=True,
               help="Resampled test sets and randomized pairs.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
@@ -86,6 +84,8 @@ def command(
     lowercase: bool,
     text_steps: str,
     text_model: Path | None,
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     samples: int,
     seed: int,
     confidence: float,
@@ -108,73 +108,30 @@ def command(
         raise click.UsageError("name at least two systems")
     if settings and aligner_name is None:
         raise click.UsageError("--aligner-set needs --aligner")
-    from tuner.comparison.systems import find_systems  # noqa: PLC0415  start-up time
-    from tuner.files import check_writable  # noqa: PLC0415
+    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
+    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
     from tuner.significance import Resampling  # noqa: PLC0415
 
-    for out in (html, json_out, latex):
-        if out is not None:
-            check_writable(out)
-    found = find_systems(systems)
+    check_outputs(html, json_out, latex)
+    announce_compiling()
     pipeline = None
     if lowercase or text_steps or text_model is not None:
         pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
-    comparison = _compared(
-        found,
-        source,
-        refs,
-        metric_texts,
-        links_texts,
-        _aligner(aligner_name, settings),
-        pipeline or _pipeline_of_runs(found),
-        Resampling(samples, seed, confidence),
-        threads,
-        histories=html is not None or json_out is not None,
+    request = Request(
+        systems=systems,
+        source=source,
+        references=refs,
+        metrics=metric_texts,
+        links=links_texts,
+        aligner=_aligner(aligner_name, settings),
+        pipeline=pipeline,
+        syntax=functools.partial(open_syntax, annotator_text, annotation_cache),
+        resampling=Resampling(samples, seed, confidence),
+        threads=threads,
+        runs=html is not None or json_out is not None,
         timing=not no_timing,
     )
-    _write(comparison, html, json_out, latex)
-
-
-def _compared(
-    systems: Sequence[NamedSystem],
-    source: Path | None,
-    refs: tuple[Path, ...],
-    metric_texts: tuple[str, ...],
-    links_texts: tuple[str, ...],
-    aligner: tuple[str, Aligner] | None,
-    pipeline: TextPipeline,
-    resampling: Resampling,
-    threads: int,
-    *,
-    histories: bool,
-    timing: bool,
-) -> Comparison:
-    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
-    from tuner.comparison.compare import Setup, choose_metrics, compare  # noqa: PLC0415
-    from tuner.comparison.linking import find_links, parse_link_set  # noqa: PLC0415
-    from tuner.comparison.material import read_material  # noqa: PLC0415
-    from tuner.comparison.systems import find_test_set  # noqa: PLC0415
-
-    announce_compiling()
-    asked = choose_metrics(metric_texts, links=True)
-    test = find_test_set(systems, source, refs)
-    outputs = sum(len(system.outputs) for system in systems)
-    given = [
-        parse_link_set(text, references=len(test.references), outputs=outputs)
-        for text in links_texts
-    ]
-    if test.source is None and (given or aligner is not None):
-        raise click.UsageError("--links and --aligner need the source text; give --test")
-    with tempfile.TemporaryDirectory() as folder:
-        linking = find_links(
-            systems, test, given, aligner, folder=Path(folder) / "annotations", notice=notice
-        )
-        materials = read_material(systems, test, linking, pipeline)
-    links = materials[0].links is not None
-    metrics = asked if metric_texts else choose_metrics((), links=links)
-    setup = Setup(metrics, pipeline, resampling, threads, notice, timing=timing)
-    runs = _histories(systems, metrics, threads) if histories else ()
-    return compare(systems, test, materials, setup, runs)
+    _write(compare_request(request, notice), html, json_out, latex)
 
 
 def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] | None:
@@ -191,41 +148,10 @@ def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] |
     return name, registry.aligner(name, options, where="--aligner")
 
 
-def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
-    """Return what the runs do to texts; that of the first, and a note, where they do not agree."""
-    from tuner.text_pipeline import TextPipeline  # noqa: PLC0415  start-up time
-
-    known = [(s.name, s.inputs.data.pipeline) for s in systems if s.inputs is not None]
-    for name, pipeline in known[1:]:
-        if pipeline.signature != known[0][1].signature:
-            notice(
-                f"{name} was scored with {pipeline.signature}, {known[0][0]} with "
-                f"{known[0][1].signature}; all are now scored with the latter (--text or "
-                f"--lowercase says otherwise)"
-            )
-    return known[0][1] if known else TextPipeline()
-
-
-def _histories(
-    systems: Sequence[NamedSystem], metrics: Mapping[str, Metric], threads: int
-) -> Sequence[RunHistory]:
-    """Return the histories of the runs among the systems."""
-    from tuner.comparison.run_history import read_history  # noqa: PLC0415  start-up time
-
-    return [
-        read_history(
-            system.folder, name=system.name, metrics=metrics, threads=threads, notice=notice
-        )
-        for system in systems
-        if system.folder is not None
-    ]
-
-
 def _write(
     comparison: Comparison, html: Path | None, json_out: Path | None, latex: Path | None
 ) -> None:
-    from tuner.comparison.latex import as_latex  # noqa: PLC0415  start-up time
-    from tuner.comparison.text import as_text  # noqa: PLC0415
+    from tuner.comparison.text import as_latex, as_text  # noqa: PLC0415  start-up time
     from tuner.files import write_text  # noqa: PLC0415
 
     document = comparison.as_json()

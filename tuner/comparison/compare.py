@@ -48,6 +48,8 @@ class Setup:
         Called with one line for what the user should know at once.
     timing
         Whether to measure times, the only numbers that differ from call to call.
+    annotator
+        What annotations depend on, for signatures; empty without an annotator.
     """
 
     metrics: Mapping[str, Metric]
@@ -56,6 +58,7 @@ class Setup:
     threads: int
     notice: Callable[[str], None]
     timing: bool = True
+    annotator: str = ""
 
 
 def compare(
@@ -86,7 +89,13 @@ def compare(
         tables.describe_metric(
             one.label,
             one.metric,
-            full_signature(one.metric, batch, lowercase=False, text=setup.pipeline.signature),
+            full_signature(
+                one.metric,
+                batch,
+                lowercase=False,
+                text=setup.pipeline.signature,
+                annotator=setup.annotator,
+            ),
         )
         for one in counted
     ]

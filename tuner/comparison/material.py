@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tuner.comparison.linking import Linking
     from tuner.comparison.systems import NamedSystem, Output, TestSet
     from tuner.corpus import References
+    from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
 
@@ -31,8 +32,8 @@ class Material:
     ----------
     systems
         Of each output the number of its system, rising.
-    outputs
-        N texts of S rows, all of one vocabulary.
+    texts : Texts
+        N * S rows: all segments of the first output, then all of the second and so on.
     references
         Of the same vocabulary.
     sources
@@ -42,13 +43,19 @@ class Material:
     """
 
     systems: IntArray
-    outputs: tuple[Texts, ...]
+    texts: Texts
     references: References
     sources: tuple[str, ...] | None = None
     links: str | None = None
 
     def __len__(self) -> int:
         return len(self.references)
+
+    @property
+    def outputs(self) -> tuple[Texts, ...]:
+        """The N outputs, S rows each."""
+        size = len(self)
+        return tuple(self.texts.rows(n * size, (n + 1) * size) for n in range(len(self.systems)))
 
     @property
     def replicas(self) -> list[int]:
@@ -66,20 +73,29 @@ class Material:
 
     def batch_of_all(self) -> Batch:
         """Return all outputs against the references: N hypotheses a segment."""
-        count, segments = len(self.outputs), len(self)
+        count, segments = len(self.systems), len(self)
         # Row n * S + s of the outputs one after the other becomes row s * N + n.
         order = np.arange(count * segments).reshape(count, segments).T.ravel()
         return make_batch(
-            joined(self.outputs).take(order),
+            self.texts.take(order),
             np.arange(segments + 1, dtype=np.int64) * count,
             self.references,
         )
 
 
 def read_material(
-    systems: Sequence[NamedSystem], test: TestSet, linking: Linking, pipeline: TextPipeline
+    systems: Sequence[NamedSystem],
+    test: TestSet,
+    linking: Linking,
+    pipeline: TextPipeline,
+    syntax: Syntax | None = None,
 ) -> list[Material]:
     """Read everything: one material for each set of links, or one without links.
+
+    Parameters
+    ----------
+    syntax
+        What tags and parses texts, for metrics that need it.
 
     Raises
     ------
@@ -109,15 +125,26 @@ def read_material(
     if not found:
         found = [([replace(text, links=None) for text in texts], references, None)]
     return [
-        Material(
-            np.array(owners),
-            tuple(pipeline.hypotheses(text) for text in some),
-            replace(of_set, texts=pipeline.references(of_set.texts)),
-            sources,
-            name,
-        )
+        _material(np.array(owners), joined(some), of_set, sources, name, pipeline, syntax)
         for some, of_set, name in found
     ]
+
+
+def _material(
+    owners: IntArray,
+    texts: Texts,
+    references: References,
+    sources: tuple[str, ...] | None,
+    links: str | None,
+    pipeline: TextPipeline,
+    syntax: Syntax | None,
+) -> Material:
+    """Return texts as they are scored: through the pipeline, then annotated."""
+    scored, golds = pipeline.hypotheses(texts), pipeline.references(references.texts)
+    if syntax is not None:
+        scored = syntax.whole(texts, scored, "hyp")
+        golds = syntax.whole(references.texts, golds, "ref")
+    return Material(owners, scored, replace(references, texts=golds), sources, links)
 
 
 def _with_links(

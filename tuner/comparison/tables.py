@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tuner.comparison.scores import ORDERING, shown
+from tuner.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,33 +20,6 @@ EXAMPLES = 1
 """Segments of each metric, system and direction in these tables."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table.
-
-    Parameters
-    ----------
-    key
-        A short name, for labels.
-    paper
-        The table of the PORT paper that has this layout, such as `Table 4`; empty if none has.
-    note
-        Sentences below the table.
-    rows
-        Text, as it is printed, not escaped.
-    texts
-        So many columns, from the left, are text and no numbers.
-    """
-
-    key: str
-    title: str
-    paper: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    texts: int = 1
-
-
 def all_tables(comparison: Comparison) -> list[Table]:
     """Return the tables of a comparison that have something to say."""
     builders: tuple[Callable[[Comparison], Table | None], ...] = (
@@ -55,6 +28,19 @@ def all_tables(comparison: Comparison) -> list[Table]:
     )  # fmt: skip
     tables = [build(comparison) for build in builders]
     return [table for table in tables if table is not None and table.rows]
+
+
+def _table(
+    label: str,
+    title: str,
+    paper: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    **options: Any,
+) -> Table:
+    """Return a table; `paper` is that of the PORT paper which has this layout, or empty."""
+    whole = f"{title} ({paper} of the PORT paper)" if paper else title
+    return Table(whole, columns, rows, label=label, **options)
 
 
 def _systems(comparison: Comparison) -> Table:
@@ -69,7 +55,7 @@ def _systems(comparison: Comparison) -> Table:
         for system in comparison.systems
     ]
     columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
-    return Table("systems", "Systems", "", columns, tuple(rows), texts=2)
+    return _table("systems", "Systems", "", columns, rows, left=2)
 
 
 def _scores(comparison: Comparison) -> Table:
@@ -92,7 +78,7 @@ def _scores(comparison: Comparison) -> Table:
         "Means over replicas; s_sel: standard deviation over the choice of the test set, s_opt: "
         "over replicas; ↑ higher is better, ↓ lower is better."
     )
-    return Table("scores", "Scores", "Table 4", tuple(columns), tuple(rows), note)
+    return _table("scores", "Scores", "Table 4", columns, rows, note=note)
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -127,7 +113,7 @@ def _tests(comparison: Comparison) -> Table:
         f"{comparison.seed}. Holm: corrected for all rows of this table."
     )
     title = f"Differences from {comparison.systems[0].name}"
-    return Table("tests", title, "Table 4", columns, tuple(rows), note, texts=2)
+    return _table("tests", title, "Table 4", columns, rows, left=2, note=note)
 
 
 def _similarity(comparison: Comparison) -> Table:
@@ -141,7 +127,7 @@ def _similarity(comparison: Comparison) -> Table:
         for pair in comparison.similarity
     ]
     columns = ("system", "against", "identical %", "1-TER")
-    return Table("similarity", "Similarity of outputs", "Table 3", columns, tuple(rows), texts=2)
+    return _table("similarity", "Similarity of outputs", "Table 3", columns, rows, left=2)
 
 
 def _ordering(comparison: Comparison) -> Table:
@@ -167,7 +153,7 @@ def _order_table(
         (one.system, *(_percent(one.scores[name]) for name in names))
         for one in comparison.ordering
     ]
-    return Table(key, title, paper, ("system", *names), tuple(rows))
+    return _table(key, title, paper, ("system", *names), rows)
 
 
 def _ngrams(comparison: Comparison) -> Table:
@@ -192,7 +178,7 @@ def _ngrams(comparison: Comparison) -> Table:
         "PORT's strict brevity and redundancy penalties."
     )
     title = "N-grams and length penalties"
-    return Table("ngrams", title, "Table 11", columns, tuple(rows), note)
+    return _table("ngrams", title, "Table 11", columns, rows, note=note)
 
 
 def _links(comparison: Comparison) -> Table | None:
@@ -215,7 +201,7 @@ def _links(comparison: Comparison) -> Table | None:
     ]
     title = "Scores under several word alignments"
     columns = ("alignment", "system", *by_label)
-    return Table("alignments", title, "Table 7", columns, tuple(rows), texts=2)
+    return _table("alignments", title, "Table 7", columns, rows, left=2)
 
 
 def _agreement(comparison: Comparison) -> Table | None:
@@ -226,7 +212,7 @@ def _agreement(comparison: Comparison) -> Table | None:
     ]
     title = "Disagreement of the alignments of the references"
     columns = ("alignment", "against", "AER %")
-    return Table("agreement", title, "Table 7", columns, tuple(rows), texts=2)
+    return _table("agreement", title, "Table 7", columns, rows, left=2)
 
 
 def _timing(comparison: Comparison) -> Table:
@@ -235,7 +221,7 @@ def _timing(comparison: Comparison) -> Table:
     ]
     columns = ("metric", "milliseconds", "ratio to bleu")
     title = "Time to count one output"
-    return Table("timing", title, "Table 6", columns, tuple(rows))
+    return _table("timing", title, "Table 6", columns, rows)
 
 
 def _by_length(comparison: Comparison) -> Table:
@@ -265,7 +251,7 @@ def _bucket_table(
         for metric in comparison.metrics
         for bucket in buckets
     ]
-    return Table(key, title, "", tuple(columns), tuple(rows), texts=2)
+    return _table(key, title, "", columns, rows, left=2)
 
 
 def _ngram_differences(comparison: Comparison) -> Table:
@@ -287,7 +273,7 @@ def _ngram_differences(comparison: Comparison) -> Table:
         ]
     columns = ("system", "n-gram", "right", f"right in {first}", "in references")
     title = f"N-grams right more, or less, often than in {first}"
-    return Table("ngram-differences", title, "", columns, tuple(rows), texts=2)
+    return _table("ngram-differences", title, "", columns, rows, left=2)
 
 
 def _segments(comparison: Comparison) -> Table:
@@ -306,7 +292,7 @@ def _segments(comparison: Comparison) -> Table:
             rows.append((NOTHING, NOTHING, name, text, shown(scores[number], metric)))
     columns = ("metric", "line", "", "text", "score")
     title = "Segments with the largest differences"
-    return Table("segments", title, "", columns, tuple(rows), texts=4)
+    return _table("segments", title, "", columns, rows, left=4, prose=(3,))
 
 
 def _examples(comparison: Comparison) -> Iterator[tuple[str, str, int]]:

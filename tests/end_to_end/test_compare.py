@@ -1,0 +1,282 @@
+"""`portmert compare` as users call it."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from tests.run_folders import (
+    BAD,
+    GOOD,
+    LINKS,
+    REFERENCE,
+    SOURCE,
+    write_corpus,
+    write_lines,
+    write_run,
+)
+from tuner.cli import main
+
+QUICK = ("--samples=200",)
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """A folder with a test set, two outputs and links of everything."""
+    monkeypatch.chdir(tmp_path)
+    write_corpus(tmp_path)
+    write_lines(tmp_path / "good", GOOD)
+    write_lines(tmp_path / "bad", BAD)
+    for name, lines in (("good", GOOD), ("bad", BAD)):
+        short = [min(len(a.split()), len(b.split())) for a, b in zip(lines, SOURCE, strict=True)]
+        write_lines(
+            tmp_path / f"{name}.links", [" ".join(f"{i}-{i}" for i in range(n)) for n in short]
+        )
+    return tmp_path
+
+
+def compare(*arguments):
+    return CliRunner().invoke(main, ["compare", *map(str, arguments), *QUICK])
+
+
+def document(*arguments):
+    result = compare(*arguments, "--json", "out.json")
+    assert result.exit_code == 0, result.stderr
+    with open("out.json", encoding="utf-8") as file:  # noqa: PTH123
+        return json.load(file), result
+
+
+def error_of(*arguments):
+    result = compare(*arguments)
+    assert (result.exit_code, result.stdout) == (1, ""), result.output
+    (line,) = [line for line in result.stderr.splitlines() if "error" in line]
+    return line
+
+
+FILES = ("bad=bad", "good=good")
+LINKED = ("--test=test.src", "--ref=test.ref", "--links=gold=test.links,bad.links,good.links")
+
+
+@pytest.mark.usefixtures("corpus")
+def test_plain_files_without_links_leave_word_order_out():
+    found, result = document(*FILES, "--ref=test.ref")
+    assert [metric["label"] for metric in found["metrics"]] == ["bleu", "qmean", "ter"]
+    assert found["ordering"] == []
+    assert found["reference_links"] is None
+    assert any("word alignments are not known" in note for note in found["notes"])
+    assert any("s_opt" in note for note in found["notes"])
+    ter = {s["system"]: s["score"] for s in found["scores"] if s["metric"] == "ter"}
+    # bad: 3 edits (a shift, a shift, an insertion), a shift... by hand: 3 + 2 + 0 + 1 of 12.
+    assert ter["good"] == pytest.approx(1 / 12)
+    assert ter["bad"] > ter["good"]
+    assert "ter: no difference shown between good and bad" in result.stdout
+
+
+@pytest.mark.usefixtures("corpus")
+def test_scores_are_those_of_score():
+    found, _ = document(*FILES, *LINKED)
+    for name in ("bad", "good"):
+        result = CliRunner().invoke(
+            main,
+            ["score", "--hyp", name, "--ref", "test.ref", "--source", "test.src", "--hyp-links",
+             f"{name}.links", "--ref-links", "test.links", "--json",
+             *(f"--metric={m['label']}" for m in found["metrics"])],
+        )  # fmt: skip
+        scored = {one["metric"]: one for one in json.loads(result.stdout)["scores"]}
+        for one in found["scores"]:
+            if one["system"] == name:
+                assert one["score"] == pytest.approx(scored[one["metric"]]["score"])
+        signatures = {one["label"]: one["signature"] for one in found["metrics"]}
+        assert signatures == {label: one["signature"] for label, one in scored.items()}
+
+
+def test_runs_bring_their_test_set_and_links(corpus):
+    write_run(corpus, "old", [BAD])
+    write_run(corpus, "new", [GOOD, GOOD, BAD], metric="port")
+    result = compare("old", "new", "--json=out.json", "--no-timing")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads((corpus / "out.json").read_text())
+    assert [s["replicas"] for s in found["systems"]] == [1, 3]
+    assert found["systems"][1]["tuned_on"].startswith("port:")
+    assert found["reference_links"] == "given"
+    assert {"v", "rho", "tau", "port", "port-rho", "port-tau", "qmean"} == set(
+        found["ordering"][0]["scores"]
+    )
+    new = next(s for s in found["scores"] if s["system"] == "new")
+    assert len(new["replica_scores"]) == 3
+    assert new["s_opt"] > 0
+    assert any("different numbers of replicas" in note for note in found["notes"])
+
+
+def test_several_sets_of_links(corpus):
+    write_lines(corpus / "other.links", ["0-3 1-2 2-1 3-0", *LINKS[1:]])
+    found, result = document(
+        *FILES, *LINKED, "--links=other=other.links,bad.links,good.links", "--metric=port"
+    )
+    table = found["alignments"]
+    assert table["sets"] == ["gold", "other"]
+    assert len(table["scores"]) == 4
+    # 7 of the 11 links of each are the other's too: 1 - 2 * 7 / 22.
+    assert table["agreement"] == [
+        {"first": "gold", "second": "other", "aer": pytest.approx(1 - 14 / 22)}
+    ]
+    by_set = {(s["links"], s["system"]): s["score"] for s in table["scores"]}
+    main_scores = {s["system"]: s["score"] for s in found["scores"]}
+    assert by_set["gold", "good"] == main_scores["good"]
+    assert by_set["other", "good"] != by_set["gold", "good"]
+    assert "Table 7" in result.stdout
+
+
+def test_same_call_same_bytes_for_any_number_of_threads(corpus):
+    contents = []
+    for threads in (1, 3):
+        result = compare(
+            *FILES, *LINKED, f"--threads={threads}", "--no-timing", "--json=a.json",
+            "--latex=a.tex",
+        )  # fmt: skip
+        assert result.exit_code == 0
+        contents.append(
+            (result.stdout, (corpus / "a.json").read_text(), (corpus / "a.tex").read_text())
+        )
+    assert contents[0] == contents[1]
+    assert json.loads(contents[0][1])["timing"] == []
+
+
+@pytest.mark.usefixtures("corpus")
+def test_identical_systems_have_p_1_and_a_note():
+    found, _ = document("one=good", "two=good", "--ref=test.ref")
+    assert {s["p_randomization"] for s in found["scores"][1::2]} == {1.0}
+    assert {s["p_bootstrap_holm"] for s in found["scores"][1::2]} == {1.0}
+    assert "two and one have the same output" in found["notes"]
+    assert found["similarity"][0]["identical"] == 1.0
+
+
+def test_one_segment_is_compared_with_a_note(corpus):
+    for name, line in (("a", "x y"), ("b", "x z"), ("r", "x z")):
+        write_lines(corpus / name, [line])
+    found, _ = document("a=a", "b=b", "--ref=r")
+    assert any(note.startswith("one segment only") for note in found["notes"])
+    assert all(s["s_sel"] == 0 for s in found["scores"])
+
+
+def test_lowercase_is_in_the_signature_and_changes_scores(corpus):
+    write_lines(corpus / "loud", [line.upper() for line in REFERENCE])
+    found, _ = document("loud=loud", "good=good", "--ref=test.ref", "--lowercase")
+    assert all("case:lc" in metric["signature"] for metric in found["metrics"])
+    ter = next(s for s in found["scores"] if s["metric"] == "ter" and s["system"] == "loud")
+    assert ter["score"] == 0.0
+
+
+def test_latex_escapes_everything(corpus):
+    write_lines(corpus / "evil", [r"\input{x} $a_b^c$ & 50% #~{}", *GOOD[1:]])
+    result = compare("evil_1=evil", "good=good", "--ref=test.ref", "--latex=out.tex")
+    assert result.exit_code == 0
+    text = (corpus / "out.tex").read_text()
+    assert "evil\\_1" in text
+    assert r"\textbackslash{}input\{x\} \$a\_b\textasciicircum{}c\$ \& 50\% \#" in text
+    # What is left after all escapes is ours: no bare special character in a cell.
+    cells = re.sub(r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\\[&%$#_{}]", "", text)
+    assert "$a" not in cells
+    assert "50%" not in cells
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") > 5
+
+
+def test_text_does_not_steer_the_terminal(corpus):
+    write_lines(corpus / "evil", ["\x1b[31m red \u202e right", *GOOD[1:]])
+    result = compare("evil=evil", "good=good", "--ref=test.ref")
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    assert "\\u001b[31m red" in result.stdout
+
+
+WRONG = {
+    "no such file": (
+        ("a=nowhere", "good=good", "--ref=test.ref"),
+        "nowhere: there is no such file or folder; a system is the folder of a run",
+    ),
+    "a file without a name": (
+        ("good", "bad=bad", "--ref=test.ref"),
+        "good: a file needs a name; write it as name=good",
+    ),
+    "two of one name": (
+        ("x=good", "x=bad", "--ref=test.ref"),
+        "two systems are called 'x'; name them, as in first=good",
+    ),
+    "no references": (FILES, "no system says what its references are; give --ref"),
+    "missing reference": (
+        (*FILES, "--ref=nowhere"),
+        "nowhere: No such file or directory",
+    ),
+    "another length": (
+        ("good=good", "short=short", "--ref=test.ref"),
+        "short: 2 lines, but test.ref has 4",
+    ),
+    "a metric that needs links": (
+        (*FILES, "--ref=test.ref", "--metric=port"),
+        "metric port compares word orders and needs word alignments",
+    ),
+    "unknown metric": (
+        (*FILES, "--ref=test.ref", "--metric=blue"),
+        "unknown metric 'blue'; did you mean 'bleu'?",
+    ),
+    "wrong number of link files": (
+        (*FILES, "--test=test.src", "--ref=test.ref", "--links=g=test.links,bad.links"),
+        "2 files; expected 1 (links of each reference), or 3 (then those of each output)",
+    ),
+    "links of no output": (
+        (*FILES, "--test=test.src", "--ref=test.ref", "--links=g=test.links"),
+        "--links g: 2 of 2 outputs have no links; add a file for each output",
+    ),
+    "links without a source": (
+        (*FILES, "--ref=test.ref", "--links=g=test.links"),
+        "word alignments need the source text; give --test",
+    ),
+    "links of another form": (
+        (*FILES, "--test=test.src", "--ref=test.ref", "--links=test.links"),
+        "--links test.links: expected NAME=FILE[,FILE...]",
+    ),
+    "an unfinished run": (("open", "good=good"), "open: the run is not finished"),
+    "no folder of a run": (("empty", "good=good"), "empty: not the folder of a run"),
+    "no test output": (("silent", "good=good"), "silent: the run has no output of a test set"),
+    "another test set": (
+        ("run", "good=good", "--test=test.src", "--ref=good"),
+        "run: the run is of another test set: its test_references did not hold what good holds",
+    ),
+    "no place to write": (
+        (*FILES, "--ref=test.ref", "--latex=nowhere/out.tex"),
+        "nowhere/out.tex: cannot write: there is no folder nowhere",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case.replace(" ", "-"))
+def test_wrong_input_ends_with_one_line(corpus, case):
+    arguments, message = WRONG[case]
+    write_lines(corpus / "short", GOOD[:2])
+    (corpus / "empty").mkdir()
+    write_run(corpus, "run", [GOOD])
+    (write_run(corpus, "open", [GOOD]) / "result.json").unlink()
+    (write_run(corpus, "silent", [GOOD]) / "test" / "output.txt").unlink()
+    assert message in error_of(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("good=good",), "name at least two systems"),
+        ((*FILES, "--ref=test.ref", "--json=x", "--latex=x"), "two outputs are to be written"),
+        ((*FILES, "--aligner-set=a=b"), "--aligner-set needs --aligner"),
+    ],
+)
+@pytest.mark.usefixtures("corpus")
+def test_wrong_usage_has_status_2(arguments, message):
+    result = compare(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_damaged_record_of_inputs_is_named(corpus):
+    run = write_run(corpus, "run", [GOOD])
+    (run / "inputs.json").write_text("[]")
+    assert "inputs.json: not what portmert writes" in error_of("run", "bad=bad")
