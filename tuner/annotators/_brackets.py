@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WRAPPERS = frozenset({"", "TOP", "ROOT", "S1"})
 """Labels of a root above the root."""
@@ -54,6 +58,13 @@ class Tree:
     def tags(self) -> list[str]:
         """The part of speech above each leaf."""
         return [self.labels[self.parents[leaf]] for leaf in self.leaves]
+
+    def with_leaves(self, tokens: Sequence[str]) -> Tree:
+        """Return the same tree over other tokens, as many as it has."""
+        labels = list(self.labels)
+        for leaf, token in zip(self.leaves, tokens, strict=True):
+            labels[leaf] = token
+        return Tree(tuple(labels), self.parents)
 
     def __str__(self) -> str:
         children = self.children

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tuner.annotators._base import Heads, Request
-    from tuner.annotators._brackets import Tree
     from tuner.annotators._workers import Parse
 
 CHUNK = 16
@@ -143,6 +142,7 @@ class _Parser:
             return None
         trees = [_brackets.parse(str(parse.ptb_parse)) for parse in listed]
         layers, best = request.layers, trees[0]
+        leaves = [escaped(word) for word in words]  # those given, not those changed for the parser
         parses: list[tuple[float, Heads]] = []
         if "parses" in layers:
             # The parser's scores are logarithms to the base 2.
@@ -153,7 +153,7 @@ class _Parser:
         return Annotation(
             tags=tuple(best.tags) if "tags" in layers else (),
             heads=_heads.heads(best) if "heads" in layers else (),
-            tree=str(_with_leaves(best, words)) if "tree" in layers else "",
+            tree=str(best.with_leaves(leaves)) if "tree" in layers else "",
             parses=tuple(parses),
         )
 
@@ -170,11 +170,3 @@ class _Parser:
                     given[place] = "``" if opening else "''"
                     opening = not opening
         return given
-
-
-def _with_leaves(tree: Tree, words: Sequence[str]) -> Tree:
-    """Return the tree over the tokens as they were given, escaped."""
-    labels = list(tree.labels)
-    for leaf, word in zip(tree.leaves, words, strict=True):
-        labels[leaf] = escaped(word)
-    return dataclasses.replace(tree, labels=tuple(labels))
