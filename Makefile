@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO ?= demo-run
+PAPER ?= configs/paper-port/ja-en.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-kernels test-slow format lint type check bench clean
+.PHONY: help install demo paper test test-kernels test-slow format lint type check bench clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +24,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).
 	$(BIN)/portmert demo --dir $(DEMO)
+
+paper: $(READY)  ## Tune on BLEU, PORT and Qmean, three times each, and fill the PORT paper's tables (hours).
+	$(BIN)/portmert reproduce $(PAPER)
 
 test: $(READY)  ## Run all tests but the slow ones.
 	$(BIN)/python -m pytest -q -n auto -m "not slow"

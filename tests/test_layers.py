@@ -12,7 +12,7 @@ ALLOWED = {
     "aligners": {"aligners", "numpy", "thot", "sentencepiece"},
 }
 TUNER_LAYERS = [
-    {"cli", "__main__", "commands", "demo", "dropin", "warm_up"},
+    {"cli", "__main__", "commands", "demo", "dropin", "reproduction", "warm_up"},
     {"replicas", "comparison"},
     {"experiment"},
     {

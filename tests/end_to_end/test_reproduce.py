@@ -1,0 +1,82 @@
+"""`portmert reproduce` on the recorded lists: tunings of several metrics, one document."""
+
+import re
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from tests.readme import ROOT
+from tuner.cli import main
+
+SHORT = ["--set=tune.iterations=1", "--set=optimizer.effort=5", "--set=tune.replicas=2"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduce")
+    configs = folder / "configs"
+    shutil.copytree(ROOT / "configs", configs)
+    source, target = configs / "recorded" / "dev.src", configs / "recorded" / "dev.tgt"
+    options = [
+        *SHORT,
+        f"--set=data.test_source={source}",
+        f'--set=data.test_references=["{target}"]',
+        f'--set=data.test_reference_links=["{configs / "recorded" / "dev.links"}"]',
+        f"--set=tune.output={folder / 'run'}",
+    ]
+    result = CliRunner().invoke(
+        main, ["reproduce", str(configs / "recorded.toml"), "--metric=bleu", "--metric=port",
+               "--metric=ter", *options],
+    )  # fmt: skip
+    return folder, options, result
+
+
+def test_the_document_has_every_table(finished):
+    folder, _, result = finished
+    assert result.exit_code == 0, result.output
+    text = (folder / "run" / "paper.md").read_text()
+    numbers = [int(number) for number in re.findall(r"^## Table (\d+)", text, re.MULTILINE)]
+    assert numbers == [3, 4, 6, 8, 9, 10, 11]
+    assert "2 tunings for each metric" in text
+    for system in ("bleu", "port", "qmean"):
+        assert re.search(rf"^\| {system} +\|.*\| +2 \|", text, re.MULTILINE), system
+    assert text.count("not in the file of published figures") == 7
+
+
+def test_each_metric_has_a_run_of_its_own(finished):
+    folder, _, _ = finished
+    for name in ("bleu", "port", "qmean"):
+        assert (folder / "run" / name / "replica-2" / "result.json").is_file()
+
+
+def test_started_again_it_tunes_nothing(finished):
+    folder, options, first = finished
+    result = CliRunner().invoke(
+        main, ["reproduce", str(folder / "configs" / "recorded.toml"), "--metric=bleu",
+               "--metric=port", "--metric=ter", *options,
+               "--published", str(ROOT / "configs" / "paper-port" / "published.toml")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "optimizing over" not in result.stderr
+    assert result.stdout == first.stdout
+    assert "## Table 5, published only" in (folder / "run" / "paper.md").read_text()
+
+
+def test_one_metric_is_no_comparison(finished):
+    folder, _, _ = finished
+    config = str(folder / "configs" / "recorded.toml")
+    result = CliRunner().invoke(main, ["reproduce", config, "--tune-on", "bleu"])
+    assert result.exit_code == 2
+    assert "at least two metrics" in result.stderr
+
+
+def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished):
+    folder, options, _ = finished
+    config = str(folder / "configs" / "recorded.toml")
+    result = CliRunner().invoke(
+        main, ["reproduce", config, "--tune-on", "bleu", "--tune-on", "prot", *options]
+    )
+    assert result.exit_code == 1
+    assert "unknown metric 'prot'" in result.stderr
+    assert "tuning on" not in result.stderr

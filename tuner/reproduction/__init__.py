@@ -1,0 +1,1 @@
+"""The tables of the PORT paper, filled with one's own systems."""

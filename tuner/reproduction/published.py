@@ -1,0 +1,65 @@
+"""What a paper reports, as a TOML file says it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
+
+from tuner.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of the paper; every row has a cell for each header."""
+
+    number: int
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """The tables of a paper that are known."""
+
+    citation: str = ""
+    table: tuple[PublishedTable, ...] = ()
+
+    def find(self, number: int) -> PublishedTable | None:
+        """Return the table of that number, or None."""
+        return next((table for table in self.table if table.number == number), None)
+
+
+def read_published(path: Path) -> Published:
+    """Read what a paper reports.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, or a table has other keys or rows of another length.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = TypeAdapter(Published).validate_python(content)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: {key}: {first['msg']}") from None
+    for table in found.table:
+        for row in table.rows:
+            if len(row) != len(table.headers):
+                raise InputError(
+                    f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
+                    f"{len(row)} cells, the headers are {len(table.headers)}"
+                )
+    return found
