@@ -45,8 +45,10 @@ def best_reference(
     """
     singles = each_reference(batch)
     best = stats(next(singles))
-    best_scores = score(best)
+    best_scores: FloatArray | None = None
     for single in singles:
+        if best_scores is None:  # not before it is needed: most test sets have one reference
+            best_scores = score(best)
         rows = stats(single)
         scores = score(rows)
         better = scores > best_scores

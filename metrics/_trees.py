@@ -1,0 +1,251 @@
+"""Chains, subtrees and fragments of parses: what the tree metrics share.
+
+Liu and Gildea 2005; section 7 of the metric specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from metrics import _tree_kernels
+from metrics._base import Ragged
+from metrics._ngrams import SMALLEST_COUNT, flat, reference_lengths, require_references
+from metrics._orders import weighted_mean
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray, Texts
+
+Kind = Literal["precision", "F"]
+Noparse = Literal["ignore", "worst"]
+Average = Literal["corpus", "segments"]
+Weight = Literal["one", "reflen"]
+Items = Literal["chains", "subtrees"]
+
+
+def dependency_forest(texts: Texts, what: str) -> Ragged:
+    """Return the forests of the best dependency parses: labels are words.
+
+    Raises
+    ------
+    ValueError
+        There are no parses, or a parse is not one of its text.
+    """
+    tokens, heads = texts.tokens, texts.heads
+    if heads is None:
+        raise ValueError(f"the metric needs the dependency parse of each {what}")
+    lengths = heads.lengths
+    wrong = np.flatnonzero((lengths != tokens.lengths) & (lengths != 0))
+    if wrong.size:
+        first = int(wrong[0])
+        raise ValueError(
+            f"{what} {first} has {lengths[first]} heads for {tokens.lengths[first]} tokens; "
+            f"a text has one head a token, or none"
+        )
+    above = heads.values[heads.offsets[0] : heads.offsets[-1]].reshape(-1, 2)[:, 0]
+    outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
+    offsets = heads.offsets - heads.offsets[0]
+    if outside.size:
+        first = int(np.searchsorted(offsets, outside[0], side="right")) - 1
+        raise ValueError(f"{what} {first} has a head outside its {lengths[first]} tokens")
+    nodes = np.empty((len(above), 2), dtype=np.int32)
+    if len(above) == tokens.offsets[-1] - tokens.offsets[0]:
+        nodes[:, 0] = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+    else:
+        nodes[:, 0] = tokens.take(np.flatnonzero(lengths)).values
+    nodes[:, 1] = above - 1
+    return Ragged(nodes, offsets)
+
+
+def constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> Ragged:
+    """Return the best constituency parses, without the words unless `lexical`.
+
+    Raises
+    ------
+    ValueError
+        There are no parses, or a tree is not in preorder.
+    """
+    if texts.trees is None:
+        raise ValueError(f"the metric needs the constituency parse of each {what}")
+    trees = flat(texts.trees)
+    values = trees.values[trees.offsets[0] : trees.offsets[-1]].reshape(-1, 2)
+    whole = Ragged(values, trees.offsets - trees.offsets[0])
+    nodes, offsets, fault = _tree_kernels.without_leaves(whole.values, whole.offsets)
+    if fault >= 0:
+        raise ValueError(f"the tree of {what} {fault} is not in preorder")
+    return whole if lexical else Ragged(nodes, offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Forests:
+    """The forests of hypotheses and references, a row each; none without a parse."""
+
+    hypotheses: Ragged
+    references: Ragged
+
+    @classmethod
+    def dependency(cls, batch: Batch) -> Forests:
+        """Return those of the dependency parses of a batch."""
+        require_references(batch)
+        return cls(
+            dependency_forest(batch.hypotheses, "hypothesis"),
+            dependency_forest(batch.references, "reference"),
+        )
+
+    @classmethod
+    def constituency(cls, batch: Batch, *, lexical: bool = False) -> Forests:
+        """Return those of the constituency parses of a batch."""
+        require_references(batch)
+        return cls(
+            constituency_forest(batch.hypotheses, "hypothesis", lexical=lexical),
+            constituency_forest(batch.references, "reference", lexical=lexical),
+        )
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How items of parses that match become a score; the options are those of the metrics.
+
+    Parameters
+    ----------
+    kind
+        The mean precision over the orders 1..depth, or F of that and the mean recall.
+    depth
+        D, the longest chain or the most levels of a subtree.
+    noparse
+        What a hypothesis without a parse counts as.
+    average
+        Sums of counts over the corpus, or the mean of segment scores.
+    """
+
+    kind: Kind
+    depth: int
+    noparse: Noparse
+    average: Average
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched items of each order, those of the hypothesis and of the reference."""
+        if self.average == "segments":
+            return ("score", "segments")
+        kinds = ("matched", "total", "ref_total")
+        return tuple(f"{kind}_{n}" for n in range(1, self.depth + 1) for kind in kinds)
+
+    def stats(self, batch: Batch, forests: Forests, items: Items) -> FloatArray:
+        """Return (H, K) float64 in the order of `stat_names`."""
+        parsed = forests.hypotheses.lengths > 0
+        matches, totals, reference_totals = _tree_kernels.item_matches(
+            *_arrays(batch, forests), self.depth, items == "chains"
+        )
+        closest = _closest_totals(batch, totals[:, 0], reference_totals)
+        if self.noparse == "worst":
+            totals = np.where(parsed[:, np.newaxis], totals, closest)
+        counts = np.empty((len(parsed), 3 * self.depth))
+        counts[:, 0::3], counts[:, 1::3], counts[:, 2::3] = matches, totals, closest
+        # Without a parsed reference a segment says nothing of any hypothesis.
+        comparable = closest[:, 0] > 0.0
+        counts[~comparable] = 0.0
+        if self.average == "corpus":
+            return counts
+        counted = comparable
+        if self.noparse == "ignore" and self.kind == "precision":
+            counted = comparable & parsed
+        return np.column_stack([self._of_counts(counts), counted])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score in 0..1 (...) of stats (..., K)."""
+        return weighted_mean(stats) if self.average == "segments" else self._of_counts(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return what the score is made of, and the counts, for one row (K,)."""
+        counts = dict(zip(self.stat_names, stats.tolist(), strict=True))
+        if self.average == "segments":
+            return {"score": float(self.score(stats)), "segments": float(stats[1])}
+        means = {
+            "precision": float(self._mean_share(stats, 1)),
+            "recall": float(self._mean_share(stats, 2)),
+        }
+        shares = {
+            f"{letter}{n}": counts[f"matched_{n}"] / max(counts[f"{total}_{n}"], SMALLEST_COUNT)
+            for letter, total in (("p", "total"), ("r", "ref_total"))
+            for n in range(1, self.depth + 1)
+        }
+        return means | shares | counts
+
+    def _of_counts(self, counts: FloatArray) -> FloatArray:
+        precision = self._mean_share(counts, 1)
+        if self.kind == "precision":
+            return precision
+        recall = self._mean_share(counts, 2)
+        smallest = np.finfo(np.float64).tiny
+        return np.asarray(2.0 * precision * recall / np.maximum(precision + recall, smallest))
+
+    def _mean_share(self, counts: FloatArray, column: int) -> FloatArray:
+        # Added order by order: the layout in memory must not decide how rounding falls.
+        total = np.zeros(counts.shape[:-1])
+        for n in range(self.depth):
+            total = total + counts[..., 3 * n] / np.maximum(
+                counts[..., 3 * n + column], SMALLEST_COUNT
+            )
+        return np.asarray(total / self.depth)
+
+
+def _closest_totals(batch: Batch, own: FloatArray, reference_totals: FloatArray) -> FloatArray:
+    """Return (H, D) float64: the items of the reference closest to each hypothesis.
+
+    Closest in items of order 1, then with fewer of them, then of the next order, and so on; zeros
+    where no reference has a parse.
+    """
+    starts, counts = batch.reference_offsets[:-1], np.diff(batch.reference_offsets)
+    per_segment = np.diff(batch.offsets)
+    if len(batch) == 0:
+        return np.empty((0, reference_totals.shape[1]))
+    closest = np.repeat(reference_totals[starts], per_segment, axis=0)
+    for k in range(1, int(counts.max())):
+        # A segment with fewer references sees its first one again: no change.
+        other = np.repeat(
+            reference_totals[starts + np.where(k < counts, k, 0)], per_segment, axis=0
+        )
+        nearer = _precedes(_rank(other, own), _rank(closest, own))
+        closest = np.where(nearer[:, np.newaxis], other, closest)
+    return closest
+
+
+def _rank(totals: FloatArray, own: FloatArray) -> FloatArray:
+    """Return (H, D + 1) float64: what decides between references, the least first."""
+    distance = np.where(totals[:, 0] > 0.0, np.abs(totals[:, 0] - own), np.inf)
+    return np.column_stack([distance, totals])
+
+
+def _precedes(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return (H,) whether each row comes before the other one, column by column."""
+    differs = one != other
+    rows, first = np.arange(len(one)), differs.argmax(axis=1)
+    return np.asarray(one[rows, first] < other[rows, first])
+
+
+def similarity_stats(batch: Batch, forests: Forests, weight: Weight) -> FloatArray:
+    """Return (H, 2) float64: weight times the similarity of parses, and weight.
+
+    Both are 0 in a segment without a parsed reference: it says nothing of any hypothesis.
+    """
+    values = _tree_kernels.tree_similarities(*_arrays(batch, forests))
+    parsed = np.add.reduceat(forests.references.lengths, batch.reference_offsets[:-1])
+    weights = np.repeat((parsed > 0).astype(np.float64), np.diff(batch.offsets))
+    if weight == "reflen":
+        weights *= reference_lengths(batch)
+    return np.column_stack([values * weights, weights])
+
+
+def _arrays(batch: Batch, forests: Forests) -> tuple[object, ...]:
+    """Return what the kernels read of a batch."""
+    return (
+        forests.hypotheses.values,
+        forests.hypotheses.offsets,
+        np.ascontiguousarray(batch.offsets, dtype=np.int64),
+        forests.references.values,
+        forests.references.offsets,
+        np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
+    )
