@@ -6,6 +6,11 @@ from pathlib import Path
 
 import click
 
+TITLES = {
+    "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
+    "hwcm": "HWCM", "hwcm-f": "HWCM", "edpm": "EDPM",
+}  # fmt: skip
+
 
 @click.command()
 @click.option(
@@ -23,6 +28,12 @@ import click
     metavar="TABLE.KEY=VALUE",
     help="Replace a value of both configurations, as in tune.iterations=2; may be repeated.",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    type=click.Choice(["posf", "hwcm", "edpm"]),
+    help="Tune on a metric of syntax too; may be repeated.",
+)
 @click.option("--threads", type=click.IntRange(0), help="Threads and processes; 0: all there are.")
 @click.option("--fresh", is_flag=True, help="Start over in a folder of an earlier demo.")
 @click.option("--train", type=click.IntRange(10), help="Sentence pairs to train the models on.")
@@ -31,6 +42,7 @@ import click
 def command(
     folder: Path,
     overrides: tuple[str, ...],
+    also: tuple[str, ...],
     threads: int | None,
     fresh: bool,
     **sizes: int | None,
@@ -43,38 +55,41 @@ def command(
     from tabulate import tabulate  # noqa: PLC0415  start-up time
 
     from tuner.commands._progress import decoding  # noqa: PLC0415
-    from tuner.demo.run import METRICS, SETS, run_demo  # noqa: PLC0415
+    from tuner.demo.run import SETS, run_demo  # noqa: PLC0415
 
     with decoding() as progress:
         demo = run_demo(
             folder,
             log=lambda line: click.echo(line, err=True),
             progress=progress,
+            also=also,
             overrides=overrides,
             threads=threads,
             fresh=fresh,
             **{name: size for name, size in sizes.items() if size is not None},
         )
-    titles = {"bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "v": "v"}
-    names = {"untuned": "untuned", "bleu": "tuned on BLEU", "port": "tuned on PORT"}
     headers = ["system"]
     for part in SETS:
-        headers += [f"{part}\n{titles[metric]}" for metric in METRICS] + [f"{part}\nlength"]
+        headers += [f"{part}\n{TITLES.get(metric, metric)}" for metric in demo.metrics]
+        headers += [f"{part}\nlength"]
     rows = []
     for system in demo.systems:
-        row = [names[system.name]]
+        tuned = TITLES.get(system.name, system.name)
+        row = [system.name if system.name == "untuned" else f"tuned on {tuned}"]
         for part in SETS:
             scores = system.scores[part]
-            row += [f"{100 * scores[metric]:.2f}" for metric in METRICS]
+            row += [f"{100 * scores[metric]:.2f}" for metric in demo.metrics]
             row.append(f"{scores['length']:.3f}")
         rows.append(row)
     click.echo(tabulate(rows, headers, disable_numparse=True, stralign="right"))
     click.echo(
-        f"{demo.identical} of {demo.segments} test outputs of the two tuned systems are identical"
+        f"{demo.identical} of {demo.segments} test outputs are the same tuned on BLEU and on PORT"
     )
     click.echo(
         f"\nEverything lies in {folder}: corpus, model, the runs bleu and port (weights.json, "
         f"decoder.config, result.json, log.txt)."
+        f"\nIs the difference real, and where is it? Open {demo.page} in a browser"
+        f"\n  (portmert compare {folder / 'bleu'} {folder / 'port'} --html {demo.page} made it)."
         f"\nNext, with your own data:"
         f"\n  the embedded decoder: copy {folder / 'demo-port.toml'}, change its paths, then"
         f"\n    portmert tune my.toml"

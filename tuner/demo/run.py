@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -13,30 +13,44 @@ from metrics._base import Vocabulary
 from tuner import experiment, registry
 from tuner.config import load_config
 from tuner.corpus import make_batch, read_references
-from tuner.demo.bitext import write_bitext
+from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
 from tuner.links import Linker
 from tuner.nbest import read_nbest
 from tuner.scoring import score_texts
+from tuner.statistics import needs_of
+from tuner.syntax import open_annotator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from metrics._base import Texts
+    from tuner.annotating import TextAnnotator
     from tuner.config import Experiment
     from tuner.decoders._base import Progress
 
 SIZES = {"train": 4000, "dev": 200, "test": 200}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
 
+TREEBANK_SIZE = 1000
+"""Parsed sentences that the tagger and parser is trained on where one is needed."""
+
 SEED = 1
 """Of the bitext; that of tuning stands in the configurations."""
 
-CONFIGS = {"bleu": "demo-bleu.toml", "port": "demo-port.toml"}
+CONFIGS = {name: f"demo-{name}.toml" for name in ("bleu", "port", "posf", "hwcm", "edpm")}
+ALWAYS = ("bleu", "port")
+"""What the demo tunes on; the others when they are asked for."""
+
 METRICS = ("bleu", "port", "qmean", "v")
+SYNTAX_METRICS = ("bleu", "port", "ter", "posf", "hwcm-f", "edpm")
+"""What is measured where a system is tuned on a metric of syntax."""
+
 SETS = ("dev", "test")
+PAGE = "comparison.html"
+ANNOTATOR_MODEL = "treebank.udpipe"
 
 
 @dataclass(frozen=True)
@@ -62,14 +76,20 @@ class Demo:
     Parameters
     ----------
     systems
-        Untuned, tuned on BLEU, tuned on PORT.
+        Untuned, tuned on BLEU, tuned on PORT, and what else was asked for.
+    metrics
+        What they were scored with.
     identical, segments
-        Number of test outputs that are the same in both tuned systems; of all.
+        Number of test outputs that are the same tuned on BLEU and on PORT; of all.
+    page
+        The comparison of the tuned systems, an HTML file.
     """
 
     systems: tuple[System, ...]
+    metrics: tuple[str, ...]
     identical: int
     segments: int
+    page: Path
 
 
 def run_demo(
@@ -77,6 +97,7 @@ def run_demo(
     *,
     log: Callable[[str], None],
     progress: Progress,
+    also: Sequence[str] = (),
     overrides: Sequence[str] = (),
     threads: int | None = None,
     fresh: bool = False,
@@ -88,8 +109,10 @@ def run_demo(
 
     Parameters
     ----------
+    also
+        What to tune on besides BLEU and PORT, names of `CONFIGS`.
     overrides
-        `table.key=value`, for both configurations.
+        `table.key=value`, for all configurations.
     fresh
         Start over: configurations and runs; trained models are kept, they say what they are of.
     train, dev, test
@@ -106,19 +129,24 @@ def run_demo(
     else:
         _check_sizes(corpus, {"train": train, "dev": dev, "test": test})
     parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
-    if fresh or not all(part.exists() for part in parts):
+    if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
         log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
         corpus.mkdir(parents=True, exist_ok=True)
-        write_bitext(corpus, train=train, dev=dev, test=test, seed=SEED)
+        write_bitext(
+            corpus, train=train, dev=dev, test=test, seed=SEED, treebank=min(TREEBANK_SIZE, train)
+        )
+    names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
+    if len(names) > len(ALWAYS):
+        _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL, log)
     experiments, results = {}, {}
-    for metric, name in CONFIGS.items():
-        config = folder / name
+    for name in names:
+        config = folder / CONFIGS[name]
         if fresh or not config.exists():
-            write_text(config, shipped_config(name))
-        experiments[metric] = load_config(config, overrides=overrides, threads=threads)
-    for metric, loaded in experiments.items():
-        log(f"tuning on {metric.upper()}: portmert tune {loaded.path}")
-        results[metric] = experiment.run(loaded, log=log, progress=progress, fresh=fresh)
+            write_text(config, shipped_config(config.name))
+        experiments[name] = load_config(config, overrides=overrides, threads=threads)
+    for name, loaded in experiments.items():
+        log(f"tuning on {name.upper()}: portmert tune {loaded.path}")
+        results[name] = experiment.run(loaded, log=log, progress=progress, fresh=fresh)
 
     if not untuned.exists():
         log("decoding the test set with the start weights")
@@ -133,9 +161,36 @@ def run_demo(
             progress=progress,
         )
     lists = {"untuned": {"dev": results["bleu"].start_list, "test": untuned}}
-    for metric, result in results.items():
-        lists[metric] = {"dev": result.dev_list, "test": result.test_list or folder}
-    return _compare(experiments["port"], lists, log)
+    for name, result in results.items():
+        lists[name] = {"dev": result.dev_list, "test": result.test_list or folder}
+    annotated = next((one for one in experiments.values() if one.annotator is not None), None)
+    scored = _score(experiments["port"], annotated, lists, log)
+    log("comparing the systems")
+    page = folder / PAGE
+    write_text(page, _page([experiments[name].tune.output for name in names], log))
+    return replace(scored, page=page)
+
+
+def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
+    """Train the model of the configurations that compare syntax, once."""
+    if model.exists():
+        return
+    from tuner.annotators._udpipe_training import train  # noqa: PLC0415  only here
+
+    log(f"training a tagger and parser on {treebank}")
+    train(treebank, model, size="micro", notice=lambda _: None)
+
+
+def _page(runs: Sequence[Path], log: Callable[[str], None]) -> str:
+    """Return the HTML page that compares the tuned systems on the test set.
+
+    Without times: the same demo makes the same bytes.
+    """
+    from tuner.comparison.page import render  # noqa: PLC0415  heavy, and only here
+    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
+
+    request = Request(tuple(str(run) for run in runs), runs=True, timing=False)
+    return render(compare_request(request, log).as_json())
 
 
 def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
@@ -158,8 +213,11 @@ def shipped_config(name: str) -> str:
     return (package / ".." / "configs" / name).read_text(encoding="utf-8")
 
 
-def _compare(
-    measured: Experiment, lists: Mapping[str, Mapping[str, Path]], log: Callable[[str], None]
+def _score(
+    measured: Experiment,
+    annotated: Experiment | None,
+    lists: Mapping[str, Mapping[str, Path]],
+    log: Callable[[str], None],
 ) -> Demo:
     """Score the output of every system with every metric, all with the same links of references.
 
@@ -167,22 +225,27 @@ def _compare(
     ----------
     measured
         The experiment whose data and aligner are used.
+    annotated
+        One with an annotator, for metrics of syntax; None: these are left out.
     lists
         System -> set -> n-best list.
     """
     data = measured.data
-    annotator = Linker(
+    linker = Linker(
         measured.aligner,
         measured.tune.output / "annotations",
         source=data.source,
         references=data.references,
         notice=log,
     )
+    names = METRICS if annotated is None else SYNTAX_METRICS
+    metrics = [registry.metric(name) for name in names]
+    annotator = None if annotated is None else _annotator(annotated, log)
     sources = {"dev": data.source, "test": data.test_source or data.source}
     references = {"dev": data.references, "test": data.test_references}
     links = {
-        "dev": annotator.dev_links(),
-        "test": annotator.test_links(sources["test"], references["test"]),
+        "dev": linker.dev_links(),
+        "test": linker.test_links(sources["test"], references["test"]),
     }
     scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in lists}
     outputs: dict[str, list[str]] = {}
@@ -191,27 +254,39 @@ def _compare(
         gold = read_references(
             references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
         )
+        if annotator is not None:
+            gold = replace(gold, texts=annotator.annotate(gold.texts, needs_of(metrics)))
         lines = read_lines(sources[part])
         for name, files in lists.items():
             nbest = read_nbest([files[part]], vocabulary, segments=len(lines))
             texts = nbest.texts.take(nbest.offsets[:-1])
             offsets = np.arange(len(texts) + 1)
-            texts = annotator.hypothesis_links(texts, offsets=offsets, sources=lines)
-            found = score_texts(
-                [registry.metric(metric) for metric in METRICS],
-                make_batch(texts, offsets, gold),
-                lowercase=False,
-                threads=measured.threads,
-            )
+            texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
+            if annotator is not None:
+                texts = annotator.annotate(texts, needs_of(metrics))
+            batch = make_batch(texts, offsets, gold)
+            found = score_texts(metrics, batch, lowercase=False, threads=measured.threads)
             scores[name][part] = {
-                metric: score.score for metric, score in zip(METRICS, found, strict=True)
+                metric: score.score for metric, score in zip(names, found, strict=True)
             }
             scores[name][part]["length"] = _length_ratio(texts, gold.texts)
             outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
     return Demo(
         tuple(System(name, found) for name, found in scores.items()),
+        names,
         sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True)),
         len(outputs["bleu"]),
+        measured.tune.output,
+    )
+
+
+def _annotator(experiment: Experiment, log: Callable[[str], None]) -> TextAnnotator:
+    assert experiment.annotator is not None  # noqa: S101  the caller has seen to it
+    return open_annotator(
+        experiment.annotator,
+        cache=experiment.tune.annotation_cache,
+        processes=experiment.threads,
+        notice=log,
     )
 
 
