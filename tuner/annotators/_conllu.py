@@ -81,12 +81,12 @@ def read(path: Path | str) -> Iterator[Block]:
     InputError
         The file cannot be read, or a line of it is wrong.
     """
-    block = _Unfinished(path)
-    number = 0
+    block, found = _Unfinished(path), False
     for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
         line = decode_line(raw.removesuffix(b"\r"), path, number)
         if not line or line.isspace():
             if block.words:
+                found = True
                 yield block.finished()
             if not block.is_new:
                 block = _Unfinished(path)
@@ -96,8 +96,8 @@ def read(path: Path | str) -> Iterator[Block]:
             block.word(line, number)
     if block.words:
         yield block.finished()
-    if not number:
-        raise InputError(f"{path}: the file is empty; expected CoNLL-U")
+    elif not found:
+        raise InputError(f"{path}: no sentence; expected CoNLL-U")
 
 
 @dataclass
