@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import tuner
 from tuner.comparison.model import plain
-from tuner.comparison.text import inert
+from tuner.tables import inert
 
 if TYPE_CHECKING:
     from tuner.comparison.history import Pass, ReplicaHistory, RunHistory

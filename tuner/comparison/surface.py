@@ -127,7 +127,7 @@ def pieces(
         Ends of the pieces, rising; they enclose -reach and reach.
     values : (n,) float64
     most
-        If there are more pieces, the window is narrower to both sides.
+        At least 2. If there are more pieces, the window is narrower to both sides.
 
     Returns
     -------

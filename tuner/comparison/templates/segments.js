@@ -1,6 +1,7 @@
 // The segments: a table that sorts, filters and opens.
 
 const PAGE_SIZE = 40;
+const narrow = matchMedia("(max-width: 40rem)");  // page.css hides columns there
 
 function setUpSegments(data) {
   const root = document.getElementById("segment-browser");
@@ -127,7 +128,7 @@ function setUpSegments(data) {
       const write = (value) => (value === null || value === undefined ? "\u2013" : percent ? (100 * value).toFixed(2) : value.toFixed(4));
       pills.append(make("span", {}, make("bdi", {}, `${label} ${pair.map((system) => write(segment.c[m][system])).join(" \u2192 ")}`)));
     });
-    const cell = make("td", { colspan: columns().length }, pills, texts);
+    const cell = make("td", { colspan: columns().filter(([, , kind]) => !narrow.matches || !kind.includes("aside")).length }, pills, texts);
     if (source) cell.append(make("div", { class: "drawings" }, ...drawings(segment, source, pair)));
     return make("tr", { class: "detail" }, cell);
   }
@@ -151,6 +152,7 @@ function setUpSegments(data) {
   for (const name of ["text", "differing", "metric", "system"]) {
     field(name)?.addEventListener("input", () => { state.shown = PAGE_SIZE; fill(); });
   }
+  narrow.addEventListener("change", fill);
   field("more").addEventListener("click", () => { state.shown += PAGE_SIZE; fill(); });
   fill();
 }

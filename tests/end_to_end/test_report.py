@@ -1,0 +1,77 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.browser import browser, console
+from tuner.cli import main
+
+CONFIG = Path(__file__).resolve().parents[2] / "configs" / "recorded.toml"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report") / "mine"
+    result = CliRunner().invoke(
+        main,
+        ["tune", str(CONFIG), "--set", f"tune.output={folder}", "--set=optimizer.effort=3",
+         "--set=tune.iterations=2"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def report(*arguments):
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+def test_report_prints_every_iteration_and_all_weights(run):
+    result = json.loads((run / "result.json").read_text())
+    shown = report(run)
+    assert shown.exit_code == 0, shown.output
+    first = shown.stdout.splitlines()[0]
+    assert first == (
+        f"mine: dev port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} "
+        f"in iteration {result['best_iteration']} of {len(result['iterations'])}, finished"
+    )
+    for one in result["iterations"]:
+        assert f"  {one['hypotheses']}" in shown.stdout
+        assert f"{100 * one['dev_score']:.2f}" in shown.stdout
+    for name in json.loads((run / "weights.json").read_text())["weights"]:
+        assert f"\n{name} " in shown.stdout
+
+
+def test_report_writes_page_and_json(run, tmp_path):
+    page, content = tmp_path / "page.html", tmp_path / "run.json"
+    shown = report(run, "--html", page, "--json", content, "--metric", "bleu")
+    assert shown.exit_code == 0, shown.output
+    assert f"written: {page}" in shown.stderr
+    document = json.loads(content.read_text())
+    assert document["runs"][0]["name"] == "mine"
+    assert document["runs"][0]["slices"]
+    again = tmp_path / "again.html"
+    report(run, "--html", again, "--metric", "bleu")
+    assert again.read_bytes() == page.read_bytes()
+    with browser() as driver:
+        driver.get(page.as_uri())
+        assert console(driver) == []
+        charts = driver.execute_script("return Object.values(Chart.instances).length")
+        assert charts == 6
+
+
+def test_report_refuses_what_is_no_run(tmp_path):
+    shown = report(tmp_path)
+    assert shown.exit_code == 1
+    assert shown.stderr == (
+        f"portmert: error: {tmp_path}: not the folder of a run (no state.json); expected one of "
+        f"tune\n"
+    )
+
+
+def test_report_looks_before_the_work_whether_it_can_write(run, tmp_path):
+    shown = report(run, "--html", tmp_path / "no" / "page.html")
+    assert shown.exit_code == 1
+    assert "there is no folder" in shown.stderr
+    same = tmp_path / "x"
+    assert report(run, "--html", same, "--json", same).exit_code == 2
