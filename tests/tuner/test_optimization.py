@@ -1,5 +1,6 @@
 """One optimization over given lists."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._base import Vocabulary
+from tests.fake_annotator import FakeAnnotator
 from tuner import registry
 from tuner.constraints import Constraints
 from tuner.corpus import make_batch, read_references
@@ -22,6 +24,9 @@ from tuner.optimization import (
     optimize_lists,
     oracle,
 )
+from tuner.statistics import needs_of
+from tuner.syntax import Syntax
+from tuner.text_pipeline import TextPipeline
 from tuner.weights import FeatureWeights
 
 QUICK = registry.optimizer("mert", {"effort": 60})
@@ -51,15 +56,28 @@ def read(tmp_path, text=LIST):
     return read_nbest([tmp_path / "list"], vocabulary, segments=2), references
 
 
+def parsed(nbest, references, metric):
+    """References with what the metric needs of syntax, and what gives it of hypotheses."""
+    needs = needs_of([metric])
+    if not needs:
+        return references, None
+    syntax = Syntax(FakeAnnotator(), TextPipeline(), needs)
+    texts = syntax.whole(references.texts, references.texts, "ref")
+    return replace(references, texts=texts), syntax.lazily(nbest.texts, nbest.texts)
+
+
 def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):
     nbest, references = read(tmp_path, text)
     notices = [] if said is None else said
+    metric = registry.metric(metric)
+    references, annotate = parsed(nbest, references, metric)
     return optimize_lists(
         nbest,
         references,
-        registry.metric(metric),
+        metric,
         Setup(**{"optimizer": QUICK, **setup}),
         notice=notices.append,
+        annotate=annotate,
     ), nbest
 
 
@@ -75,7 +93,7 @@ STARTS = [
 @pytest.mark.parametrize("metric", registry.names("metric"))
 def test_every_metric_tunes_to_the_best_of_this_list(tmp_path, metric):
     scorer = registry.metric(metric)
-    _, references = read(tmp_path)
+    references, _ = parsed(*read(tmp_path), scorer)
     perfect = make_batch(references.texts, references.offsets, references)
     best = float(scorer.score(scorer.stats(perfect).sum(axis=0)))
     losses = []
@@ -285,6 +303,103 @@ def test_dat_lists_are_optimized():
     found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK), notice=lambda _: None)
     assert found.final_score >= found.start_score
     assert found.weights.names == (("LM0", 2),)
+
+
+LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "expected"]
+
+
+def random_lists(tmp_path, seed=5, segments=10, size=15):
+    """Hypotheses of few words, so that some have the same text but other features."""
+    rng = np.random.default_rng(seed)
+    words = list("abcdefg")
+    lines, references = [], []
+    for segment in range(segments):
+        reference = rng.choice(words, 6)
+        references.append(" ".join(reference))
+        for _ in range(size):
+            kept = reference.copy()
+            changed = rng.random(6) < 0.5
+            kept[changed] = rng.choice(words, int(changed.sum()))
+            links = " ".join(f"{i}-{i}" for i in range(6))
+            values = " ".join(f"{value:.3f}" for value in rng.normal(size=3))
+            lines.append(f"{segment} ||| {' '.join(kept)} ||| F0= {values} ||| 0 ||| {links}\n")
+    for name, content in (("list", lines), ("ref", [f"{line}\n" for line in references])):
+        (tmp_path / name).write_text("".join(content))
+    (tmp_path / "links").write_text("0-0 1-1 2-2 3-3 4-4 5-5\n" * segments)
+    vocabulary = Vocabulary()
+    read = read_references(
+        [tmp_path / "ref"],
+        vocabulary=vocabulary,
+        source=tmp_path / "ref",
+        links=[tmp_path / "links"],
+    )
+    return read_nbest([tmp_path / "list"], vocabulary, segments=segments), read
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "metric"), [*((name, "edpm") for name in LAZY), ("mert", "0.5*port + 0.5*dpm")]
+)
+def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer, metric):
+    nbest, references = random_lists(tmp_path)
+    scorer = registry.metric(metric)
+    references, annotate = parsed(nbest, references, scorer)
+    options = {"restarts": 2, **({"effort": 30} if optimizer == "mert" else {})}
+    start = FeatureWeights({"F0": (0.5, 0.3, 0.2)})
+
+    def found(texts, annotate, threads):
+        setup = Setup(registry.optimizer(optimizer, options), (start,), seed=3, threads=threads)
+        said = []
+        lists = replace(nbest, texts=texts)
+        result = optimize_lists(
+            lists, references, scorer, setup, notice=said.append, annotate=annotate
+        )
+        return result, said
+
+    eager, quiet = found(annotate(np.arange(len(nbest.texts))), None, 1)
+    lazy, said = found(nbest.texts, annotate, 1)
+    threads, _ = found(nbest.texts, annotate, 3)
+    for one in (lazy, threads):
+        assert one.weights == eager.weights
+        assert one.start_score == eager.start_score
+        assert one.final_score == eager.final_score
+        assert one.restarts == eager.restarts
+        assert one.known == lazy.known
+    assert eager.known == eager.hypotheses == 150
+    reads_all = registry.component("optimizer", optimizer).reads_all
+    assert (lazy.known == 150) == reads_all
+    if reads_all:  # else it is chosen among fewer
+        assert lazy.oracle_score == eager.oracle_score
+    assert not quiet
+    assert [line for line in said if "all 150 of the lists are annotated" in line] == (
+        said if reads_all else []
+    )
+
+
+def test_segments_named_are_all_that_is_annotated(tmp_path):
+    nbest, references = random_lists(tmp_path)
+    metric = registry.metric("dpm")
+    references, annotate = parsed(nbest, references, metric)
+    asked = []
+
+    def spied(hypotheses):
+        asked.extend(hypotheses.tolist())
+        return annotate(hypotheses)
+
+    found = optimize_lists(
+        nbest, references, metric, Setup(QUICK), notice=lambda _: None, annotate=spied,
+        segments=np.array([2, 4]),
+    )  # fmt: skip
+    assert found.hypotheses == 30
+    assert found.known == len(asked) == len(set(asked)) < 30
+    assert {hypothesis // 15 for hypothesis in asked} == {2, 4}
+
+
+def test_a_metric_of_syntax_names_the_annotator_that_it_lacks(tmp_path):
+    nbest, references = read(tmp_path)
+    with pytest.raises(InputError, match=r"metric dpm needs dependency parses of .*\(--annotator"):
+        optimize_lists(
+            nbest, references, registry.metric("dpm"), Setup(QUICK), notice=lambda _: None
+        )
 
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en"
