@@ -27,7 +27,9 @@ def in_tags(segment):
         return replace(text, words=text.tags)
 
     return replace(
-        segment, hypothesis=view(segment.hypothesis), references=tuple(map(view, segment.references))
+        segment,
+        hypothesis=view(segment.hypothesis),
+        references=tuple(map(view, segment.references)),
     )
 
 
@@ -53,7 +55,9 @@ def averages(counts, mean):
 
 
 def added(tables):
-    return [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
+    return [
+        [sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)
+    ]
 
 
 def tag_counts(segment, *, pooled=False):

@@ -1,0 +1,155 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.bleu import Bleu
+from metrics.posbleu import Posbleu
+from metrics.posf import Posf
+from metrics.posp import Posp
+from metrics.posr import Posr
+from metrics.wpbleu import Wpbleu
+from metrics.wpf import Wpf
+from tests import oracles_metrics, oracles_trees
+from tests.oracles_metrics import Segment, Text
+from tests.strategies_metrics import batch_of, corpora
+
+MEANS = pytest.mark.parametrize("mean", ["gm", "am"])
+
+
+def tagged(words, tags):
+    return Text(tuple(words.split()), tags=tuple(tags.split()))
+
+
+def stats_of(metric, hypothesis, *references):
+    return metric.stats(batch_of([Segment(0, hypothesis, references)]))[0]
+
+
+TREE = tagged("This tree is high", "DT NN VBZ JJ")
+SENTENCE = tagged("This sentence is correct", "DT NN VBZ JJ")
+SHORT = tagged("a b c d e", "DT NN VBZ JJ NN")
+LONG = tagged("a b c d e f", "DT NN VBZ JJ . DT")
+
+
+def test_sentences_of_one_structure_are_perfect_and_half_alike_with_their_words():
+    for metric in (Posbleu(), Posf()):
+        assert float(metric.score(stats_of(metric, TREE, SENTENCE))) == 1.0
+    pooled = stats_of(Wpf(), TREE, SENTENCE)
+    assert pooled.tolist() == [6, 8, 8, 3, 6, 6, 2, 4, 4, 1, 2, 2]
+    assert float(Wpf(mean="am").score(pooled)) == 0.5625
+    assert float(Wpf().score(pooled)) == pytest.approx(0.553341, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mean", "precision", "recall", "f"),
+    [("gm", 0.668740, 0.508133, 0.577477), ("am", 0.679167, 0.525000, 0.592215)],
+)
+def test_precision_recall_and_f_are_those_of_the_specification(mean, precision, recall, f):
+    for metric, expected in ((Posp, precision), (Posr, recall), (Posf, f)):
+        stats = stats_of(metric(mean=mean), SHORT, LONG)
+        assert stats.tolist() == [4, 5, 6, 3, 4, 5, 2, 3, 4, 1, 2, 3]
+        assert float(metric(mean=mean).score(stats)) == pytest.approx(expected, abs=1e-6)
+        parts = metric(mean=mean).parts(stats)
+        assert parts["precision"] == pytest.approx(precision, abs=1e-6)
+        assert parts["recall"] == pytest.approx(recall, abs=1e-6)
+        assert parts["F"] == pytest.approx(f, abs=1e-6)
+    posbleu = float(Posbleu().score(stats_of(Posbleu(), SHORT, LONG)))
+    assert posbleu == pytest.approx(0.547518, abs=1e-6)
+
+
+def test_wpbleu_is_the_mean_of_bleu_and_posbleu():
+    stats = stats_of(Wpbleu(smooth="add1"), TREE, SENTENCE)
+    assert len(stats) == 18
+    bleu = float(Bleu(smooth="add1").score(stats_of(Bleu(), TREE, SENTENCE)))
+    assert float(Wpbleu(smooth="add1").score(stats)) == pytest.approx((bleu + 1) / 2)
+    parts = Wpbleu(smooth="add1").parts(stats)
+    assert parts["word_BLEU"] == pytest.approx(bleu)
+    assert (parts["tag_BLEU"], parts["tag_matched_2"], parts["word_total_1"]) == (1.0, 3.0, 4.0)
+
+
+def test_reference_is_chosen_by_f_of_arithmetic_means():
+    # No 4-gram matches, so that gm is 0 for both references; the second has the higher am.
+    hypothesis = tagged("a b c", "DT NN VBZ")
+    other, near = tagged("a", "JJ"), tagged("a b", "DT NN")
+    assert stats_of(Posf(), hypothesis, other, near).tolist()[:3] == [2, 3, 2]
+    # Nothing matches: the first counts.
+    assert stats_of(Posf(), tagged("a", "X"), near, other).tolist()[:3] == [0, 1, 2]
+
+
+def test_untagged_hypothesis_matches_nothing_but_its_words():
+    untagged = Text(TREE.words)
+    assert stats_of(Posf(), untagged, SENTENCE).tolist() == [0, 0, 4, 0, 0, 3, 0, 0, 2, 0, 0, 1]
+    # The first reference counts: F is 0 against both.
+    assert stats_of(Posp(), untagged, SHORT, TREE)[2] == 5
+    assert stats_of(Wpf(), untagged, SENTENCE).tolist() == [2, 4, 8, 0, 3, 6, 0, 2, 4, 0, 1, 2]
+    assert stats_of(Posbleu(), untagged, LONG, SENTENCE)[-1] == 4
+
+
+@pytest.mark.parametrize("metric", [Posbleu(), Posf(), Wpf(), Wpbleu()])
+@pytest.mark.parametrize("side", ["hypothesis", "reference"])
+def test_wrong_number_of_tags_names_the_text(metric, side):
+    wrong = tagged("a b c", "DT NN")
+    texts = {"hypothesis": TREE, "reference": TREE, side: wrong}
+    with pytest.raises(ValueError, match=f"{side} 0 has 2 tags for 3 tokens"):
+        stats_of(metric, texts["hypothesis"], texts["reference"])
+
+
+@MEANS
+@given(corpus=corpora(max_segments=6))
+@settings(max_examples=25)
+def test_scores_equal_their_slow_twins(mean, corpus):
+    batch = batch_of(corpus)
+    for metric, which, pooled in (
+        (Posp, "P", False),
+        (Posr, "R", False),
+        (Posf, "F", False),
+        (Wpf, "F", True),
+    ):
+        one = metric(mean=mean)
+        stats = one.stats(batch)
+        expected = oracles_trees.pos(corpus, which=which, mean=mean, pooled=pooled)
+        assert float(one.score(stats.sum(axis=0))) == pytest.approx(float(expected), abs=1e-12)
+        counts = [
+            [cell for row in oracles_trees.tag_counts(s, pooled=pooled) for cell in row]
+            for s in corpus
+        ]
+        assert stats.tolist() == counts
+
+
+@given(
+    corpora(max_segments=6),
+    st.sampled_from(["none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k"]),
+    st.sampled_from(["closest", "shortest", "average"]),
+    st.integers(1, 5),
+)
+@settings(max_examples=50)
+def test_bleus_equal_their_slow_twins(corpus, smooth, reflen, max_order):
+    options = {"smooth": smooth, "reflen": reflen, "max_order": max_order}
+    batch = batch_of(corpus)
+    for metric, twin in (
+        (Posbleu(**options), oracles_trees.posbleu),
+        (Wpbleu(**options), oracles_trees.wpbleu),
+    ):
+        score = float(metric.score(metric.stats(batch).sum(axis=0)))
+        assert score == pytest.approx(twin(corpus, **options), abs=1e-12)
+
+
+@given(corpora(max_segments=4))
+@settings(max_examples=15)
+def test_tags_that_are_the_words_give_the_scores_of_words(corpus):
+    def view(text):
+        return dataclasses.replace(text, tags=text.words)
+
+    same = [
+        dataclasses.replace(
+            s, hypothesis=view(s.hypothesis), references=tuple(map(view, s.references))
+        )
+        for s in corpus
+    ]
+    batch = batch_of(same)
+    assert np.array_equal(Posbleu().stats(batch), Bleu().stats(batch))
+    assert np.array_equal(Wpf().stats(batch), 2 * Posf().stats(batch))
+    bleu = oracles_metrics.bleu(corpus)
+    assert float(Wpbleu().score(Wpbleu().stats(batch).sum(axis=0))) == pytest.approx(bleu)
