@@ -42,7 +42,7 @@ PER_QUERY = 500
 ROOM = 0.9
 """How full the file is after records had to go, as a share of the limit."""
 
-OVERHEAD = 40
+OVERHEAD = 60
 """Bytes of a record besides its value, roughly."""
 
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -60,8 +60,8 @@ CREATE TABLE records (
     sentence BLOB NOT NULL,
     used INTEGER NOT NULL, -- day since 1970
     value BLOB NOT NULL,
-    PRIMARY KEY (kind, sentence)
-) WITHOUT ROWID;
+    UNIQUE (kind, sentence)
+);
 """
 
 
@@ -241,7 +241,7 @@ class AnnotationCache:
         today = _today()
         with _transaction(self._database):
             self._database.executemany(
-                "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO records (kind, sentence, used, value) VALUES (?, ?, ?, ?)",
                 [(self._kind(layer), key, today, value) for layer, key, value in rows],
             )
         if self._path is not None and _bytes_used(self._database) > self._limit:
@@ -337,21 +337,25 @@ def _bytes_used(database: sqlite3.Connection) -> int:
 def _evict(database: sqlite3.Connection, goal: int) -> None:
     """Delete what was not used for longest until about `goal` bytes are left."""
     surplus = _bytes_used(database) - goal
-    with _transaction(database):
-        days = database.execute(
-            "SELECT used, count(*), sum(length(value)) FROM records GROUP BY used ORDER BY used"
-        ).fetchall()
-        for used, count, size in days:
-            each = size / count + OVERHEAD
+    while surplus > 0:
+        # Rows stand in the file as they came: old ones together, so that whole pages fall free.
+        count, size = database.execute(
+            "SELECT count(*), sum(length(value)) FROM (SELECT value FROM records ORDER BY used, "
+            "rowid LIMIT ?)",
+            (surplus // OVERHEAD + 1,),
+        ).fetchone()
+        if not count:
+            break
+        gone = int(surplus / (size / count + OVERHEAD)) + 1
+        with _transaction(database):
             database.execute(
-                "DELETE FROM records WHERE (kind, sentence) IN (SELECT kind, sentence FROM "
-                "records WHERE used = ? ORDER BY sentence LIMIT ?)",
-                (used, int(surplus / each) + 1),
+                "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY used, "
+                "rowid LIMIT ?)",
+                (gone,),
             )
-            surplus -= int(count * each)
-            if surplus <= 0:
-                break
-    database.execute("PRAGMA incremental_vacuum").fetchall()
+        # Frees a page at each of its steps; `execute` makes one step only.
+        database.executescript("PRAGMA incremental_vacuum")
+        surplus = _bytes_used(database) - goal
 
 
 def set_aside(path: Path) -> Path:

@@ -1,0 +1,285 @@
+"""The cache of annotations: kept, shared, bounded, and never in the way."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tuner import annotation_cache
+from tuner.annotation_cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
+from tuner.errors import ConfigError, StateError
+
+KEYS = [annotation_cache.sentence_key([str(number)]) for number in range(2000)]
+DAY = 86_400
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path, said):
+    caches = []
+
+    def open_cache(annotator="udpipe 1", folder=tmp_path, **options):
+        caches.append(AnnotationCache(folder, annotator, notice=said.append, **options))
+        return caches[-1]
+
+    yield open_cache
+    for cache in caches:
+        cache.close()
+
+
+def rows(keys, layer="tags", size=1):
+    return [(layer, key, key * size) for key in keys]
+
+
+def test_what_was_put_is_there_for_the_next(opened, said):
+    opened().put(rows(KEYS))
+    kept = opened()
+    assert kept.get("tags", KEYS[::-1]) == KEYS[::-1]
+    assert kept.get("heads", KEYS[:2]) == [None, None]
+    assert kept.get("tags", [b"other", KEYS[3]]) == [None, KEYS[3]]
+    assert kept.get("tags", []) == []
+    assert opened("udpipe 2").get("tags", KEYS[:2]) == [None, None]
+    assert said == []
+
+
+def test_what_is_forgotten_is_made_again(opened):
+    cache = opened()
+    cache.put(rows(KEYS[:3]))
+    cache.forget("tags", KEYS[:2])
+    assert cache.get("tags", KEYS[:3]) == [None, None, KEYS[2]]
+
+
+def test_without_a_folder_records_are_kept_in_memory(opened, said, tmp_path):
+    cache = opened(folder=None)
+    cache.put(rows(KEYS[:3]))
+    assert cache.get("tags", KEYS[:3]) == KEYS[:3]
+    assert (said, list(tmp_path.iterdir())) == ([], [])
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tuner.annotation_cache import AnnotationCache, sentence_key
+folder, first = Path(sys.argv[1]), int(sys.argv[2])
+def fail(line):
+    raise SystemExit(line)
+cache = AnnotationCache(folder, f"annotator {first % 2}", notice=fail)
+for number in range(first, first + 60):
+    cache.put([("heads", sentence_key([str(number)]), str(number).encode())])
+    found = cache.get("heads", [sentence_key([str(number)])])
+    assert found == [str(number).encode()], found
+"""
+
+
+def test_several_processes_share_a_new_file(tmp_path, opened, said):
+    path = os.pathsep.join(sys.path)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, tmp_path, str(first)],
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        for first in (0, 1000, 2001)
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    numbers = [*range(60), *range(1000, 1060)]
+    keys = [annotation_cache.sentence_key([str(number)]) for number in numbers]
+    assert opened("annotator 0").get("heads", keys) == [str(n).encode() for n in numbers]
+    assert said == []
+
+
+def test_a_writer_that_dies_leaves_whole_portions(opened, monkeypatch):
+    cache = opened()
+    cache.put(rows(KEYS[:5]))
+
+    def broken():
+        yield ("tags", KEYS[6], b"x")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cache, "_kind", lambda _: next(kinds))
+    kinds = iter([1])
+    with pytest.raises(StopIteration):
+        cache.put(rows(KEYS[5:8]))
+    monkeypatch.undo()
+    assert cache.get("tags", KEYS[:8]) == [*KEYS[:5], None, None, None]
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b""])
+def test_a_file_that_is_no_database_is_set_aside(tmp_path, opened, said, content):
+    (tmp_path / FILE).write_bytes(content)
+    cache = opened()
+    cache.put(rows(KEYS[:1]))
+    assert opened().get("tags", KEYS[:1]) == KEYS[:1]
+    if content:
+        assert said == [
+            f"{tmp_path / FILE}: damaged, or no cache; it is now {FILE}.unusable, and is made anew"
+        ]
+        assert (tmp_path / f"{FILE}.unusable").read_bytes() == content
+    else:
+        assert said == []  # SQLite's own beginning
+
+
+def test_another_database_is_set_aside(tmp_path, opened, said):
+    with sqlite3.connect(tmp_path / FILE) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    opened().put(rows(KEYS[:1]))
+    assert len(said) == 1
+    assert "no cache of portmert" in said[0]
+
+
+@pytest.mark.parametrize("version", [0, annotation_cache.VERSION + 1])
+def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version):
+    opened().put(rows(KEYS[:1]))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+    cache = opened()
+    assert cache.get("tags", KEYS[:1]) == [None]
+    assert len(said) == 1
+    assert f"written by another version (format {version}, expected 1)" in said[0]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_file_that_was_cut_off_is_set_aside(tmp_path, opened, said, share):
+    first = opened()
+    first.put(rows(KEYS, size=20))
+    first.close()
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    cache = opened()
+    found = cache.get("tags", KEYS)
+    assert found == [None] * len(KEYS)
+    cache.put(rows(KEYS))
+    assert cache.get("tags", KEYS) == KEYS
+    assert len(said) == 1
+    assert "damaged" in said[0]
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, opened, said):
+    (tmp_path / "file").write_text("x")
+    cache = opened(folder=tmp_path / "file" / "below")
+    cache.put(rows(KEYS[:2]))
+    assert cache.get("tags", KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert "annotations are not kept" in said[0]
+
+
+def test_a_file_that_another_process_has_locked_is_not_waited_for_forever(
+    tmp_path, opened, said, monkeypatch
+):
+    monkeypatch.setattr(annotation_cache, "WAIT_SECONDS", 0)
+    cache = opened()
+    cache.put(rows(KEYS[:1]))
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    cache.put(rows(KEYS[1:2]))
+    assert len(said) == 1
+    assert "database is locked; annotations are not kept" in said[0]
+    cache.put(rows(KEYS[2:3]))  # in memory from now on
+    assert cache.get("tags", KEYS[2:3]) == KEYS[2:3]
+    other.close()
+
+
+def test_beyond_the_limit_what_was_not_used_for_longest_goes(tmp_path, opened, monkeypatch):
+    now = 20_000 * DAY
+    monkeypatch.setattr(time, "time", lambda: now)
+    limit = 400_000
+    cache = opened(limit=limit)
+    cache.put(rows(KEYS[:400], size=20))
+    now += DAY
+    cache.put(rows(KEYS[400:800], size=20))
+    now += DAY
+    assert cache.get("tags", KEYS[:200]) == [key * 20 for key in KEYS[:200]]  # used again
+    now += DAY
+    for begin in range(800, 2000, 100):
+        cache.put(rows(KEYS[begin : begin + 100], size=20))
+    cache.close()
+    assert (tmp_path / FILE).stat().st_size <= limit
+    found = [record is not None for record in opened().get("tags", KEYS)]
+    assert not any(found[200:800])
+    assert sum(found[800:]) > 700
+
+
+def test_use_is_noted_once_a_day(tmp_path, opened, monkeypatch):
+    now = 20_000 * DAY
+    monkeypatch.setattr(time, "time", lambda: now)
+    opened().put(rows(KEYS[:10]))
+    now += DAY
+    opened().get("tags", KEYS[:4])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        days = database.execute("SELECT used, count(*) FROM records GROUP BY used").fetchall()
+    database.close()
+    assert days == [(20_000, 6), (20_001, 4)]
+
+
+def test_info_counts_and_clear_deletes(tmp_path, opened):
+    assert info(tmp_path) == (0, [])
+    assert clear(tmp_path) == 0
+    opened().put([*rows(KEYS), *rows(KEYS[:3], "heads")])
+    opened("spacy 3").put(rows(KEYS[:7]))
+    size, kinds = info(tmp_path)
+    assert size >= sum(kind.size for kind in kinds) > 16 * len(KEYS)
+    assert [(kind.annotator, kind.layer, kind.sentences) for kind in kinds] == [
+        ("spacy 3", "tags", 7),
+        ("udpipe 1", "heads", 3),
+        ("udpipe 1", "tags", len(KEYS)),
+    ]
+    assert clear(tmp_path, "spacy") == 7
+    assert clear(tmp_path, "nothing") == 0
+    in_use = opened()
+    assert in_use.get("tags", KEYS[:1]) == KEYS[:1]
+    assert clear(tmp_path) == len(KEYS) + 3
+    assert in_use.get("tags", KEYS[:1]) == [None]
+    in_use.put(rows(KEYS[:1]))
+    assert [kind.annotator for kind in info(tmp_path)[1]] == ["udpipe 1"]
+
+
+def test_a_damaged_file_is_cleared_but_not_shown(tmp_path):
+    (tmp_path / FILE).write_bytes(b"rubbish" * 1000)
+    (tmp_path / f"{FILE}.unusable").write_bytes(b"older rubbish")
+    with pytest.raises(
+        StateError, match="damaged, or no cache; `portmert cache clear` deletes it"
+    ):
+        info(tmp_path)
+    with pytest.raises(StateError, match="damaged, or no cache"):
+        clear(tmp_path, "udpipe")
+    assert clear(tmp_path) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_is_the_variable_s_or_the_user_s(monkeypatch, tmp_path):
+    monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.setenv("PORTMERT_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_folder().name == "portmert"
+    if sys.platform == "linux":
+        assert default_folder() == tmp_path / "xdg" / "portmert"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("", 4 << 30),
+        ("1000", 1000),
+        ("500M", 500 << 20),
+        ("2g", 2 << 30),
+        ("3 KiB", None),
+        ("3KiB", 3072),
+    ],
+)
+def test_the_limit_is_the_variable_s(monkeypatch, text, size):
+    monkeypatch.setenv("PORTMERT_CACHE_SIZE", text)
+    if size is None:
+        with pytest.raises(ConfigError, match="PORTMERT_CACHE_SIZE is '3 KiB', expected a size"):
+            size_limit()
+    else:
+        assert size_limit() == size
