@@ -21,7 +21,7 @@ from tuner.metaeval.intervals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from metrics._base import FloatArray
     from tuner.metaeval.data import Judged, MetricScores
@@ -146,7 +146,15 @@ def evaluate(
     """
     if not scores:
         raise ValueError("at least one metric is needed")
-    agreements = tuple(_agreement(data, one, settings) for one in scores)
+    segments, systems = data.human.shape
+    draws = {
+        level: _draw(count, systems, settings, stream=stream)
+        for stream, (level, count) in enumerate(
+            (("segment", segments), ("document", len(data.document_names)))
+        )
+        if count > 1  # one row alone can not be resampled
+    }
+    agreements = tuple(_agreement(data, one, draws, settings.level) for one in scores)
     better = at_least = None
     if data.documents is not None:
         rho = np.round([one.documents for one in agreements], 12)
@@ -158,14 +166,16 @@ def evaluate(
     )  # fmt: skip
 
 
-def _agreement(data: Judged, scores: MetricScores, settings: Settings) -> Agreement:
+def _agreement(
+    data: Judged, scores: MetricScores, draws: Mapping[str, Draws], level: float
+) -> Agreement:
     values = {
         "system.spearman": spearman(rounded(scores.system_scores), rounded(data.system_scores)),
         "system.pearson": pearson(scores.system_scores, data.system_scores),
         **_kendalls(data, scores.segment_scores),
         **_pearsons("segment", data.human, scores.segment_scores, data.lengths),
     }
-    samples = _samples(data, scores, settings)
+    samples = _samples(data, scores, draws)
     documents: list[float] = []
     if data.documents is not None:
         human, metric = data.by_document(data.human), data.by_document(scores.segment_scores)
@@ -184,7 +194,7 @@ def _agreement(data: Judged, scores: MetricScores, settings: Settings) -> Agreem
         scores.signature,
         tuple(scores.system_scores.tolist()),
         {
-            name: _estimate(float(values[name]), samples.get(name), settings.level)
+            name: _estimate(float(values[name]), samples.get(name), level)
             for name in MEASURES
             if name in values
         },
@@ -213,25 +223,25 @@ def _pearsons(
     return found
 
 
-def _samples(data: Judged, scores: MetricScores, settings: Settings) -> dict[str, FloatArray]:
-    """Return (B,) of each measure; the same draws for all metrics. Nothing of one row alone."""
+def _samples(
+    data: Judged, scores: MetricScores, draws: Mapping[str, Draws]
+) -> dict[str, FloatArray]:
+    """Return (B,) of each measure that can be resampled; the same draws for all metrics."""
     found: dict[str, FloatArray] = {}
-    segments, systems = data.human.shape
-    if segments > 1:
-        draws = _draw(segments, systems, settings, stream=0)
-        metric = scores.segment_scores
+    if "segment" in draws:
+        drawn, metric = draws["segment"], scores.segment_scores
         for level, samples in (
-            ("system", system_samples(data, scores, draws)),
-            ("segment", kendall_samples(data, metric, draws)),
-            ("segment", pearson_samples(data.human, metric, data.lengths, draws)),
+            ("system", system_samples(data, scores, drawn)),
+            ("segment", kendall_samples(data, metric, drawn)),
+            ("segment", pearson_samples(data.human, metric, data.lengths, drawn)),
         ):
             found |= {f"{level}.{name}": values for name, values in samples.items()}
-    if data.documents is not None and len(data.document_names) > 1:
+    if "document" in draws:
         samples = pearson_samples(
             data.by_document(data.human),
             data.by_document(scores.segment_scores),
             data.document_lengths,
-            _draw(len(data.document_names), systems, settings, stream=1),
+            draws["document"],
         )
         found |= {f"document.{name}": values for name, values in samples.items()}
     return found

@@ -109,30 +109,33 @@ def pearson_samples(
     lengths : (N,) float64
     """
     x, y = standardised(scores), standardised(human)
+    number, systems = x.shape
+    # All terms of one product: (N, 6 * M) over rows, (M, 5 * N) over systems.
+    over_rows = np.hstack([np.ones_like(x), x, y, x * x, y * y, x * y])
+    over_systems = np.hstack([terms.T for terms in (x, y, x * x, y * y, x * y)])
     times = draws.times
-    count = times.sum(axis=1, keepdims=True)
     found: dict[str, list[FloatArray]] = {}
-    step = max(1, _CHUNK // (6 * x.size))
+    step = max(1, _CHUNK // max(over_rows.shape[1], over_systems.shape[1]))
     for start in range(0, len(times), step):
         part = slice(start, start + step)
+        of_system, count = times[part], times[part].sum(axis=1, keepdims=True)
+        sx, sy, xx, yy, xy = np.moveaxis(
+            (of_system @ over_systems).reshape(-1, 5, number), 1, 0
+        )  # each (b, N)
+        in_row = [xy - sx * sy / count, xx - sx * sx / count, yy - sy * sy / count]
         for name, rows in (("", draws.rows[part]), ("_weighted", draws.rows[part] * lengths)):
-            total, sx, sy, xx, yy, xy = (
-                np.sum(rows @ terms * times[part], axis=1)
-                for terms in (np.ones_like(x), x, y, x * x, y * y, x * y)
-            )
+            sums = (rows @ over_rows).reshape(-1, 6, systems)
+            total, *moments = np.moveaxis(np.sum(sums * of_system[:, None], axis=2), 1, 0)
             # Of nothing but empty references all sums are 0, and so is the correlation.
             total = np.maximum(total, 1e-300)
+            mx, my, xx, yy, xy = moments
             found.setdefault(f"pearson{name}", []).append(
                 _correlation(
-                    xy - sx * sy / total, xx - sx * sx / total, yy - sy * sy / total, total
+                    xy - mx * my / total, xx - mx * mx / total, yy - my * my / total, total
                 )
             )
             # The mean of a row is not weighted by length: of one row all lengths are the same.
-            sx, sy, xx, yy, xy = (times[part] @ terms.T for terms in (x, y, x * x, y * y, x * y))
-            xy, xx, yy = (
-                np.sum(rows * (square - a * b / count[part]), axis=1)
-                for square, a, b in ((xy, sx, sy), (xx, sx, sx), (yy, sy, sy))
-            )
+            xy, xx, yy = (np.sum(rows * terms, axis=1) for terms in in_row)
             found.setdefault(f"pearson_mean_removed{name}", []).append(
                 _correlation(xy, xx, yy, total)
             )
