@@ -55,6 +55,16 @@ def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray)
 
 
 @njit(cache=True, nogil=True)
+def _longer(links: IntArray) -> IntArray:
+    """Return a copy with room for twice as many."""
+    longer = np.empty((2 * links.shape[0], 5), dtype=np.int64)
+    for link in range(links.shape[0]):
+        for column in range(5):
+            longer[link, column] = links[link, column]
+    return longer
+
+
+@njit(cache=True, nogil=True)
 def _find_links(
     pair: Pair,
     relations: Relations,
@@ -81,8 +91,8 @@ def _find_links(
     for j in range(m):
         begins[j] = count
         word = reference[j]
-        if count + n > links.shape[0]:
-            links = np.concatenate((links, np.empty((links.shape[0] + n, 5), dtype=np.int64)))
+        while count + n > links.shape[0]:
+            links = _longer(links)
         alone = synonym_offsets[word] == synonym_offsets[word + 1]
         for i in range(n):
             if hypothesis[i] == word:
@@ -122,7 +132,7 @@ def _find_links(
                 if known:
                     continue
                 if count == links.shape[0]:
-                    links = np.concatenate((links, np.empty_like(links)))
+                    links = _longer(links)
                 links[count, START], links[count, LENGTH] = i, size
                 links[count, TAKES], links[count, MODULE] = taken[entry], PARAPHRASE
                 links[count, VALUE] = other * (size + taken[entry])
@@ -130,7 +140,7 @@ def _find_links(
     begins[m] = count
     for i in range(n):
         first_place[hypothesis[i]] = -1
-    return links[:count], begins
+    return links, begins
 
 
 @njit(cache=True, nogil=True)
@@ -196,7 +206,7 @@ def _bounds(
     """
     m = begins.size - 1
     rest = np.zeros(m + 1, dtype=np.int64)
-    worth = np.empty(links.shape[0], dtype=np.int64)
+    worth = np.empty(begins[m], dtype=np.int64)
     for j in range(m - 1, -1, -1):
         rest[j] = rest[j + 1] if skippable[j] else NOTHING
         for link in range(begins[j], begins[j + 1]):
@@ -245,7 +255,7 @@ def _prepare(
             slots[i] = count
             count += 1
     words = (count + 63) // 64
-    bits = np.zeros((links.shape[0], words), dtype=np.uint64)
+    bits = np.zeros((begins[m], words), dtype=np.uint64)
     alive = np.zeros((m + 1, words), dtype=np.uint64)
     members = np.zeros((m, words), dtype=np.uint64)
     after = np.full(m, -1, dtype=np.int64)
@@ -327,10 +337,46 @@ def _insert(
             return old, False
         slot = (slot + 1) & (table.size - 1)
     table[slot] = count
-    states[count] = state
+    for column in range(state.size):
+        states[count, column] = state[column]
     for w in range(bits.size):
         used[count, w] = bits[w]
     return count, True
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tuple[int, int]:
+    """Keep the `width` highest of `size` states in their order; of equal ones the first.
+
+    Returns
+    -------
+    width, lost : int
+        How many are kept, and the highest hope that is not. `states` is modified in place.
+    """
+    low, high = hopes[0], hopes[0]  # the lowest hope kept is in between
+    for k in range(size):
+        low, high = min(low, hopes[k]), max(high, hopes[k])
+    while low < high:
+        middle = low + (high - low + 1) // 2
+        above = 0
+        for k in range(size):
+            above += hopes[k] >= middle
+        if above >= width:
+            low = middle
+        else:
+            high = middle - 1
+    ties = width
+    for k in range(size):
+        ties -= hopes[k] > low
+    kept, lost = 0, NOTHING
+    for k in range(size):
+        if hopes[k] > low or (hopes[k] == low and ties > 0):
+            ties -= hopes[k] == low
+            states[kept] = states[k]
+            kept += 1
+        else:
+            lost = max(lost, hopes[k])
+    return kept, lost
 
 
 @njit(cache=True, nogil=True)
@@ -339,23 +385,31 @@ def _search(
     begins: IntArray,
     prepared: tuple[IntArray, BitArray, BitArray, BitArray, BoolArray, int],
     bounds: tuple[IntArray, IntArray],
-    width: int,
-    beaten: int,
-) -> tuple[int, int, IntArray]:
-    """Search with at most `width` states at a place, for something better than `beaten`.
+    limits: tuple[int, int],
+    chosen: IntArray,
+) -> tuple[int, int, int]:
+    """Search for the best alignment.
+
+    Parameters
+    ----------
+    prepared, bounds
+        See `_prepare` and `_bounds`.
+    limits
+        Most states that go on at a place; the value to beat.
+    chosen
+        Modified in place: the links of what is found, from the last to the first.
 
     Returns
     -------
-    best, dropped : int
+    best, dropped, size : int
         The value found, NOTHING if there is no better one; no alignment that was dropped is worth
-        more than the second.
-    chosen : (c,) int64
-        The links found, from the last to the first.
+        more than the second; number of links.
     """
+    width, beaten = limits
     after, bits, alive, members, skippable, chunk = prepared
     rest, worth = bounds
     m, words = begins.size - 1, bits.shape[1]
-    capacity = width * (links.shape[0] + m) + 1
+    capacity = width * (begins[m] + m) + 1
     states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.uint64)
     size = 4
     while size < 2 * capacity:
@@ -365,7 +419,7 @@ def _search(
     new, new_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.uint64)
     states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
     states[0, PARENT], states[0, LINK], states[0, NEXT] = -1, -1, -1
-    heads[0], tails[0], count, dropped = 0, 0, 1, NOTHING
+    heads[0], tails[0], count, dropped = 0, 0, np.int64(1), NOTHING  # not a literal, see below
     for j in range(m):
         size, state = 0, heads[j]
         while state >= 0:
@@ -385,10 +439,10 @@ def _search(
                 size += 1
             state = states[state, NEXT]
         if size > width:
-            order = np.argsort(-hopes[:size], kind="mergesort")
-            dropped = max(dropped, hopes[order[width]])
-            here, size = here[order[:width]], width
-        for state in here[:size]:
+            size, lost = _keep_best(here, hopes, size, width)
+            dropped = max(dropped, lost)
+        for kept in range(size):
+            state = here[kept]
             free = skippable[j]
             if free and after[j] >= 0:
                 unused = 0
@@ -426,34 +480,37 @@ def _search(
                     else:
                         states[tails[new[PLACE]], NEXT] = number
                     tails[new[PLACE]] = number
-    chosen = np.empty(m, dtype=np.int64)
     state, size = heads[m], 0
-    if state < 0:
-        return NOTHING, dropped, chosen[:0]
+    if state < 0 or states[state, WORTH] <= beaten:
+        return NOTHING, dropped, 0
     best = states[state, WORTH]
     while state >= 0:
         if states[state, LINK] >= 0:
             chosen[size] = states[state, LINK]
             size += 1
         state = states[state, PARENT]
-    return best, dropped, chosen[:size].copy()
+    return best, dropped, size
 
 
 @njit(cache=True, nogil=True)
-def _best_links(links: IntArray, begins: IntArray, n: int) -> IntArray:
-    """Return the links of the best alignment, from the last to the first. Modifies `links`."""
+def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, int]:
+    """Return the links of the best alignment, from the last to the first, and how many there are.
+
+    `links` is modified in place.
+    """
     prepared = _prepare(links, begins, n)
     bounds = _bounds(links, begins, prepared[4], prepared[5])
-    widest = max(1, min(WIDEST, EFFORT // (links.shape[0] + begins.size)))
-    width = min(8, widest)
-    best, dropped, chosen = _search(links, begins, prepared, bounds, width, NOTHING)
-    while dropped > best and width < widest:
+    widest = max(1, min(WIDEST, EFFORT // (begins[begins.size - 1] + begins.size)))
+    chosen = np.empty(begins.size, dtype=np.int64)
+    # Not literals, for which numba would compile the search once more.
+    width, best, size = 1, np.int64(NOTHING), 0
+    while True:
         width = min(8 * width, widest)
-        better, dropped, found = _search(links, begins, prepared, bounds, width, best)
+        better, dropped, found = _search(links, begins, prepared, bounds, (width, best), chosen)
         if better > best:
-            best, chosen = better, found
-    result: IntArray = chosen
-    return result
+            best, size = better, found
+        if dropped <= best or width == widest:
+            return chosen, size
 
 
 @njit(cache=True, nogil=True)
@@ -503,11 +560,10 @@ def alignments(
             links, begins = _find_links(
                 (hypothesis, reference), relations, phrases, s, weights, first_place
             )
-            if links.shape[0] == 0:
-                continue
-            chosen = _best_links(links, begins, hypothesis.size)
+            chosen, size = _best_links(links, begins, hypothesis.size)
             end, next_place, j = -1, -1, 0
-            for link in chosen[::-1]:
+            for k in range(size):
+                link = chosen[size - 1 - k]
                 while begins[j + 1] <= link:
                     j += 1
                 start, column = links[link, START], 4 * links[link, MODULE]
@@ -516,6 +572,6 @@ def alignments(
                 end, next_place = start + links[link, LENGTH], j + links[link, TAKES]
                 for i in range(start, end):
                     counts[h, column + (2 if is_function[hypothesis[i]] else 0)] += 1
-                for k in range(j, next_place):
-                    counts[h, column + (3 if is_function[reference[k]] else 1)] += 1
+                for i in range(j, next_place):
+                    counts[h, column + (3 if is_function[reference[i]] else 1)] += 1
     return counts
