@@ -16,6 +16,7 @@ from metrics._base import Vocabulary
 from tests.bench.drop_in import drop_in
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
+from tests.bench.significance import significance
 from tuner import registry
 from tuner.corpus import make_batch, read_references
 from tuner.line_search import LineSearch
@@ -42,6 +43,7 @@ def main() -> None:
             *growth(folder),
             *optimizing(folder, lists, seeds),
             *drop_in(folder, lists),
+            *significance(folder),
         ]
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))
 
