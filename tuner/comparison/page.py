@@ -79,6 +79,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
         f"default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_source(chart_library)} {_source(script)}; style-src {_source(style)}"
     )
+    several = len(data["systems"]) > 1
     return (
         _environment()
         .get_template("page.html.jinja")
@@ -90,6 +91,8 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
             data=_json_block(data),
+            leads=summaries(document) or list(document.get("headlines") or ())[:1],
+            others=[] if several else list(document.get("headlines") or ())[1:],
             charts=data["charts"],
             colours=run_colours(document),
             links_left_out=not keep_links,
@@ -102,6 +105,51 @@ def _title(document: Mapping[str, Any]) -> str:
     names = [system["name"] for system in document.get("systems", ())]
     names = names or [run["name"] for run in document.get("runs", ())]
     return " / ".join(names)
+
+
+def summaries(document: Mapping[str, Any]) -> list[str]:
+    """Return one sentence for each system but the first: on what it is better, worse, neither.
+
+    Better or worse is what approximate randomization shows at the level of the comparison,
+    corrected for all its tests.
+    """
+    metrics = {metric["label"]: metric for metric in document.get("metrics", ())}
+    systems = [system["name"] for system in document.get("systems", ())]
+    sentences = []
+    for name in systems[1:]:
+        found: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
+        for row in document["scores"]:
+            if row["system"] != name or row["difference"] is None:
+                continue
+            metric, p = metrics[row["metric"]], row["p_randomization_holm"]
+            if p is None or p >= 1 - document["confidence"] or row["difference"] == 0:
+                found["neither"].append(row["metric"])
+                continue
+            gain = (row["difference"] > 0) == metric["higher_is_better"]
+            change = signed(row["difference"], metric)
+            text = (
+                f"{row['metric']} ({change}, p {p_value(p) if p < 0.0001 else '= ' + p_value(p)})"
+            )
+            found["better" if gain else "worse"].append(text)
+        parts = [
+            f"{way} than {systems[0]} on {_listed(found[way])}"
+            for way in ("better", "worse")
+            if found[way]
+        ]
+        nothing = f"no difference shown on {_listed(found['neither'])}" if found["neither"] else ""
+        if parts:
+            sentence = f"{name} is {', '.join(parts)}" + (f"; {nothing}" if nothing else "")
+        elif nothing:
+            sentence = f"{name} and {systems[0]}: {nothing}"
+        else:
+            continue
+        sentences.append(sentence)
+    return sentences
+
+
+def _listed(names: list[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _segments(

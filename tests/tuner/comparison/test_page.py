@@ -6,7 +6,16 @@ import pytest
 
 from tests.documents import document
 from tuner.comparison.charts import charts_of
-from tuner.comparison.page import MOST_BYTES, fixed, p_value, render, shown, signed, whole
+from tuner.comparison.page import (
+    MOST_BYTES,
+    fixed,
+    p_value,
+    render,
+    shown,
+    signed,
+    summaries,
+    whole,
+)
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
 
@@ -46,8 +55,25 @@ def test_the_headline_comes_first():
     page = render(document())
     body = page.split("<body>")[1]
     lead = body.index('class="lead"')
-    assert body.index("port is better than bleu on port: +0.61") > lead
-    assert lead < body.index("<table")
+    sentence = html.escape(summaries(document())[0])
+    assert lead < body.index(sentence) < body.index("<table")
+
+
+def test_the_headline_says_what_was_shown_and_what_was_not():
+    given = document(1)
+    differences = {"port": (0.0061, 0.031), "bleu": (-0.0012, 0.4), "ter": (0.02, 0.00001)}
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row["difference"], row["p_randomization_holm"] = differences.get(row["metric"], (0, 0))
+    (sentence,) = summaries(given)
+    assert sentence == (
+        "port is better than bleu on port (+0.61, p = 0.0310), worse than bleu on ter (+2.00, "
+        "p < 0.0001); no difference shown on bleu and nist"
+    )
+    for row in given["scores"]:
+        row["p_randomization_holm"] = 1.0
+    assert summaries(given) == ["port and bleu: no difference shown on port, bleu, ter and nist"]
+    assert summaries(document(1, systems=("alone",))) == []
 
 
 def test_hostile_texts_are_escaped_wherever_they_stand():
