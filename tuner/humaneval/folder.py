@@ -59,6 +59,8 @@ def find_keys(sheets: Sequence[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for sheet in sheets:
+        if not sheet.is_file():
+            raise InputError(f"{sheet}: there is no such file; expected a judge's sheet")
         near = [folder / KEY for folder in (sheet.parent, sheet.parent / "..")]
         key = next((path for path in near if path.is_file()), None)
         if key is None:
