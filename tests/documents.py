@@ -240,6 +240,7 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
                 "optimized_score": 0.24 + 0.02 * k,
                 "oracle_score": 0.4 + 0.01 * k,
                 "change": 1 / k,
+                "annotations": {"hits": 100 * k, "misses": 900 // k, "failed": 3},
             }
             for k in range(1, iterations + 1)
         ]

@@ -156,6 +156,7 @@ def _runs(document: Mapping[str, Any]) -> Iterable[Chart]:
         whole=True,
         choices=_one_choice(numbered, lambda one: one["change"]),
     )
+    yield _annotations(numbered)
     for number, run in numbered:
         yield _surface(number, run)
 
@@ -330,6 +331,29 @@ def _projected(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
         "segment chosen by score alone; what lies between is headroom.",
         x="iteration",
         y="dev score",
+        whole=True,
+        choices=choices,
+    )
+
+
+def _annotations(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
+    """Return how much of each iteration's texts the annotator's cache had."""
+    choices = []
+    for key, label in (
+        ("hits", "from the cache"),
+        ("misses", "annotated"),
+        ("failed", "without a parse"),
+    ):
+        found = _one_choice(numbered, lambda one, key=key: (one["annotations"] or {}).get(key))
+        choices += [{**choice, "label": label} for choice in found]
+    return _chart(
+        "annotations",
+        "runs",
+        "lines",
+        "Annotation",
+        caption="Distinct sentences that the metric had annotated in each iteration.",
+        x="iteration",
+        y="sentences",
         whole=True,
         choices=choices,
     )

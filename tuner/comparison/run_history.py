@@ -12,6 +12,7 @@ from tuner.comparison.history import FeatureSpread, Pass, ReplicaHistory, RunHis
 from tuner.comparison.surface import feature_names, slices
 from tuner.errors import StateError
 from tuner.evaluation import read_json
+from tuner.experiment import ANNOTATION_NAME
 from tuner.run_folder import STATE, is_at_work
 from tuner.weights import read_weights
 
@@ -200,12 +201,15 @@ def _pass(folder: Path, number: int) -> Pass:
         held = read_json(folder / "scores.json")
         known |= {key: held[key] for key in ("hypotheses", "new", "dev_score")}
         known["held_out_score"] = held["held_out"] and held["held_out"]["score"]
-        known["annotations"] = held.get("annotations")
     if (folder / "optimized.json").is_file():
         held = read_json(folder / "optimized.json")
         keys = ("start_score", "optimized_score", "oracle_score", "change")
         known |= {key: held[key] for key in keys}
-        known["annotations"] = held.get("annotations") or known.get("annotations")
+    if (folder / ANNOTATION_NAME).is_file():
+        phases = read_json(folder / ANNOTATION_NAME).values()
+        known["annotations"] = {
+            key: sum(phase[key] for phase in phases) for key in ("hits", "misses", "failed")
+        }
     return Pass(number, (), **known)
 
 

@@ -64,6 +64,15 @@ def as_text(run: RunHistory) -> str:
             disable_numparse=True,
             colalign=["right"] * len(columns),
         )
+        counts = [one.annotations for one in replica.passes if one.annotations]
+        if counts:
+            hits, misses, failed = (
+                sum(one[key] for one in counts) for key in ("hits", "misses", "failed")
+            )
+            table += (
+                f"\n\nsentences annotated: {hits} from the cache, {misses} new, {failed} without "
+                f"a parse"
+            )
         state = replica.stopped or replica.doing
         title = f"{replica.name}: {replica.state}" + (f" ({state})" if state else "")
         blocks.append(f"{title}\n\n{table}")
