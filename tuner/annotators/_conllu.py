@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tuner.annotators._base import Heads
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
-"""What of a word's columns is its tag."""
+"""What of a word's columns is its tag; where that one is empty, UPOS or XPOS for the other."""
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 NOTHING = "_"
@@ -65,12 +65,11 @@ class Block:
 
 
 def tag(word: Word, tagset: Tagset) -> str:
-    """Return the tag of a word; empty if the column has none."""
+    """Return the tag of a word; empty if it has neither UPOS nor XPOS."""
     column, _, feats = tagset.partition("+")
-    name = word.upos if column == "upos" else word.xpos
-    if name in ("", NOTHING):
-        return ""
-    return f"{name}|{word.feats}" if feats and word.feats not in ("", NOTHING) else name
+    names = (word.upos, word.xpos) if column == "upos" else (word.xpos, word.upos)
+    name = next((name for name in names if name not in ("", NOTHING)), "")
+    return f"{name}|{word.feats}" if name and feats and word.feats not in ("", NOTHING) else name
 
 
 def read(path: Path | str) -> Iterator[Block]:

@@ -36,7 +36,7 @@ class ConlluAnnotator(Annotator):
     files : list of paths
         CoNLL-U, plain, .gz, .xz or .zst.
     tagset : upos, xpos, upos+feats or xpos+feats
-        The columns that are the tag of a word.
+        The columns that are the tag of a word; for an empty XPOS stands UPOS, and the other way.
     missing : error or unparsed
         What a sentence is that no file has.
     """
@@ -73,7 +73,7 @@ class ConlluAnnotator(Annotator):
         known = _read(_lookup.states(self.files), self.tagset)
         for number, tokens in enumerate(sentences, 1):
             found = _lookup.find(known, tokens, self.files, self.missing)
-            yield None if found is None else _asked(found, request, self.tagset)
+            yield None if found is None else _asked(found, request)
             if progress is not None:
                 progress(number, len(sentences))
 
@@ -87,16 +87,11 @@ class _Trees(NamedTuple):
     parses: tuple[tuple[float, Heads], ...]
 
 
-def _asked(found: _Trees, request: Request, tagset: Tagset) -> Annotation | None:
+def _asked(found: _Trees, request: Request) -> Annotation | None:
     if not found.parses:
         return None
     if "tags" in request.layers and not all(found.tags):
-        column = tagset.partition("+")[0].upper()
-        other = "upos" if column == "XPOS" else "xpos"
-        raise InputError(
-            f"{found.where}: {column} is '{_conllu.NOTHING}' and tags are needed; set "
-            f'tagset = "{other}" if that column has them'
-        )
+        raise InputError(f"{found.where}: a word has neither UPOS nor XPOS, and tags are needed")
     heads = found.parses[0][1]
     if request.layers & {"heads", "parses"} and not heads:
         raise InputError(f"{found.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")

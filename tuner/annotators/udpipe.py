@@ -36,7 +36,8 @@ class UdpipeAnnotator(Annotator):
     tagset : upos, xpos, upos+feats or xpos+feats
         What of the model's answer is the tag: universal or language-specific parts of speech,
         with morphological features or without. The metrics want detailed tags: xpos for English,
-        xpos+feats or upos+feats where the treebank's XPOS is coarse or absent.
+        xpos+feats or upos+feats where the treebank's XPOS is coarse or absent. For an empty XPOS
+        stands UPOS, and the other way.
     beam : 1 to 1024
         Beam of the parser: 1 is several times faster than the library's default of 5 and a
         little less accurate.
@@ -160,23 +161,16 @@ def _annotation(
     heads: Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
     if _forest.fault(heads):
         return None
-    return Annotation(_tags(found, options) if "tags" in request.layers else (), heads)
+    tags = _tags(found, options["tagset"]) if "tags" in request.layers else ()
+    return Annotation(tags, heads)
 
 
-def _tags(words: Sequence[Any], options: dict[str, Any]) -> tuple[str, ...]:
-    tagset: Tagset = options["tagset"]
-    tags = tuple(
+def _tags(words: Sequence[Any], tagset: Tagset) -> tuple[str, ...]:
+    return tuple(
         _conllu.tag(_conllu.Word(word.form, word.upostag, word.xpostag, word.feats), tagset)
+        or _conllu.NOTHING
         for word in words
     )
-    if not all(tags):
-        column = tagset.partition("+")[0]
-        other = "upos" if column == "xpos" else "xpos"
-        raise AnnotatorError(
-            f"{options['model']}: the model gives no {column.upper()}; use another tagset, as "
-            f"{other} or {other}+feats"
-        )
-    return tags
 
 
 def _version() -> str:

@@ -97,6 +97,12 @@ def test_tags_are_the_columns_asked_for(files, tagset, tags):
     assert look_up(files(FILE), [("the", "cat")], tagset=tagset)[0].tags == tags
 
 
+def test_an_empty_column_stands_back_for_the_other(files):
+    text = "1\tgo\t_\tVERB\t_\tMood=Imp\t0\troot\t_\t_\n2\tx\t_\t_\tFW\t_\t1\tobj\t_\t_\n"
+    for tagset, tags in (("xpos", ("VERB", "FW")), ("upos+feats", ("VERB|Mood=Imp", "FW"))):
+        assert look_up(files(text), [("go", "x")], tagset=tagset)[0].tags == tags
+
+
 def test_the_parser_s_spelling_of_a_sentence_is_found_too(files):
     text = "".join(
         ROW.format(place, word, 0, "root") for place, word in enumerate(["do", "n't", "``"], 1)
@@ -202,11 +208,7 @@ def test_a_byte_that_is_no_utf8_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "layers", "message"),
     [
-        (
-            ("NOUN", "_", "_", "_"),
-            {"tags"},
-            "XPOS is '_' and tags are needed; set tagset = \"upos\"",
-        ),
+        (("_", "_", "0", "root"), {"tags"}, "a word has neither UPOS nor XPOS"),
         (("_", "NN", "_", "_"), {"heads"}, "HEAD is '_' and parses are needed"),
         (("_", "NN", "0", "root"), {"tree"}, "no line '# tree = (S ...)'"),
     ],
@@ -217,6 +219,7 @@ def test_what_a_file_does_not_say_is_an_error_only_if_asked_for(files, columns, 
     with pytest.raises(InputError, match=re.escape(f"{paths[0]}:2: {message}")):
         look_up(paths, [("go",)], layers)
     others = {"tags", "heads"} - layers - ({"heads"} if head == "_" else set())
+    assert others
     assert look_up(paths, [("go",)], others)[0] is not None
 
 
