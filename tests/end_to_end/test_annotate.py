@@ -1,0 +1,273 @@
+"""portmert annotate, annotate train and cache."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from tests.annotation_models import SENTENCES, brackets, treebank, udpipe
+from tuner.cli import main
+
+LINES = [" ".join(words) for words in SENTENCES[:12]]
+LINES[2:2] = ["", LINES[0]]
+
+
+@pytest.fixture
+def portmert(tmp_path, monkeypatch):
+    monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, status=0):
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exit_code == status, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+def udpipe_on(text, out, *more):
+    return (
+        "annotate",
+        "--annotator",
+        "udpipe",
+        "--model",
+        udpipe(),
+        "--in",
+        text,
+        "--out",
+        out,
+        *more,
+    )
+
+
+def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(portmert, text, tmp_path):
+    first = portmert(*udpipe_on(text, "one.conllu", "--processes", 1))
+    assert (
+        "14 lines, 12 different sentences: 0 from the cache, 12 annotated, 0 without a parse"
+        in (first.stderr)
+    )
+    written = (tmp_path / "one.conllu").read_bytes()
+    assert written.count(b"\n\n") == len(LINES) - 1
+    assert written.startswith(b"# generator = portmert annotate, udpipe ")
+    assert b"# sent_id = 3\n" not in written  # the empty line
+    again = portmert(*udpipe_on(text, "two.conllu", "--processes", 2))
+    assert "12 from the cache, 0 annotated" in again.stderr
+    assert (tmp_path / "two.conllu").read_bytes() == written
+    portmert(
+        "annotate", "--annotator", "conllu", "--model", "one.conllu", "--in", text,
+        "--out", "three.conllu", "--layer", "tags", "--layer", "heads",
+    )  # fmt: skip
+    third = (tmp_path / "three.conllu").read_bytes()
+    assert third.partition(b"\n")[2] == written.partition(b"\n")[2]
+
+
+def test_weighted_parses_and_trees_survive(portmert, tmp_path):
+    (tmp_path / "nbest").write_text(
+        "2 0\n-3.5\n(S1 (S (NP (NN a)) (VP (VB b))))\n-4\n(S1 (NP (NN a) (NN b)))\n", "utf-8"
+    )
+    (tmp_path / "text").write_text("a b\n")
+    for annotator, model, out in (("ptb:log_base=10", "nbest", "x"), ("conllu", "x.conllu", "y")):
+        portmert(
+            "annotate", "--annotator", annotator, "--model", model, "--in", "text",
+            "--out", f"{out}.conllu", "--parses", 5,
+        )  # fmt: skip
+    first, second = ((tmp_path / f"{out}.conllu").read_text().partition("\n")[2] for out in "xy")
+    assert first == second
+    assert first.count("# sent_id = 1\n# parse_logprob = -") == 2
+    assert "# tree = (S (NP (NN a)) (VP (VB b)))\n" in first
+    assert "1\ta\t_\t_\tNN\t_\t2\tNP/NN\t_\t_\n" in first
+
+
+def test_a_sentence_without_a_parse_is_marked_and_read_so(portmert, tmp_path):
+    (tmp_path / "text").write_text("a\nb\n")
+    (tmp_path / "a.mrg").write_text("(S (NN a))\n")
+    portmert(
+        "annotate", "--annotator", "ptb:missing=unparsed", "--model", "a.mrg", "--in", "text",
+        "--out", "x.conllu",
+    )  # fmt: skip
+    assert (
+        "# sent_id = 2\n# unparsed\n1\tb\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        in (tmp_path / "x.conllu").read_text()
+    )
+    found = portmert(
+        "annotate", "--annotator", "conllu", "--model", "x.conllu", "--in", "text", "--out", "-",
+    )  # fmt: skip
+    assert "1 without a parse" in found.stderr
+    assert "1 of 2 new sentences have no parse and count as unparsed" in found.stderr
+
+
+def test_the_cache_is_shown_and_cleared(portmert, text, tmp_path):
+    assert "0.0 of 4096 MiB" in portmert("cache", "info").stdout
+    portmert(*udpipe_on(text, "one.conllu"))
+    shown = portmert("cache", "info").stdout
+    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 ", shown)
+    assert re.search(r"udpipe .* +tags +12 ", shown)
+    assert "0 records deleted" in portmert("cache", "clear", "--annotator", "spacy").stdout
+    assert "24 records deleted" in portmert("cache", "clear").stdout
+    assert "udpipe" not in portmert("cache", "info").stdout
+    assert portmert("cache", "info", "--annotation-cache", tmp_path / "other").stdout.startswith(
+        f"{tmp_path / 'other'}/annotations.sqlite3: 0.0 of"
+    )
+
+
+def test_a_damaged_cache_costs_one_notice(portmert, text, tmp_path):
+    portmert(*udpipe_on(text, "one.conllu"))
+    file = tmp_path / "cache/annotations.sqlite3"
+    file.write_bytes(file.read_bytes()[:5000])
+    again = portmert(*udpipe_on(text, "two.conllu"))
+    assert again.stderr.count("note:") == 1
+    assert "12 annotated" in again.stderr
+    assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
+
+
+def test_a_model_is_trained_and_tested(portmert, tmp_path):
+    result = portmert(
+        "annotate", "train", "--treebank", treebank(), "--out", "m", "--size", "micro",
+        "--test", treebank(),
+    )  # fmt: skip
+    assert (tmp_path / "m").read_bytes() == udpipe().read_bytes()
+    assert re.fullmatch(r"XPOS \d+\.\d\nUPOS \d+\.\d\nUAS \d\d\.\d\nLAS \d\d\.\d\n", result.stdout)
+    assert "tagger, iteration 1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["annotate"], 2, "--annotator, --in, --out missing"),
+        (
+            ["annotate", "--in", "text", "train", "--treebank", "x", "--out", "y"],
+            2,
+            "--in does not go with train",
+        ),
+        (
+            ["annotate", "--annotator", "udpip", "--in", "text", "--out", "x"],
+            1,
+            "unknown annotator 'udpip'; did you mean 'udpipe'?",
+        ),
+        (
+            ["annotate", "--annotator", "udpipe", "--in", "text", "--out", "x"],
+            1,
+            "model must be given",
+        ),
+        (
+            [
+                "annotate",
+                "--annotator",
+                "udpipe:model=a",
+                "--model",
+                "b",
+                "--in",
+                "text",
+                "--out",
+                "x",
+            ],
+            1,
+            "model is given twice",
+        ),
+        (
+            ["annotate", "--annotator", "udpipe", "--model", "no", "--in", "text", "--out", "x"],
+            1,
+            "annotator udpipe: no: no such model; train one with: portmert annotate train",
+        ),
+        (
+            ["annotate", "--annotator", "ptb", "--model", "no", "--in", "text", "--out", "x"],
+            1,
+            "annotator ptb: no: No such file",
+        ),
+        (
+            ["annotate", "--annotator", "conllu", "--in", "text", "--out", "x"],
+            1,
+            "files must be given",
+        ),
+        (
+            [
+                "annotate",
+                "--annotator",
+                "udpipe",
+                "--model",
+                "MODEL",
+                "--in",
+                "nothing",
+                "--out",
+                "x",
+            ],
+            1,
+            "nothing: No such file",
+        ),
+        (
+            [
+                "annotate",
+                "--annotator",
+                "udpipe",
+                "--model",
+                "MODEL",
+                "--in",
+                "text",
+                "--out",
+                "no/x",
+            ],
+            1,
+            "there is no folder no",
+        ),
+        (
+            [
+                "annotate",
+                "--annotator",
+                "udpipe",
+                "--model",
+                "MODEL",
+                "--in",
+                "text",
+                "--out",
+                "x",
+                "--parses",
+                "3",
+            ],
+            1,
+            "annotator udpipe gives one parse of a sentence only",
+        ),
+        (
+            [
+                "annotate",
+                "--annotator",
+                "udpipe",
+                "--model",
+                "MODEL",
+                "--in",
+                "text",
+                "--out",
+                "x",
+                "--layer",
+                "trees",
+            ],
+            1,
+            "gives no constituency parses",
+        ),
+        (
+            ["annotate", "--annotator", "ptb", "--model", "TREES", "--in", "text", "--out", "x"],
+            1,
+            "'some other words' (3 tokens) is not in",
+        ),
+        (
+            ["annotate", "train", "--treebank", "text", "--out", "x"],
+            1,
+            "text:1: 1 columns, expected 10",
+        ),
+    ],
+)
+def test_wrong_input_is_one_line(portmert, tmp_path, arguments, status, message):
+    (tmp_path / "text").write_text("some other words\n")
+    given = {"MODEL": udpipe(), "TREES": brackets()}
+    result = portmert(*(given.get(argument, argument) for argument in arguments), status=status)
+    assert message in result.stderr
+    if status == 1:
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "x").exists()
