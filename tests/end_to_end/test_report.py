@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ def run(tmp_path_factory):
     result = CliRunner().invoke(
         main,
         ["tune", str(CONFIG), "--set", f"tune.output={folder}", "--set=optimizer.effort=3",
-         "--set=tune.iterations=2"],
+         "--set=tune.iterations=2", "--set=data.test_source=recorded/dev.src",
+         "--set=data.test_references=['recorded/dev.tgt']",
+         "--set=data.test_reference_links=['recorded/dev.links']"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     return folder
@@ -50,6 +53,8 @@ def test_report_writes_page_and_json(run, tmp_path):
     document = json.loads(content.read_text())
     assert document["runs"][0]["name"] == "mine"
     assert document["runs"][0]["slices"]
+    held = json.loads((run / "result.json").read_text())["test"]["score"]
+    assert document["ordering"][0]["scores"]["port"] == pytest.approx(held)
     again = tmp_path / "again.html"
     report(run, "--html", again, "--metric", "bleu")
     assert again.read_bytes() == page.read_bytes()
@@ -57,7 +62,7 @@ def test_report_writes_page_and_json(run, tmp_path):
         driver.get(page.as_uri())
         assert console(driver) == []
         charts = driver.execute_script("return Object.values(Chart.instances).length")
-        assert charts == 6
+        assert charts == 8
 
 
 def test_report_refuses_what_is_no_run(tmp_path):
@@ -75,3 +80,13 @@ def test_report_looks_before_the_work_whether_it_can_write(run, tmp_path):
     assert "there is no folder" in shown.stderr
     same = tmp_path / "x"
     assert report(run, "--html", same, "--json", same).exit_code == 2
+
+
+def test_a_run_without_a_test_set_is_reported_all_the_same(run, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    shutil.rmtree(copy / "test")
+    shown = report(copy, "--json", tmp_path / "run.json", "--metric", "bleu")
+    assert shown.exit_code == 0, shown.output
+    assert "portmert: note: no scores of a test set: " in shown.stderr
+    assert "scores" not in json.loads((tmp_path / "run.json").read_text())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.commands._notice import notice
+
+if TYPE_CHECKING:
+    from tuner.comparison.history import RunHistory
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -36,7 +40,7 @@ def command(
 
     Dev scores of each iteration on several metrics, projected and real score, growth of the
     n-best lists, weights with their spread over replicas; on the page also slices of the error
-    surface along each weight.
+    surface along each weight, and the output of the test set of a finished run.
     """
     import json  # noqa: PLC0415  start-up time
 
@@ -62,11 +66,36 @@ def command(
         notice=notice,
         surface=html is not None or json_out is not None,
     )
-    document = document_of(history)
+    click.echo(as_text(history))
+    if html is None and json_out is None:
+        return
+    test = _test_document(run, history, chosen=bool(metric_texts), threads=threads)
+    document = document_of(history, test)
     if json_out is not None:
         write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     if html is not None:
         write_text(html, render(document))
-    click.echo(as_text(history))
     for path in filter(None, (html, json_out)):
         click.echo(f"written: {path}", err=True)
+
+
+def _test_document(
+    run: Path, history: RunHistory, *, chosen: bool, threads: int
+) -> dict[str, Any] | None:
+    """Return what there is to say of a finished run's output of its test set."""
+    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
+    from tuner.errors import InputError, StateError  # noqa: PLC0415
+
+    if history.state != "finished":
+        return None
+    request = Request(
+        systems=(str(run),),
+        metrics=tuple(history.percents or ()) if chosen else (),
+        threads=threads,
+        timing=False,
+    )
+    try:
+        return compare_request(request, notice).as_json()
+    except (InputError, StateError) as error:
+        notice(f"no scores of a test set: {error}")
+        return None

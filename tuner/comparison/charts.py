@@ -258,8 +258,9 @@ def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
         for one in replica["passes"]
         for label in one["scores"] or {}
     )
+    tuned_on = {run["metric"] for _, run in numbered}
     choices = []
-    for label in labels:
+    for label in sorted(labels, key=lambda label: label not in tuned_on):
         series = [
             line
             for number, run in numbered

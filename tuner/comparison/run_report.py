@@ -9,18 +9,26 @@ from tuner.comparison.model import plain
 from tuner.tables import inert
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tuner.comparison.history import Pass, ReplicaHistory, RunHistory
 
 
-def document_of(run: RunHistory) -> dict[str, Any]:
-    """Return a document of a run alone, as `page.render` takes it."""
-    return {
+def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a document of a run, as `page.render` takes it.
+
+    Parameters
+    ----------
+    test
+        The comparison of the run's output of its test set with nothing, where there is one.
+    """
+    alone = {
         "kind": "run",
         "portmert": tuner.__version__,
         "headlines": headlines(run),
-        "notes": [],
         "runs": [plain(run)],
     }
+    return {"notes": [], **(test or {}), **alone}
 
 
 def headlines(run: RunHistory) -> list[str]:
