@@ -17,6 +17,7 @@ from tests.bench.drop_in import drop_in
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.significance import significance
+from tests.bench.syntax import syntax
 from tuner import registry
 from tuner.corpus import make_batch, read_references
 from tuner.line_search import LineSearch
@@ -44,6 +45,7 @@ def main() -> None:
             *optimizing(folder, lists, seeds),
             *drop_in(folder, lists),
             *significance(folder),
+            *syntax(folder, lists),
         ]
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))
 

@@ -1,0 +1,149 @@
+"""Statistics of the metrics of tags and parses against BLEU's, and the cache of annotations."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
+from tests.bench.measure import in_turn, median_ratio
+from tuner import registry
+from tuner.annotating import TextAnnotator
+from tuner.corpus import make_batch, read_references
+from tuner.nbest import read_nbest
+from tuner.statistics import compute_stats
+
+if TYPE_CHECKING:
+    from tests.bench.lists import Lists
+
+MODEL = Path(__file__).parents[3] / "shared/data/parsers/models/en_ewt_tiny.udpipe"
+EXPECTED = Arcs(50, 0.25)
+GOALS = {
+    "posf": 2,
+    "wpf": 2,
+    "hwcm": 4,
+    "hwcm-f": 4,
+    "stm": 4,
+    "stm-f": 4,
+    "dstm": 4,
+    "edpm": 4,
+    "tkm": 20,
+    "tkm:lexical=true": 20,
+    "dtkm": 20,
+}
+TAGS, LABELS = 45, 40
+FEW = 500
+
+
+def syntax(folder: Path, lists: Lists) -> list[list[str]]:
+    """Count a list of 50,000 hypotheses; the arrays of tags and parses are there."""
+    vocabulary = Vocabulary()
+    references = read_references(
+        [lists.reference], vocabulary=vocabulary, source=lists.source, links=[lists.links]
+    )
+    nbest = read_nbest([lists.nbest], vocabulary, segments=len(references))
+    batch = make_batch(nbest.texts, nbest.offsets, references)
+    rows: list[list[str]] = []
+    if lists.real and MODEL.exists():
+        batch, rows = _parsed(folder, batch)
+    else:
+        batch = _each(batch, _random)
+    batch = _each(batch, _with_trees_and_links)
+    bleu = registry.metric("bleu")
+    metrics = [registry.metric(name) for name in GOALS]
+    units, *seconds = in_turn(
+        *(lambda metric=metric: compute_stats(metric, batch) for metric in (bleu, *metrics)),
+        rounds=9,
+    )
+    count = f"{len(batch.hypotheses):,} hypotheses"
+    return [
+        *(
+            [f"count {name} / BLEU, {count}", f"{median_ratio(taken, units):.2f}", f"<= {goal}"]
+            for (name, goal), taken in zip(GOALS.items(), seconds, strict=True)
+        ),
+        *rows,
+    ]
+
+
+def _each(batch: Batch, change) -> Batch:
+    return replace(batch, hypotheses=change(batch.hypotheses), references=change(batch.references))
+
+
+def _parsed(folder: Path, batch: Batch) -> tuple[Batch, list[list[str]]]:
+    """Tag and parse all texts, and compare the cache with the parser."""
+    backend = registry.annotator(f"udpipe:model={MODEL}")
+    needs = ("tags", "heads")
+
+    def annotate(texts: Texts, cache: Path) -> tuple[Texts, float]:
+        annotator = TextAnnotator(backend, cache=cache, processes=1, notice=lambda _: None)
+        begin = time.perf_counter()
+        found = annotator.annotate(texts, needs)
+        seconds = time.perf_counter() - begin
+        annotator.close()
+        return found, seconds
+
+    few = batch.hypotheses.take(np.linspace(0, len(batch.hypotheses) - 1, FEW).astype(np.int64))
+    _, parser = annotate(few, folder / "few")
+    cold, _ = annotate(batch.hypotheses, folder / "all")
+    _, warm = annotate(batch.hypotheses, folder / "all")
+    references, _ = annotate(batch.references, folder / "all")
+    row = [
+        f"warm cache, {len(cold):,} sentences / parser, {FEW}",
+        f"{warm / parser:.2f}",
+        "<= 1",
+    ]
+    return replace(batch, hypotheses=cold, references=references), [row]
+
+
+def _random(texts: Texts) -> Texts:
+    """Tag and parse at random: each word hangs on one of its neighbours on the left."""
+    rng = np.random.default_rng(len(texts))
+    ids = np.array([texts.vocabulary.add(f"T{i}") for i in range(TAGS)], dtype=np.int32)
+    tags = ids[rng.integers(0, TAGS, size=len(texts.tokens.values))]
+    lengths = texts.tokens.lengths
+    place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    heads = np.maximum(place + 1 - rng.integers(1, 4, size=len(place)), 0)
+    labels = ids[rng.integers(0, LABELS, size=len(place))]
+    pairs = np.column_stack([heads, labels]).astype(np.int32)
+    offsets = texts.tokens.offsets
+    return replace(texts, tags=Ragged(tags, offsets), heads=Ragged(pairs, offsets))
+
+
+def _with_trees_and_links(texts: Texts) -> Texts:
+    """Add constituents, a phrase for every word that others hang on, and two links a word."""
+    trees = Ragged.from_links([_constituents(texts, i) for i in range(len(texts))])
+    heads = texts.heads
+    lengths = np.repeat(heads.lengths, heads.lengths)
+    place = np.arange(len(lengths)) - np.repeat(heads.offsets[:-1], heads.lengths)
+    # The same word with the next head in the sentence: no link stands twice.
+    other = (heads.values[:, 0] + 1) % (lengths + 1)
+    links = np.empty((2 * len(place), 3), dtype=np.int32)
+    links[:, 0] = np.repeat(place, 2)
+    links[0::2, 1], links[1::2, 1] = heads.values[:, 0], other
+    links[:, 2] = np.repeat(heads.values[:, 1], 2)
+    weights = np.tile([0.8, 0.2], len(place))
+    arcs = ExpectedArcs(Ragged(links, 2 * heads.offsets), weights)
+    return replace(texts, trees=trees, arcs={EXPECTED: arcs})
+
+
+def _constituents(texts: Texts, index: int) -> list[tuple[int, int]]:
+    """Return a tree in preorder; as in treebanks, about as many phrases as half of the words."""
+    tokens, tags = texts.tokens.row(index).tolist(), texts.tags.row(index).tolist()
+    heads = texts.heads.row(index)[:, 0].tolist()
+    below = [[j for j, head in enumerate(heads) if head == i] for i in range(len(tokens) + 1)]
+    nodes: list[tuple[int, int]] = []
+    todo = [(word, -1, False) for word in reversed(below[0][:1])]
+    while todo:
+        word, parent, is_word = todo.pop()
+        nodes.append((tags[word], parent))
+        here = len(nodes) - 1
+        if is_word or not below[word + 1]:
+            nodes.append((tokens[word], here))
+            continue
+        parts = sorted([*below[word + 1], word])
+        todo += [(part, here, part == word) for part in reversed(parts)]
+    return nodes
