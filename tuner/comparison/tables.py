@@ -47,7 +47,7 @@ def _systems(comparison: Comparison) -> Table:
     rows = [
         (
             system.name,
-            system.tuned_on or NOTHING,
+            (system.tuned_on or NOTHING).partition(":")[0],
             str(system.replicas),
             f"{system.hypothesis_tokens:.0f}",
             f"{_ratio(system.hypothesis_tokens, system.reference_tokens):.3f}",
