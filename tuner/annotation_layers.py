@@ -131,7 +131,7 @@ def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
         return None
     return Annotation(
         tags=records.tags_of(row["tags"]) if "tags" in row else (),
-        heads=records.heads_of(row["heads"]) if "heads" in row else (),
+        heads=records.heads_of(row["heads"], len(words)) if "heads" in row else (),
         tree=records.tree_of(row["trees"], words) if "trees" in row else "",
         parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),
     )

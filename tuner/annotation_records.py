@@ -1,8 +1,8 @@
 """Annotations as short records of bytes, and back to the arrays that metrics read.
 
-One record for each sentence and layer; an empty record says that there is no parse. What stands in
-a record is text, each piece ended by a line feed, so that many records together are taken apart at
-once: a warm cache is read as fast as plain text.
+One record for each sentence and layer; an empty record says that there is no parse. In it tags and
+labels are text, each ended by a line feed, so that those of many records are taken apart at once:
+a warm cache is read as fast as plain text.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray, IntArray, Vocabulary
     from tuner.annotators._base import Heads, WeightedArc
+    from tuner.corpus import IntegerArray
 
 UNPARSED = b""
 
 _SIZES = struct.Struct("<II")
+_HEAD = np.dtype("<u2")
+_MOST_TOKENS = 65_535
 _LEVEL = 6
 _LEAF = " "  # no label has a space
 
@@ -47,7 +50,10 @@ def pack_heads(heads: Heads) -> bytes:
     """Return the record of a dependency parse; none of one with a cycle or a head out of range."""
     if _forest.fault(heads):
         return UNPARSED
-    return _text(chain.from_iterable((str(head), label) for head, label in heads))
+    if len(heads) > _MOST_TOKENS:
+        raise RecordError(f"more than {_MOST_TOKENS} tokens")
+    numbers = np.array([head for head, _ in heads], dtype=_HEAD)
+    return numbers.tobytes() + _text(label for _, label in heads)
 
 
 def pack_tree(tree: _brackets.Tree) -> bytes:
@@ -136,12 +142,18 @@ def unpack_tags(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabul
 
 def unpack_heads(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
     """Return N rows of (head, id of the label), see `Texts.heads`."""
-    counts, pieces = _pieces(records)
-    _check_counts(counts, 2 * lengths)
-    heads = _numbers(pieces[0::2])
-    _check_range(heads, np.repeat(lengths, counts // 2))
-    values = np.stack([heads, _ids(pieces[1::2], vocabulary)], axis=1)
-    return Ragged(np.ascontiguousarray(values, dtype=np.int32), _offsets(counts // 2))
+    middles = (_HEAD.itemsize * lengths).tolist()
+    numbers = b"".join([record[:end] for record, end in zip(records, middles, strict=True)])
+    texts = [record[begin:] for record, begin in zip(records, middles, strict=True)]
+    counts, labels = _pieces(texts)
+    _check_counts(counts, lengths)
+    if len(numbers) != _HEAD.itemsize * len(labels):
+        raise RecordError
+    values = np.empty((len(labels), 2), dtype=np.int32)
+    values[:, 0] = np.frombuffer(numbers, dtype=_HEAD)
+    _check_range(values[:, 0], np.repeat(lengths, counts))
+    values[:, 1] = _ids(labels, vocabulary)
+    return Ragged(values, _offsets(counts))
 
 
 def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabulary) -> Ragged:
@@ -295,7 +307,7 @@ def _check_counts(found: IntArray, expected: IntArray) -> None:
         raise RecordError
 
 
-def _check_range(values: IntArray, highest: IntArray) -> None:
+def _check_range(values: IntegerArray, highest: IntArray) -> None:
     if np.any((values < 0) | (values > highest)):
         raise RecordError
 
@@ -309,10 +321,10 @@ def tags_of(record: bytes) -> tuple[str, ...]:
     return tuple(_pieces([record])[1])
 
 
-def heads_of(record: bytes) -> Heads:
+def heads_of(record: bytes, length: int) -> Heads:
     """Return the dependency parse of one record."""
-    pieces = _pieces([record])[1]
-    return tuple(zip(map(int, pieces[0::2]), pieces[1::2], strict=True))
+    numbers = np.frombuffer(record, dtype=_HEAD, count=length).tolist()
+    return tuple(zip(numbers, _pieces([record[_HEAD.itemsize * length :]])[1], strict=True))
 
 
 def tree_of(record: bytes, tokens: Sequence[str]) -> str:

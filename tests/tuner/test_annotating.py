@@ -397,11 +397,28 @@ def test_a_damaged_record_sets_the_cache_aside(tmp_path):
 
 @pytest.mark.parametrize(
     "record",
-    [b"x", b"1\ndet\nx\n", b"1\ndet\nx\ny\n", b"5\ndet\n0\ny\n", b"\xff\n" * 4, b"1\na\n2\nb"],
+    [
+        b"x",
+        b"\2\0\0\0det\n",
+        b"\2\0\0\0det\nroot\nx\n",
+        b"\3\0\0\0det\nroot\n",
+        b"\2\0\0\0\xff\nroot\n",
+        b"\2\0\0\0det\nroot",
+        b"\2\0\0",
+    ],
 )
 def test_damaged_heads_are_noticed(record):
+    whole = records.pack_heads(((2, "det"), (0, "root")))
+    assert whole == b"\2\0\0\0det\nroot\n"
     with pytest.raises(records.RecordError):
-        records.unpack_heads([record], np.array([2]), Vocabulary())
+        records.unpack_heads([whole, record], np.array([2, 2]), Vocabulary())
+
+
+def test_a_sentence_of_more_words_than_a_record_can_count_is_refused():
+    long = tuple((0, "x") for _ in range(65_536))
+    with pytest.raises(records.RecordError, match="more than 65535 tokens"):
+        records.pack_heads(long)
+    assert len(records.heads_of(records.pack_heads(long[1:]), 65_535)) == 65_535
 
 
 def test_progress_is_reported():
