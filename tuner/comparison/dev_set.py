@@ -29,7 +29,7 @@ from tuner.run_inputs import read_inputs
 from tuner.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metrics._base import FloatArray, IntArray, Metric
     from tuner.corpus import References
@@ -65,6 +65,8 @@ class DevSet:
     digests: tuple[str, ...]
     threads: int
     notice: Callable[[str], None]
+    lender: tuple[Path, Inputs] | None = None
+    """The run whose aligner links this one's texts too, where this one has none of its own."""
 
     @classmethod
     def of_run(
@@ -74,8 +76,15 @@ class DevSet:
         *,
         threads: int,
         notice: Callable[[str], None],
+        lenders: Sequence[Path] = (),
     ) -> DevSet:
         """Find the dev set of a run.
+
+        Parameters
+        ----------
+        lenders
+            Folders of other runs: the first with the same dev set and with links of it lends
+            them to a run that has none.
 
         Raises
         ------
@@ -89,19 +98,20 @@ class DevSet:
         if inputs is None:
             raise UnknownDevSet("the run does not say where its dev set is")
         data = inputs.data
-        now = []
         for path in (data.source, *data.references):
             if not path.is_file():
                 raise UnknownDevSet(f"{path.name} of the dev set is gone")
-            with path.open("rb") as file:
-                now.append(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}")
+        now = _digests(inputs)
         held = [fingerprint.get("data.source"), fingerprint.get("data.references")]
         if held != [json.dumps(now[0]), json.dumps(now[1:])]:
             raise UnknownDevSet("the files of the dev set have changed since")
         share = float(fingerprint.get("tune.held_out", "0"))
         seed = int(fingerprint.get("tune.seed", "1"))
         tuned = held_out_split(len(read_lines(data.source)), share, seed)[0] if share else None
-        return cls(folder, inputs, tuned, tuple(now), threads, notice)
+        lender = None
+        if not _has_links(inputs):
+            lender = next(_able(lenders, now), None)
+        return cls(folder, inputs, tuned, tuple(now), threads, notice, lender)
 
     @cached_property
     def sources(self) -> list[str]:
@@ -115,11 +125,12 @@ class DevSet:
 
     @cached_property
     def linker(self) -> Linker:
-        """What makes links in the run's folder, or has made them."""
-        data = self.inputs.data
+        """What makes links in the run's folder, or in that of the lender, or has made them."""
+        folder, inputs = self.lender or (self.folder, self.inputs)
+        data = inputs.data
         return Linker(
-            self.inputs.components.get("aligner"),
-            self.folder / "annotations",
+            inputs.components.get("aligner"),
+            folder / "annotations",
             data.source,
             tuple(data.references),
             self.notice,
@@ -131,7 +142,8 @@ class DevSet:
         data = self.inputs.data
         links: tuple[Path, ...] = ()
         if self.has_links:
-            links = tuple(data.reference_links) or self.linker.dev_links()
+            _, inputs = self.lender or (self.folder, self.inputs)
+            links = tuple(inputs.data.reference_links) or self.linker.dev_links()
         found = read_references(
             data.references, vocabulary=self.vocabulary, source=data.source, links=links
         )
@@ -140,7 +152,7 @@ class DevSet:
     @property
     def has_links(self) -> bool:
         """Whether links of the references are known or can be made."""
-        return bool(self.inputs.data.reference_links) or self.linker.aligner is not None
+        return self.lender is not None or _has_links(self.inputs)
 
     def check(self, metric: Metric) -> None:
         """Raise UnknownDevSet if a metric needs what is not known here."""
@@ -186,7 +198,10 @@ class DevSet:
             if isinstance(value, Path | tuple):
                 return None
         text = self.inputs.data.pipeline.signature
-        return f"{metric.signature}|{text}|portmert:{tuner.__version__}"
+        lent = ""
+        if self.lender is not None and "links" in metric.needs:
+            lent = f"|{self.lender[0].resolve()}|{self.lender[1].components.get('aligner')}"
+        return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}"
 
 
 class Kept:
@@ -242,6 +257,33 @@ def metric_of(signature: str) -> Metric:
     if metric.signature != text:
         raise UnknownDevSet(f"{text} cannot be computed again: it is now {metric.signature}")
     return metric
+
+
+def _has_links(inputs: Inputs) -> bool:
+    return bool(inputs.data.reference_links) or inputs.components.get("aligner") is not None
+
+
+def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Path, Inputs]]:
+    """Yield the runs that have links of a dev set with these digests."""
+    for folder in lenders:
+        try:
+            inputs = read_inputs(folder)
+        except StateError:
+            continue  # whoever reports on that run says so
+        if inputs is None or not _has_links(inputs):
+            continue
+        files = (inputs.data.source, *inputs.data.references)
+        if all(path.is_file() for path in files) and _digests(inputs) == list(digests):
+            yield folder, inputs
+
+
+def _digests(inputs: Inputs) -> list[str]:
+    """Return what source and references hold."""
+    found = []
+    for path in (inputs.data.source, *inputs.data.references):
+        with path.open("rb") as file:
+            found.append(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}")
+    return found
 
 
 def _digest(text: str) -> str:

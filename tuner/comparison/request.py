@@ -110,6 +110,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             metrics=asked,
             threads=request.threads,
             notice=notice,
+            lenders=[other.folder for other in systems if other.folder is not None],
         )
         for system in systems
         if request.runs and system.folder is not None

@@ -33,6 +33,7 @@ def read_history(
     threads: int = 1,
     notice: Callable[[str], None],
     surface: bool = True,
+    lenders: Sequence[Path] = (),
 ) -> RunHistory:
     """Read the folder of a run, finished or not.
 
@@ -49,6 +50,8 @@ def read_history(
         Called with one line for what takes time.
     surface
         Whether slices of the error surface are wanted: all lists are then read.
+    lenders
+        Other runs, whose links a run of the same dev set takes that has none.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def read_history(
     dev, tuned_on = None, None
     signature = _signature(folder)
     try:
-        dev = DevSet.of_run(folder, fingerprint, threads=threads, notice=notice)
+        dev = DevSet.of_run(folder, fingerprint, threads=threads, notice=notice, lenders=lenders)
     except UnknownDevSet as reason:
         notes.append(f"no further dev scores and no error surface: {reason}")
     if signature is not None:

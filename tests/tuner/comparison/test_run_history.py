@@ -248,6 +248,23 @@ def test_a_metric_that_needs_links_is_left_out_where_there_are_none(copies):
     assert set(run.replicas[0].passes[0].scores) == {"bleu", "ter"}
 
 
+def test_a_run_without_links_takes_those_of_another_of_the_same_dev_set(copies):
+    inputs = copies / "alone" / "inputs.json"
+    content = json.loads(inputs.read_text())
+    content["data"]["reference_links"] = []
+    inputs.write_text(json.dumps(content))
+    run = history(copies / "alone", lenders=[copies / "alone", copies / "replicas"])
+    assert run.notes == ()
+    for one in run.replicas[0].passes:
+        assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
+    other = copies / "replicas" / "inputs.json"
+    content = json.loads(other.read_text())
+    content["data"]["references"] = content["data"]["source"], content["data"]["source"]
+    other.write_text(json.dumps(content))
+    run = history(copies / "alone", lenders=[copies / "replicas"])
+    assert "no dev scores of port: port needs word alignments" in run.notes
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(StateError, match=r"not the folder of a run \(no state.json\)"):
         history(tmp_path)
