@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner import registry
-from tuner.errors import StateError
+from tuner.errors import ConfigError, StateError
 from tuner.files import write_text
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def read_inputs(folder: Path) -> Inputs | None:
         }
         data = TypeAdapter(Data).validate_python(content["data"])
         return Inputs(Path(content["config"]), data, components)
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ConfigError, ValueError, KeyError, TypeError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise StateError(
-            f"{path}: not what portmert writes ({reason}); give --test and --ref instead"
+            f"{path}: not what portmert writes ({reason}); delete it, then give --test and --ref"
         ) from None
 
 

@@ -280,3 +280,22 @@ def test_a_damaged_record_of_inputs_is_named(corpus):
     run = write_run(corpus, "run", [GOOD])
     (run / "inputs.json").write_text("[]")
     assert "inputs.json: not what portmert writes" in error_of("run", "bad=bad")
+
+
+def test_an_aligner_links_what_has_no_links(corpus):
+    aligner = ("--aligner=thot", "--aligner-set=model=ibm1", "--aligner-set=iterations=2")
+    found, result = document(*FILES, "--test=test.src", "--ref=test.ref", *aligner)
+    assert found["reference_links"] == "thot"
+    assert [metric["label"] for metric in found["metrics"]] == ["bleu", "port", "qmean", "ter"]
+    assert all(0 < row["scores"]["v"] <= 1 for row in found["ordering"])
+    assert all(segment["references"][0]["links"] for segment in found["segments"])
+    assert "aligning the test references" in result.stderr
+    assert not (corpus / "annotations").exists()
+
+
+def test_run_folders_are_not_changed(corpus):
+    write_run(corpus, "old", [BAD])
+    write_run(corpus, "new", [GOOD])
+    before = {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
+    assert compare("old", "new").exit_code == 0
+    assert {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()} == before
