@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass
 
 STEMS = {"dogs": "dog", "walks": "walk", "walked": "walk"}
@@ -152,3 +153,160 @@ def meteor_15(vector, parameters, weights):
         return 0.0
     mean = 1 / ((1 - alpha) / shares[0] + alpha / shares[1])
     return max(0.0, mean * (1 - gamma * (vector[20] / ((vector[21] + vector[22]) / 2)) ** beta))
+
+
+# TERp
+
+TERPA = (
+    0, 0.2588527567630183, 1.4269364675533365, 1.5565478292505814, 0, 0, 0.5620538767397316,
+)  # fmt: skip
+TERPA_PHRASE = (
+    -0.2306579294476191,
+    -0.1469465037633749,
+    -0.07843705907022736,
+    0.17708577297831574,
+)
+TERPH = (
+    0, 0.5160029868027748, 0.8897481530721948, 1.6362908525843867, 0.9574806141940626,
+    0.16474604979800672, 0.686718582391978,
+)  # fmt: skip
+TERPH_PHRASE = (1.0366410752548514, 0.6518645817002747, -0.008317921340980746, 1.1121928362344298)
+GRID = 2**40
+"""Costs are compared as whole numbers of 1 / GRID."""
+MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT = range(7)
+
+
+class Terp:
+    """TERp of one hypothesis and one reference, with lists of words."""
+
+    def __init__(self, lexicon, costs, phrase_costs, stop_words=(), *, with_phrases=True):
+        self.lexicon = lexicon
+        self.given = costs, phrase_costs
+        self.costs = [round(cost * GRID) for cost in costs]
+        self.stop_words = stop_words
+        self.phrases = {}  # reference phrase, hypothesis phrase -> price and features
+        for p, a, b in lexicon.phrases if with_phrases and phrase_costs else ():
+            e = Terp(lexicon, *self.given, stop_words, with_phrases=False).edits(b, a)[1]
+            features = (e * math.log10(p), e * p, e)
+            price = phrase_costs[0] + sum(
+                map(math.prod, zip(phrase_costs[1:], features, strict=True))
+            )
+            price = round(max(0.0, price) * GRID)
+            if (a, b) not in self.phrases or price < self.phrases[a, b][0]:
+                self.phrases[a, b] = price, features
+
+    def word_edit(self, one, other):
+        """Cost and kind of the cheapest edit of two words."""
+        module = self.lexicon.module(one, other)
+        if module == 0:
+            return self.costs[MATCH], MATCH
+        kinds = [SUBSTITUTE]
+        stems = self.lexicon.stems
+        if stems and stems.get(one, one) == stems.get(other, other):
+            kinds.append(STEM)
+        if frozenset((one, other)) in self.lexicon.synonyms:
+            kinds.append(SYNONYM)
+        return min((self.costs[kind], kind) for kind in kinds)
+
+    def steps(self, hypothesis, reference, i, j):
+        """What may lead to (i, j), the preferred first: cost, words of both, kind, phrase."""
+        pairs = sorted(
+            (
+                (a, b)
+                for a, b in self.phrases
+                if hypothesis[:i][-len(b) :] == b and reference[:j][-len(a) :] == a
+            ),
+            key=lambda pair: (-len(pair[1]), -len(pair[0])),
+        )
+        long = [(self.phrases[p][0], len(p[1]), len(p[0]), None, p) for p in pairs]
+        yield from (step for step in long if step[1] + step[2] > 2)
+        if i and j:
+            cost, kind = self.word_edit(hypothesis[i - 1], reference[j - 1])
+            yield cost, 1, 1, kind, None
+        yield from (step for step in long if step[1] + step[2] == 2)
+        if i:
+            yield self.costs[INSERT], 1, 0, INSERT, None
+        if j:
+            yield self.costs[DELETE], 0, 1, DELETE, None
+
+    def align(self, hypothesis, reference):
+        """Distance, steps from the first to the last."""
+        best = {(0, 0): (0, None)}
+        for i in range(len(hypothesis) + 1):
+            for j in range(len(reference) + 1):
+                for step in self.steps(hypothesis, reference, i, j) if (i, j) != (0, 0) else ():
+                    cost = best[i - step[1], j - step[2]][0] + step[0]
+                    if (i, j) not in best or cost < best[i, j][0]:
+                        best[i, j] = cost, step
+        path, i, j = [], len(hypothesis), len(reference)
+        while i or j:
+            path.append(best[i, j][1])
+            i, j = i - path[-1][1], j - path[-1][2]
+        return best[len(hypothesis), len(reference)][0], path[::-1]
+
+    def spans(self, hypothesis, reference, h, r):
+        """Lengths of all matching spans that begin here, at most 10 words on either side."""
+        found, todo = set(), [(0, 0)]
+        while todo:
+            a, b = todo.pop()
+            steps = [
+                (len(y), len(x))
+                for x, y in self.phrases
+                if hypothesis[h + a :][: len(y)] == y and reference[r + b :][: len(x)] == x
+            ]
+            if h + a < len(hypothesis) and r + b < len(reference):
+                one, other = hypothesis[h + a], reference[r + b]
+                if self.lexicon.module(one, other) is not None:
+                    steps.append((1, 1))
+            for more, over in steps:
+                span = a + more, b + over
+                if max(span) <= 10 and span not in found:
+                    found.add(span)
+                    todo.append(span)
+        return found
+
+    def shifts(self, hypothesis, reference, path):
+        """All moves: (longest side, -start, -gap, words moved), and the text after it."""
+        extra, missed, where, i, j = [], [], [], 0, 0
+        for _, taken, over, kind, _ in path:
+            i, j = i + taken, j + over
+            extra += [kind != MATCH] * taken
+            missed += [kind != MATCH] * over
+            where += [i - 1] * over
+        for h, r in itertools.product(range(len(hypothesis)), range(len(reference))):
+            for a, b in self.spans(hypothesis, reference, h, r):
+                if not (any(extra[h : h + a]) and any(missed[r : r + b])):
+                    continue
+                if h <= where[r] < h + a:
+                    continue
+                if all(word in self.stop_words for word in hypothesis[h : h + a]):
+                    continue
+                if all(word in self.stop_words for word in reference[r : r + b]):
+                    continue
+                moved, rest = hypothesis[h : h + a], hypothesis[:h] + hypothesis[h + a :]
+                for k in range(r - 1, r + b):
+                    gap = 0 if k < 0 else where[k] + 1
+                    place = gap - a if gap > h + a else gap
+                    yield (max(a, b), -h, -gap, a), rest[:place] + moved + rest[place:]
+
+    def edits(self, hypothesis, reference):
+        """The 11 counts, and the weighted sum."""
+        hypothesis, reference = tuple(hypothesis), tuple(reference)
+        shifts = 0
+        distance, path = self.align(hypothesis, reference)
+        while True:
+            options = []
+            for rank, text in self.shifts(hypothesis, reference, path):
+                gain = distance - self.align(text, reference)[0]
+                if gain >= max(1, self.costs[SHIFT]):
+                    options.append((gain, rank, text))
+            if not options:
+                break
+            hypothesis = max(options)[2]
+            shifts += 1
+            distance, path = self.align(hypothesis, reference)
+        counts = [sum(step[3] == kind for step in path) for kind in range(6)] + [shifts]
+        used = [self.phrases[step[4]][1] for step in path if step[4]]
+        features = [sum(f[k] for f in used) for k in range(3)]
+        total = (distance + shifts * self.costs[SHIFT]) / GRID
+        return [*counts, len(used), *features], total

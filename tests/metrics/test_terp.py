@@ -1,0 +1,145 @@
+"""TERp: worked examples, the slow twin, TER as a special case, options."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._base import Batch, Texts, Vocabulary
+from metrics._terp import PRESETS, terp_counts
+from tests import oracles_lexical as oracle
+from tuner import registry
+from tuner.errors import ConfigError
+
+sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)
+EXAMPLES = [
+    ("i visited paris recently", "recently i visited paris", 0.562054),
+    ("the dogs walked home", "the dog walks home today", 1.426936),
+    ("he signed it quickly", "he signed the deal rapidly", 2.269234),
+]
+PAIRS = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6)
+
+
+def batch(*pairs):
+    vocabulary = Vocabulary()
+    hypotheses, references = (
+        Texts.from_lines([" ".join(pair[side]) for pair in pairs], vocabulary) for side in (0, 1)
+    )
+    offsets = np.arange(len(pairs) + 1)
+    return Batch(hypotheses, offsets, references, offsets)
+
+
+def counts(metric, texts):
+    return terp_counts(texts, metric._lexicon, PRESETS[metric.costs])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lexicon")
+    (folder / "stop").write_text("\n".join(oracle.FUNCTION_WORDS) + "\n")
+    return {
+        "synonyms": oracle.write_wordnet(folder / "wordnet"),
+        "paraphrases": oracle.write_paraphrases(folder / "paraphrases"),
+        "stop_words": folder / "stop",
+    }
+
+
+@pytest.mark.parametrize(("hypothesis", "reference", "edits"), EXAMPLES)
+def test_worked_examples(files, hypothesis, reference, edits):
+    metric = registry.build("metric", "terp", {"paraphrases": files["paraphrases"]})
+    stats = metric.stats(batch((hypothesis.split(), reference.split())))
+    assert stats == pytest.approx(np.array([[edits, len(reference.split())]]), abs=1e-6)
+    assert metric.score(stats) == pytest.approx([edits / len(reference.split())], abs=1e-6)
+
+
+def test_counts_of_the_worked_examples(files):
+    metric = registry.build("metric", "terp", {"paraphrases": files["paraphrases"]})
+    texts = batch(*([text.split() for text in pair[:2]] for pair in EXAMPLES[1:]))
+    one, other = counts(metric, texts)
+    assert one[:11].tolist() == [2, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0]
+    e = 2.983484
+    assert other[:11] == pytest.approx([2, 0, 0, 1, 0, 0, 0, 1, -e, 0.1 * e, e], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("preset", "costs", "phrase_costs"),
+    [
+        ("terpa", oracle.TERPA, oracle.TERPA_PHRASE),
+        ("terph", oracle.TERPH, oracle.TERPH_PHRASE),
+    ],
+)
+@given(PAIRS)
+@settings(deadline=None, max_examples=50)
+def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
+    metric = registry.build("metric", "terp", {"costs": preset, **files})
+    twin = oracle.Terp(oracle.ALL, costs, phrase_costs, oracle.FUNCTION_WORDS)
+    texts = batch(*pairs)
+    rows, stats = counts(metric, texts), metric.stats(texts)
+    for (hypothesis, reference), row, own in zip(pairs, rows, stats, strict=True):
+        expected, total = twin.edits(hypothesis, reference)
+        assert row == pytest.approx([*expected, total], abs=1e-9)
+        assert own == pytest.approx([total, len(reference)], abs=1e-9)
+
+
+@given(st.lists(st.tuples(*[st.lists(st.sampled_from("abcde"), max_size=14)] * 2), min_size=1))
+@settings(deadline=None, max_examples=60)
+def test_costs_of_ter_are_ter(pairs):
+    texts = batch(*pairs)
+    terp = registry.metric("terp:costs=ter,cap=false")
+    ter = registry.metric("ter")
+    assert np.array_equal(terp.stats(texts), ter.stats(texts))
+    assert np.array_equal(terp.score(terp.stats(texts)), ter.score(ter.stats(texts)))
+
+
+def test_long_texts_are_ter_too():
+    rng = np.random.default_rng(2)
+    pairs = [
+        tuple([f"w{w}" for w in rng.integers(0, 30, rng.integers(40, 60))] for _ in range(2))
+        for _ in range(20)
+    ]
+    texts = batch(*pairs)
+    terp = registry.metric("terp:costs=ter").stats(texts)
+    assert np.array_equal(terp, registry.metric("ter").stats(texts))
+    assert terp[:, 0].min() > 10
+
+
+def test_the_cheapest_reference_counts_over_the_mean_length():
+    vocabulary = Vocabulary()
+    hypotheses = Texts.from_lines(["a b c"], vocabulary)
+    references = Texts.from_lines(["c d e f", "a b"], vocabulary)
+    both = Batch(hypotheses, np.array([0, 1]), references, np.array([0, 2]))
+    assert registry.metric("terp").stats(both) == pytest.approx(np.array([[0.2588527567, 3.0]]))
+
+
+def test_stop_words_are_not_moved_by_themselves(files):
+    texts = batch((["it", "x", "y"], ["x", "y", "it"]), (["tom", "x", "y"], ["x", "y", "tom"]))
+    without = registry.metric("terp")
+    with_list = registry.build("metric", "terp", {"stop_words": files["stop_words"]})
+    assert counts(without, texts)[:, 6].tolist() == [1, 1]
+    assert counts(with_list, texts)[:, 6].tolist() == [0, 1]
+
+
+def test_rate_is_capped_when_reported_not_in_the_sums():
+    metric, open_end = registry.metric("terp"), registry.metric("terp:cap=false")
+    stats = metric.stats(batch((["a"] * 9, ["b"]), (["c"], ["c"] * 7)))
+    assert stats[0, 0] == pytest.approx(8 * PRESETS["terpa"].edits[1] + PRESETS["terpa"].edits[3])
+    assert metric.score(stats).tolist() == [1.0, 1.0]
+    assert open_end.score(stats)[0] == pytest.approx(stats[0, 0])
+    assert metric.score(stats.sum(axis=0)) == 1.0
+    assert metric.score(np.zeros(2)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("costs=ter,synonyms=x", "costs=ter has no synonyms; take costs=terpa or costs=terph"),
+        ("costs=free", "costs"),
+        ("language=klingon", "language is 'klingon'"),
+        ("stop_words=./nowhere", "nowhere: No such file"),
+    ],
+)
+def test_wrong_option_is_named(options, message):
+    with pytest.raises(ConfigError, match=message):
+        registry.metric(f"terp:{options}")
