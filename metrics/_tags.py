@@ -119,10 +119,15 @@ def f_score(stats: FloatArray, mean: Mean) -> FloatArray:
 
 
 def tag_parts(stats: FloatArray, mean: Mean) -> dict[str, float]:
-    """Return mean precision, mean recall, F and the counts of stats (12,)."""
+    """Return mean precision, mean recall, F, those of each order and the counts of stats (12,)."""
+    match, own, reference = (stats[k::3] for k in range(3))
+    orders = range(1, MAX_ORDER + 1)
+    precision, recall = (match / np.maximum(total, SMALLEST_COUNT) for total in (own, reference))
     return {
         "precision": float(mean_share(stats, "precision", mean)),
         "recall": float(mean_share(stats, "recall", mean)),
         "F": float(f_score(stats, mean)),
+        **{f"p{n}": float(precision[n - 1]) for n in orders},
+        **{f"r{n}": float(recall[n - 1]) for n in orders},
         **dict(zip(STAT_NAMES, stats.tolist(), strict=True)),
     }

@@ -24,6 +24,9 @@ Average = Literal["corpus", "segments"]
 Weight = Literal["one", "reflen"]
 Items = Literal["chains", "subtrees"]
 
+WEIGHT_NAMES: dict[Weight, str] = {"one": "segments", "reflen": "ref_len"}
+"""What the sum of the weights is."""
+
 
 def dependency_forest(texts: Texts, what: str) -> Ragged:
     """Return the forests of the best dependency parses: labels are words.

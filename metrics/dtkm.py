@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from metrics._base import Metric, Need
 from metrics._orders import weighted_mean
-from metrics._trees import Forests, Weight, similarity_stats
+from metrics._trees import WEIGHT_NAMES, Forests, Weight, similarity_stats
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
@@ -38,7 +38,7 @@ class Dtkm(Metric):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Weight times the cosine, and the weight."""
-        return ("dtkm", "weight")
+        return ("dtkm", WEIGHT_NAMES[self.weight])
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
@@ -50,4 +50,4 @@ class Dtkm(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the mean and the sum of the weights of stats (2,)."""
-        return {"dtkm": float(weighted_mean(stats)), "weight": float(stats[1])}
+        return {"dtkm": float(weighted_mean(stats)), self.stat_names[1]: float(stats[1])}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from metrics._base import Metric, Need
 from metrics._orders import weighted_mean
-from metrics._trees import Forests, Weight, similarity_stats
+from metrics._trees import WEIGHT_NAMES, Forests, Weight, similarity_stats
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
@@ -41,7 +41,7 @@ class Tkm(Metric):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Weight times the cosine, and the weight."""
-        return ("tkm", "weight")
+        return ("tkm", WEIGHT_NAMES[self.weight])
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
@@ -55,4 +55,4 @@ class Tkm(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the mean and the sum of the weights of stats (2,)."""
-        return {"tkm": float(weighted_mean(stats)), "weight": float(stats[1])}
+        return {"tkm": float(weighted_mean(stats)), self.stat_names[1]: float(stats[1])}

@@ -44,7 +44,7 @@ class Wpbleu(Metric):
     def stat_names(self) -> tuple[str, ...]:
         """Those of `bleu`, of words and then of tags."""
         names = _bleu.bleu_stat_names(self.max_order)
-        return tuple(f"{unit}_{name}" for unit in ("word", "tag") for name in names)
+        return tuple(f"{unit}.{name}" for unit in ("words", "tags") for name in names)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 4 N + 2) counts in the order of `stat_names`."""
@@ -60,11 +60,11 @@ class Wpbleu(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return both BLEUs, and precisions, BP, counts and lengths of both, of stats."""
-        halves = dict(zip(("word", "tag"), self._halves(stats), strict=True))
-        parts = {f"{unit}_BLEU": float(self._bleu(half)) for unit, half in halves.items()}
+        halves = dict(zip(("words", "tags"), self._halves(stats), strict=True))
+        parts = {f"{unit}.BLEU": float(self._bleu(half)) for unit, half in halves.items()}
         for unit, half in halves.items():
             bleu = _bleu.bleu_parts(half, self.max_order)
-            parts |= {f"{unit}_{name}": value for name, value in bleu.items()}
+            parts |= {f"{unit}.{name}": value for name, value in bleu.items()}
         return parts
 
     def _bleu(self, half: FloatArray) -> FloatArray:

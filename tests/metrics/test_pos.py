@@ -55,6 +55,7 @@ def test_precision_recall_and_f_are_those_of_the_specification(mean, precision, 
         assert parts["precision"] == pytest.approx(precision, abs=1e-6)
         assert parts["recall"] == pytest.approx(recall, abs=1e-6)
         assert parts["F"] == pytest.approx(f, abs=1e-6)
+        assert (parts["p2"], parts["r2"], parts["matched_2"]) == (3 / 4, 3 / 5, 3)
     posbleu = float(Posbleu().score(stats_of(Posbleu(), SHORT, LONG)))
     assert posbleu == pytest.approx(0.547518, abs=1e-6)
 
@@ -65,8 +66,8 @@ def test_wpbleu_is_the_mean_of_bleu_and_posbleu():
     bleu = float(Bleu(smooth="add1").score(stats_of(Bleu(), TREE, SENTENCE)))
     assert float(Wpbleu(smooth="add1").score(stats)) == pytest.approx((bleu + 1) / 2)
     parts = Wpbleu(smooth="add1").parts(stats)
-    assert parts["word_BLEU"] == pytest.approx(bleu)
-    assert (parts["tag_BLEU"], parts["tag_matched_2"], parts["word_total_1"]) == (1.0, 3.0, 4.0)
+    assert parts["words.BLEU"] == pytest.approx(bleu)
+    assert (parts["tags.BLEU"], parts["tags.matched_2"], parts["words.total_1"]) == (1.0, 3.0, 4.0)
 
 
 def test_reference_is_chosen_by_f_of_arithmetic_means():

@@ -88,6 +88,13 @@ def test_hwcm_is_that_of_the_specification():
     assert score == 0.6875
     assert stats_of("hwcm:depth=3", PEN_RED, RED_PEN)[1] == pytest.approx(0.916667, abs=1e-6)
     assert stats_of("hwcm-f", PEN_RED, RED_PEN)[1] == pytest.approx(0.618750, abs=1e-12)
+    parts = registry.metric("hwcm").parts(np.array(counts))
+    assert (parts["precision"], parts["p2"], parts["r2"], parts["r3"]) == (
+        0.6875,
+        3 / 4,
+        3 / 4,
+        1 / 2,
+    )
 
 
 def test_dstm_and_dtkm_are_those_of_the_specification():
@@ -148,6 +155,11 @@ def test_weight_is_the_length_of_the_closest_reference():
     assert stats_of("tkm:weight=reflen", SEE_HER, SEE_DOG)[0][1] == 4
     unparsed = Text(("a", "b", "c"))
     assert stats_of("tkm:weight=reflen", SEE_HER, SEE_DOG, unparsed)[0][1] == 3
+    assert registry.metric("tkm:weight=reflen").parts(np.array([1.0, 4.0])) == {
+        "tkm": 0.25,
+        "ref_len": 4.0,
+    }
+    assert registry.metric("dtkm").stat_names == ("dtkm", "segments")
 
 
 def test_forests_without_a_production_are_alike_if_they_are_equal():
