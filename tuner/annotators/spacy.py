@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""
 
-_COMPONENTS = {"xpos": "tagger", "upos": "morphologizer"}
-"""What of a pipeline makes them."""
-
 
 @dataclass(frozen=True)
 class Spacy(Annotator):
@@ -182,7 +179,8 @@ class _Pipeline:
             )
             for words in sentences
         )
-        with self._nlp.select_pipes(disable=[] if parser else ["parser"]):
+        skipped = [name for name in self._nlp.pipe_names if name == "parser" and not parser]
+        with self._nlp.select_pipes(disable=skipped):
             return list(self._nlp.pipe(docs))
 
     def _tags(self, doc: Any) -> tuple[str, ...]:
@@ -192,11 +190,9 @@ class _Pipeline:
             for token in doc
         )
         if not all(tags):
-            column = tagset.partition("+")[0]
             raise AnnotatorError(
-                f"{self._name} gives no {column.upper()} of '{doc[tags.index('')]}'; it has "
-                f"{', '.join(self._nlp.pipe_names)}; use another tagset, or a pipeline with a "
-                f"{_COMPONENTS[column]}"
+                f"{self._name} gives no part of speech of '{doc[tags.index('')]}'; it has "
+                f"{', '.join(self._nlp.pipe_names)}; use a pipeline with a tagger"
             )
         return tags
 

@@ -249,8 +249,7 @@ class _Pipeline:
             for word in words
         )
         if not all(tags):
-            column = tagset.partition("+")[0].upper()
-            raise AnnotatorError(f"this Stanza tagger gives no {column}; use another tagset")
+            raise AnnotatorError("this Stanza tagger gives no parts of speech; use another one")
         return tags
 
     def _expected(self, length: int, gamma: float) -> tuple[WeightedArc, ...]:
