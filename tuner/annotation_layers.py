@@ -1,7 +1,7 @@
 """What is kept of an annotator's answers, for what metrics need.
 
-Where an annotator does not give what a metric needs, it may follow from what it gives: tags and
-heads from constituency trees, heads from weighted parses.
+Where an annotator does not give heads, they follow from its constituency trees or its weighted
+parses.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
             return KeptLayer("parses", parses=need.parses)
         return KeptLayer("heads") if gives & ONE_PARSE else None
     possible = {
-        "tags": bool(gives & {"tags", "tree"}),
+        "tags": "tags" in gives,  # not from trees: what stands there may be no parts of speech
         "heads": bool(gives & ONE_PARSE),
         "trees": "tree" in gives,
     }
@@ -71,7 +71,7 @@ def everything(gives: Gives) -> list[Need]:
 def source(layer: KeptLayer, gives: Gives) -> Layer:
     """Return which layer of the annotator's answers one of the cache is made of."""
     if layer.name == "tags":
-        return "tags" if "tags" in gives else "tree"
+        return "tags"
     if layer.name == "heads":
         return "heads" if "heads" in gives else "tree" if "tree" in gives else "parses"
     if layer.name == "trees":
@@ -161,8 +161,6 @@ class _Answer:
         tree = self._tree
         if tree is None:
             return records.UNPARSED
-        if layer.name == "tags":
-            return records.pack_tags(tree.tags)
         if layer.name == "heads":
             return records.pack_heads(_heads.heads(tree))
         return records.pack_tree(tree)

@@ -60,7 +60,7 @@ def command(
     check: Path | None,
     gold: Path | None,
 ) -> None:
-    r"""Align the words of SOURCE and TARGET, or check links made before.
+    """Align the words of SOURCE and TARGET, or check links made before.
 
     \b
     portmert align --source S --target T --out LINKS [--aligner NAME] [...]
@@ -72,7 +72,7 @@ def command(
     --set bin_dir=DIR. The aligner precomputed takes --set links=FILE.
 
     With --check, precision, recall and alignment error rate (AER) are printed.
-    """
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     if check is not None or gold is not None:
         _refuse_others(ctx)
         if check is None or gold is None:

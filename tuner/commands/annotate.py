@@ -76,7 +76,7 @@ def command(
     max_failed: float,
     cache: Path | None,
 ) -> None:
-    r"""Tag and parse a text, and write CoNLL-U; or train a model for that.
+    """Tag and parse a text, and write CoNLL-U; or train a model for that.
 
     \b
     portmert annotate --annotator udpipe --model M --in TEXT --out FILE.conllu
@@ -84,7 +84,7 @@ def command(
 
     Answers are kept in the cache: interrupted and started again, it goes on where it was, and
     tuning on the same text need not parse again. An empty line gives no tree.
-    """
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     needed = {"--annotator": annotator_text, "--in": text, "--out": out}
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)

@@ -95,7 +95,7 @@ def command(
     json_out: Path | None,
     latex: Path | None,
 ) -> None:
-    r"""Compare systems with the first one: scores, significance, and where they differ.
+    """Compare systems with the first one: scores, significance, and where they differ.
 
     A system is the folder of a run of tune, or name=FILE[,FILE...]: a file of tokenised text for
     each replica. Folders say what their test set is; else give --ref, and --test for word order.
@@ -103,7 +103,7 @@ def command(
     \b
     portmert compare runs/bleu runs/port --html page.html
     portmert compare base=a.txt new=b1.txt,b2.txt,b3.txt --test t.src --ref t.ref
-    """
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(systems) < 2:
         raise click.UsageError("name at least two systems")
     if settings and aligner_name is None:
