@@ -14,6 +14,7 @@ from tabulate import tabulate
 
 from metrics._base import Vocabulary
 from tests.bench.drop_in import drop_in
+from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.significance import significance
@@ -40,6 +41,7 @@ def main() -> None:
         rows = [
             *commands(lists),
             *counting(lists),
+            *lexical(folder, lists),
             *line_search(),
             *growth(folder),
             *optimizing(folder, lists, seeds),

@@ -23,7 +23,7 @@ NAMES = registry.names("metric")
 EXPECTED = (
     "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall "
     "ter wer cder per chrf nist ribes posbleu posp posr posf wpf wpbleu "
-    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm"
+    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm meteor terp"
 )
 ONLY_PRECISION = ("posp", "hwcm:depth=1,", "stm:depth=1,", "dstm:depth=1,")
 """A precision without a length penalty of what has no order: a part of a reference is perfect."""
