@@ -32,8 +32,9 @@ MOST_BYTES = 5_000_000
 """Of a page; mail and trackers refuse much larger ones."""
 
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
+_BIDI = range(0x202A, 0x206A)
 _DELETE = 0x7F
 
 
@@ -190,8 +191,8 @@ def _rounded(value: float | None, digits: int) -> float | None:
 def _visible(value: Any) -> Any:
     """Return a document in which every character of every text can be seen or is harmless.
 
-    Control characters become their pictures, what UTF-8 has no bytes for the replacement
-    character.
+    Control characters become their pictures, those that turn the direction of what follows their
+    numbers, what UTF-8 has no bytes for the replacement character.
     """
     if isinstance(value, str):
         return _CONTROL.sub(_picture, value)
@@ -206,6 +207,10 @@ def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code == _DELETE:
         return "\N{SYMBOL FOR DELETE}"
+    if code in _BIDI:
+        return (
+            f"\N{MATHEMATICAL LEFT ANGLE BRACKET}U+{code:04X}\N{MATHEMATICAL RIGHT ANGLE BRACKET}"
+        )
     return chr(0x2400 + code) if code < ord(" ") else "\N{REPLACEMENT CHARACTER}"
 
 
