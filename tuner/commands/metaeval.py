@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._judged import read_outputs
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 from tuner.commands._outputs import check_outputs, output_options, show
 
 if TYPE_CHECKING:
-    from metrics._base import Batch
-    from tuner.human_scores import HumanScores
     from tuner.metaeval.intervals import Resampled
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -136,7 +133,7 @@ def command(
         human = human.negated()
     pipeline = pipeline_of(text_steps, text_model)
     syntax = open_syntax(annotator_text, annotation_cache, list(metrics.values()), pipeline)
-    human, batch = _read(
+    human, batch = read_outputs(
         human, outputs, refs, source, links, ref_links, pipeline, syntax, others=bool(systems)
     )
     judged, kept = data.judged(human, batch)
@@ -174,55 +171,3 @@ def command(
         json_out=json_out,
         latex_out=latex_out,
     )
-
-
-def _read(
-    human: HumanScores,
-    folder: Path,
-    refs: tuple[Path, ...],
-    source: Path | None,
-    links: Path | None,
-    ref_links: tuple[Path, ...],
-    pipeline: TextPipeline,
-    syntax: Syntax | None,
-    *,
-    others: bool,
-) -> tuple[HumanScores, Batch]:
-    """Return the scores, as long as the test set, and all outputs of each segment."""
-    from dataclasses import replace  # noqa: PLC0415
-
-    import numpy as np  # noqa: PLC0415
-
-    from metrics._base import Vocabulary  # noqa: PLC0415
-    from tuner import corpus  # noqa: PLC0415
-    from tuner.human_scores import find_outputs  # noqa: PLC0415
-
-    vocabulary = Vocabulary()
-    references = corpus.read_references(
-        refs, vocabulary=vocabulary, source=source, links=ref_links
-    )
-    human = human.of_length(len(references), origin=refs[0])
-    found = find_outputs(folder, human.systems, others=others)
-    found_links = {} if links is None else find_outputs(links, human.systems, others=True)
-    outputs = []
-    for system, path in found.items():
-        texts = corpus.read_texts(path, vocabulary)
-        corpus.check_lines(path, len(texts), refs[0], len(references))
-        if references.source_lengths is not None and found_links:
-            read = corpus.read_links(
-                found_links[system],
-                source_lengths=references.source_lengths,
-                target_lengths=texts.tokens.lengths,
-            )
-            texts = replace(texts, links=read)
-        outputs.append(texts)
-    # Row m * S + s of the concatenation becomes row s * M + m.
-    order = np.arange(len(outputs) * len(references)).reshape(len(outputs), -1).T.ravel()
-    texts = corpus.concatenate(outputs).take(order)
-    scored, scored_references = pipeline.hypotheses(texts), pipeline.references(references.texts)
-    if syntax is not None:
-        scored = syntax.whole(texts, scored, "hyp")
-        scored_references = syntax.whole(references.texts, scored_references, "ref")
-    references = replace(references, texts=scored_references)
-    offsets = np.arange(len(references) + 1, dtype=np.int64) * len(outputs)
-    return human, corpus.make_batch(scored, offsets, references)
