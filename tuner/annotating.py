@@ -211,24 +211,19 @@ class TextAnnotator:
     ) -> dict[KeptLayer, list[bytes]]:
         """Return the records of distinct sentences, none empty; those not kept are made."""
         keys = [sentence_key(words) for words in distinct]
-        kept = {layer: self._cache.get(str(layer), keys) for layer in layers}
-        missing = [
-            place for place, row in enumerate(zip(*kept.values(), strict=True)) if None in row
-        ]
+        by_name = self._cache.get([str(layer) for layer in layers], keys)
+        kept = {layer: by_name[str(layer)] for layer in layers}
+        missing = _places(None, kept.values())
         found = {
-            layer: [records.UNPARSED if record is None else record for record in kept[layer]]
-            for layer in layers
+            layer: [records.UNPARSED if record is None else record for record in column]
+            for layer, column in kept.items()
         }
         known, unparsed = len(self._seen), len(self._unparsed)
         self._seen.update(keys)
         self._made.update(keys[place] for place in missing)
         if missing:
             self._make(distinct, keys, missing, found)
-        failed = [
-            place
-            for place, row in enumerate(zip(*found.values(), strict=True))
-            if records.UNPARSED in row
-        ]
+        failed = _places(records.UNPARSED, found.values())
         self._unparsed.update(keys[place] for place in failed)
         self._check_failures(
             [keys[place] for place in failed], [distinct[p] for p in failed], found
@@ -258,9 +253,9 @@ class TextAnnotator:
                     made = self._made_records(layers, answer, distinct[place])
                     for layer, record in made.items():
                         found[layer][place] = record
-                        rows.append((str(layer), keys[place], record))
-                        if record == records.UNPARSED:
-                            failed.add(place)
+                    rows.append((keys[place], {str(layer): made[layer] for layer in made}))
+                    if records.UNPARSED in made.values():
+                        failed.add(place)
                     now = time.monotonic()
                     if len(rows) >= KEPT_TOGETHER or now - since > KEPT_AFTER_SECONDS:
                         self._cache.put(rows)
@@ -312,8 +307,7 @@ class TextAnnotator:
         seen = self._seen_before + len(self._seen)
         if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
             return
-        for layer in layers:
-            self._cache.forget(str(layer), keys)
+        self._cache.forget([str(layer) for layer in layers], keys)
         raise ProgramError(
             f"annotator {self._name}: no parse of {failed} of {seen} sentences, more than the "
             f"share of {self._max_failed:g} that may fail (one is {shown(sentences[0])}); is it "
@@ -420,6 +414,14 @@ class _Distinct:
             Ragged(taken.values, np.append(taken.offsets, taken.offsets[-1])),
             index,
         )
+
+
+def _places(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:
+    """Return the places at which any of the columns has the value."""
+    with_it = [column for column in columns if value in column]  # most often none
+    return sorted(
+        {place for column in with_it for place, one in enumerate(column) if one == value}
+    )
 
 
 def _order(need: Need) -> tuple[str, int, float]:

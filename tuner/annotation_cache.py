@@ -12,10 +12,11 @@ import os
 import re
 import sqlite3
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tuner.errors import ConfigError, StateError
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
-Row = tuple[str, bytes, bytes]
-"""Layer, key of the sentence, record."""
+Row = tuple[bytes, Mapping[str, bytes]]
+"""The key of a sentence; layer -> record."""
 
 FILE = "annotations.sqlite3"
 FOLDER_VARIABLE = "PORTMERT_CACHE"
@@ -35,34 +36,49 @@ APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
 VERSION = 1
 """Raised with every change of the tables, the records or what is derived from answers."""
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 PER_QUERY = 500
 """Keys in one query: more are no faster."""
 
-ROOM = 0.9
-"""How full the file is after records had to go, as a share of the limit."""
+ROOM = 0.75
+"""How full the file is after records had to go, as a share of the limit: it is then rewritten, and
+that should be rare."""
 
-OVERHEAD = 60
-"""Bytes of a record besides its value, roughly."""
+OVERHEAD = 30
+"""Bytes of a row besides its records, roughly."""
 
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
+
+WORD_LAYERS = ("tags", "heads", "trees")
+"""Layers that stand in one row of a sentence, each in its column: they are read together."""
 
 _TABLES = """
 CREATE TABLE kinds (
     id INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: other processes remember it
     annotator TEXT NOT NULL,
-    layer TEXT NOT NULL,
+    layer TEXT NOT NULL, -- empty: those that have columns
     UNIQUE (annotator, layer)
 );
-CREATE TABLE records (
+CREATE TABLE words (
     kind INTEGER NOT NULL,
     sentence BLOB NOT NULL,
     used INTEGER NOT NULL, -- day since 1970
-    value BLOB NOT NULL,
-    UNIQUE (kind, sentence)
-);
+    tags BLOB,
+    heads BLOB,
+    trees BLOB,
+    PRIMARY KEY (kind, sentence)
+) WITHOUT ROWID;
+CREATE TABLE lists (
+    kind INTEGER NOT NULL,
+    sentence BLOB NOT NULL,
+    used INTEGER NOT NULL,
+    list BLOB,
+    PRIMARY KEY (kind, sentence)
+) WITHOUT ROWID;
 """
+
+_COLUMNS = {"words": WORD_LAYERS, "lists": ("list",)}
 
 
 def default_folder() -> Path:
@@ -139,20 +155,19 @@ class AnnotationCache:
         self._database: sqlite3.Connection
         self._open()
 
-    def get(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the record of each sentence, None of those that are not here."""
-        if not keys:
-            return []
-        found = self._guarded(lambda: self._get(layer, keys))
-        return [None] * len(keys) if found is None else found
+    def get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
+        """Return the records of each sentence, None for those that are not here."""
+        found = self._guarded(lambda: self._get(layers, keys)) if keys else None
+        return found or {layer: [None] * len(keys) for layer in layers}
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep records: all of them or, if the process dies, none."""
-        self._guarded(lambda: self._put(rows))
+        if rows:
+            self._guarded(lambda: self._put(rows))
 
-    def forget(self, layer: str, keys: Iterable[bytes]) -> None:
+    def forget(self, layers: Iterable[str], keys: Iterable[bytes]) -> None:
         """Drop records."""
-        self._guarded(lambda: self._forget(layer, list(keys)))
+        self._guarded(lambda: self._forget(list(layers), list(keys)))
 
     def set_aside(self, reason: str) -> None:
         """Begin anew, with one notice; what was in the file is not deleted."""
@@ -201,59 +216,84 @@ class AnnotationCache:
             self.set_aside("damaged or cut off")
         return None
 
-    def _kind(self, layer: str) -> int:
-        if layer not in self._kinds:
-            named = (self._annotator, layer)
+    def _place(self, layer: str) -> tuple[str, str, int]:
+        """Return where a layer's records are: table, column, kind."""
+        table, column = ("words", layer) if layer in WORD_LAYERS else ("lists", "list")
+        name = "" if table == "words" else layer
+        if name not in self._kinds:
+            named = (self._annotator, name)
             self._database.execute(
                 "INSERT OR IGNORE INTO kinds (annotator, layer) VALUES (?, ?)", named
             )
             row = self._database.execute(
                 "SELECT id FROM kinds WHERE annotator = ? AND layer = ?", named
             ).fetchone()
-            self._kinds[layer] = int(row[0])
-        return self._kinds[layer]
+            self._kinds[name] = int(row[0])
+        return table, column, self._kinds[name]
 
-    def _get(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        kind, today = self._kind(layer), _today()
-        found: dict[bytes, bytes] = {}
-        stale: list[bytes] = []
+    def _get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
+        found: dict[str, list[bytes | None]] = {}
+        together = [layer for layer in layers if layer in WORD_LAYERS]
+        for group in [together, *([layer] for layer in layers if layer not in WORD_LAYERS)]:
+            if group:
+                columns = self._columns(group, keys)
+                found |= dict(zip(group, columns, strict=True))
+        return found
+
+    def _columns(self, layers: Sequence[str], keys: Sequence[bytes]) -> list[list[bytes | None]]:
+        """Return the records of layers of one table."""
+        places = [self._place(layer) for layer in layers]
+        table, _, kind = places[0]
+        columns = ", ".join(column for _, column, _ in places)
+        found: dict[bytes, tuple[Any, ...]] = {}
         ordered = sorted(keys)  # neighbours in the file too
         for begin in range(0, len(ordered), PER_QUERY):
             part = ordered[begin : begin + PER_QUERY]
             rows = self._database.execute(
-                "SELECT sentence, value, used FROM records WHERE kind = ? "  # noqa: S608
+                f"SELECT sentence, used, {columns} FROM {table} WHERE kind = ? "  # noqa: S608  names of ours
                 f"AND sentence IN ({','.join('?' * len(part))})",
                 (kind, *part),
             )
-            for key, value, used in rows:
-                found[key] = value
-                if used != today:
-                    stale.append(key)
+            for row in rows:
+                found[row[0]] = row
+        today = _today()
+        stale = [key for key, row in found.items() if row[1] != today]
         if stale:
             with _transaction(self._database):
                 self._database.executemany(
-                    "UPDATE records SET used = ? WHERE kind = ? AND sentence = ?",
+                    f"UPDATE {table} SET used = ? WHERE kind = ? AND sentence = ?",  # noqa: S608
                     [(today, kind, key) for key in stale],
                 )
-        return [found.get(key) for key in keys]
+        nothing = (None,) * (2 + len(layers))
+        listed = [found.get(key, nothing) for key in keys]
+        return [[row[column] for row in listed] for column in range(2, 2 + len(layers))]
 
     def _put(self, rows: Sequence[Row]) -> None:
         today = _today()
+        by_layer: dict[str, list[tuple[bytes, bytes]]] = {}
+        for key, made in rows:
+            for layer, record in made.items():
+                by_layer.setdefault(layer, []).append((key, record))
         with _transaction(self._database):
-            self._database.executemany(
-                "INSERT OR REPLACE INTO records (kind, sentence, used, value) VALUES (?, ?, ?, ?)",
-                [(self._kind(layer), key, today, value) for layer, key, value in rows],
-            )
+            for layer, records in by_layer.items():
+                table, column, kind = self._place(layer)
+                self._database.executemany(
+                    f"INSERT INTO {table} (kind, sentence, used, {column}) "  # noqa: S608
+                    "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
+                    f"{column} = excluded.{column}",
+                    [(kind, key, today, record) for key, record in records],
+                )
         if self._path is not None and _bytes_used(self._database) > self._limit:
             _evict(self._database, int(ROOM * self._limit))
 
-    def _forget(self, layer: str, keys: list[bytes]) -> None:
-        kind = self._kind(layer)
+    def _forget(self, layers: Sequence[str], keys: Sequence[bytes]) -> None:
         with _transaction(self._database):
-            self._database.executemany(
-                "DELETE FROM records WHERE kind = ? AND sentence = ?",
-                [(kind, key) for key in keys],
-            )
+            for layer in layers:
+                table, column, kind = self._place(layer)
+                self._database.executemany(
+                    f"UPDATE {table} SET {column} = NULL WHERE kind = ? AND sentence = ?",  # noqa: S608
+                    [(kind, key) for key in keys],
+                )
 
 
 class _UnusableError(Exception):
@@ -301,9 +341,6 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    if _setting(database, "application_id") != APPLICATION:
-        # Before there is a table: so that the file can give room back later.
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     # A reader need not wait for a writer. After a power cut the last records may be missing.
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
@@ -337,25 +374,27 @@ def _bytes_used(database: sqlite3.Connection) -> int:
 def _evict(database: sqlite3.Connection, goal: int) -> None:
     """Delete what was not used for longest until about `goal` bytes are left."""
     surplus = _bytes_used(database) - goal
-    while surplus > 0:
-        # Rows stand in the file as they came: old ones together, so that whole pages fall free.
-        count, size = database.execute(
-            "SELECT count(*), sum(length(value)) FROM (SELECT value FROM records ORDER BY used, "
-            "rowid LIMIT ?)",
-            (surplus // OVERHEAD + 1,),
-        ).fetchone()
-        if not count:
-            break
-        gone = int(surplus / (size / count + OVERHEAD)) + 1
+    days = []
+    for table, columns in _COLUMNS.items():
+        size = " + ".join(f"ifnull(length({name}), 0)" for name in columns)
+        days += [
+            (used, table, count, taken)
+            for used, count, taken in database.execute(
+                f"SELECT used, count(*), sum({OVERHEAD} + {size}) FROM {table} GROUP BY used"  # noqa: S608
+            )
+        ]
+    for used, table, count, taken in sorted(days):
         with _transaction(database):
             database.execute(
-                "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY used, "
-                "rowid LIMIT ?)",
-                (gone,),
+                f"DELETE FROM {table} WHERE (kind, sentence) IN (SELECT kind, sentence FROM "  # noqa: S608
+                f"{table} WHERE used = ? ORDER BY sentence LIMIT ?)",
+                (used, int(surplus * count / taken) + 1),
             )
-        # Frees a page at each of its steps; `execute` makes one step only.
-        database.executescript("PRAGMA incremental_vacuum")
-        surplus = _bytes_used(database) - goal
+        surplus -= taken
+        if surplus <= 0:
+            break
+    # Keys are random: without this every page of the file would just be a little emptier.
+    database.execute("VACUUM")
 
 
 def set_aside(path: Path) -> Path:
@@ -380,22 +419,28 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
         return 0, []
     try:
         with closing(_connect(path)) as database:
-            rows = database.execute(
-                "SELECT annotator, layer, count(*), sum(length(value)), max(used) FROM records "
-                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer"
-            ).fetchall()
+            rows = [
+                row
+                for table, columns in _COLUMNS.items()
+                for column in columns
+                for row in database.execute(
+                    f"SELECT annotator, CASE layer WHEN '' THEN '{column}' ELSE layer END, "  # noqa: S608
+                    f"count({column}), sum(length({column})), max(used) FROM {table} "
+                    f"JOIN kinds ON kinds.id = kind WHERE {column} IS NOT NULL GROUP BY kind"
+                )
+            ]
     except (sqlite3.Error, _UnusableError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
         KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
-        for annotator, layer, count, size, used in rows
+        for annotator, layer, count, size, used in sorted(rows)
     ]
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal"))
     return sum(file.stat().st_size for file in files if file.exists()), kinds
 
 
 def clear(folder: Path, annotator: str = "") -> int:
-    """Delete all records, or those of annotators whose fingerprint begins so; return how many.
+    """Delete everything, or what is of annotators whose fingerprint begins so; return how much.
 
     Raises
     ------
@@ -411,11 +456,14 @@ def clear(folder: Path, annotator: str = "") -> int:
         with closing(_connect(path)) as database:
             # The file stays: another process may have it open.
             with _transaction(database):
-                deleted = database.execute(
-                    "DELETE FROM records WHERE kind IN (SELECT id FROM kinds WHERE "
-                    "substr(annotator, 1, length(?1)) = ?1)",
-                    (annotator,),
-                ).rowcount
+                deleted = sum(
+                    database.execute(
+                        f"DELETE FROM {table} WHERE kind IN (SELECT id FROM kinds WHERE "  # noqa: S608
+                        "substr(annotator, 1, length(?1)) = ?1)",
+                        (annotator,),
+                    ).rowcount
+                    for table in _COLUMNS
+                )
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.OperationalError as error:

@@ -110,8 +110,8 @@ def test_the_cache_is_shown_and_cleared(portmert, text, tmp_path):
     shown = portmert("cache", "info").stdout
     assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 ", shown)
     assert re.search(r"udpipe .* +tags +12 ", shown)
-    assert "0 records deleted" in portmert("cache", "clear", "--annotator", "spacy").stdout
-    assert "24 records deleted" in portmert("cache", "clear").stdout
+    assert "0 sentences deleted" in portmert("cache", "clear", "--annotator", "spacy").stdout
+    assert "12 sentences deleted" in portmert("cache", "clear").stdout
     assert "udpipe" not in portmert("cache", "info").stdout
     assert portmert("cache", "info", "--annotation-cache", tmp_path / "other").stdout.startswith(
         f"{tmp_path / 'other'}/annotations.sqlite3: 0.0 of"

@@ -387,7 +387,7 @@ def test_a_damaged_record_sets_the_cache_aside(tmp_path):
     one = Fixed([CAT, GO], OneTree, cache=tmp_path)
     first = one.annotate([CAT, GO], ["tags", "heads"])
     key = annotation_cache.sentence_key(CAT.words)
-    one.annotator._cache.put([("heads", key, b"1\ndet\n")])
+    one.annotator._cache.put([(key, {"heads": b"1\ndet\n"})])
     again = Fixed([CAT, GO], OneTree, cache=tmp_path)
     second = again.annotate([CAT, GO], ["tags", "heads"])
     assert second.heads.values.tobytes() == first.heads.values.tobytes()

@@ -61,4 +61,4 @@ def clear(folder: Path | None, annotator: str) -> None:
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)
-    click.echo(f"{folder / FILE}: {deleted} records deleted")
+    click.echo(f"{folder / FILE}: {deleted} sentences deleted")
