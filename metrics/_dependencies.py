@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from metrics._base import Arcs, ExpectedArcs, Need, Ragged, Texts
-from metrics._dependency_kernels import item_matches
+from metrics._base import Arcs, Need, Texts
+from metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
 from metrics._ngrams import flat, hypothesis_lengths, matched, totals
 from metrics._references import best_reference
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import Batch, FloatArray
+    from metrics._dependency_kernels import Linked
 
 Combination = Literal["f", "mu-pr"]
 
 PAPER = "Kahn, Snover & Ostendorf, Machine Translation 23 (2009)"
 
-_ROOT = -1
-"""Stands for the head of a root; no word has this id."""
-
-_COLUMNS = {"dlh": [0, 1, 2], "dl": [0, 1], "lh": [1, 2], "dh": [0, 2]}
+_KINDS = {"dlh": DLH, "dl": DL, "lh": LH, "dh": DH}
 """What of a link (dependent, label, head) makes an item of a decomposition."""
+
+_NO_LINK = np.empty((0, 3), dtype=np.int32)
+_ALL_ONE = np.empty(0)
 
 _NGRAM = re.compile(r"[1-9]g")
 
@@ -57,7 +58,7 @@ def decompositions(of: str) -> tuple[str, ...]:
     """
     names = tuple(of.split("+"))
     for number, name in enumerate(names):
-        if name not in _COLUMNS and _NGRAM.fullmatch(name) is None:
+        if name not in _KINDS and _NGRAM.fullmatch(name) is None:
             raise ValueError(
                 f"of={of}: '{name}' is no decomposition; choose from 1g to 9g, dl, lh, dh, dlh, "
                 f"joined by + without spaces"
@@ -72,7 +73,7 @@ def links_need(of: str, *, parses: int, gamma: float) -> frozenset[Need]:
 
     Of one parse gamma says nothing: any best parse will do.
     """
-    if not any(name in _COLUMNS for name in decompositions(of)):
+    if not any(name in _KINDS for name in decompositions(of)):
         return frozenset()
     return frozenset({"heads"} if parses == 1 else {Arcs(parses, gamma)})
 
@@ -106,23 +107,26 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     shape = (len(batch.hypotheses), len(of))
     counts = ItemCounts(np.empty(shape), np.empty(shape), np.empty(shape))
     per_segment = np.diff(batch.offsets)
-    orders = [int(name[0]) for name in of if name not in _COLUMNS]
+    orders = [int(name[0]) for name in of if name not in _KINDS]
     if orders:
         longest = max(orders)
         references = batch.references.tokens.lengths.astype(np.float64)
         found = matched(batch, longest)
         own = totals(hypothesis_lengths(batch), longest)
         others = np.repeat(totals(references, longest), per_segment, axis=0)
-    if len(orders) < len(of):
-        if need is None:
-            raise ValueError("dependency links need parses")
-        links = _items(batch.hypotheses, need), _items(batch.references, need)
-        own_links, other_links = (_sums(each) for each in links)
+    kinds = [_KINDS[name] for name in of if name in _KINDS]
+    if kinds:
+        matches, sums, reference_sums = link_matches(
+            _linked(batch.hypotheses, need),
+            _linked(batch.references, need),
+            np.ascontiguousarray(batch.offsets, dtype=np.int64),
+            np.array(kinds),
+        )
     for c, name in enumerate(of):
-        if name in _COLUMNS:
-            counts.match[:, c] = _matches(batch, links, _COLUMNS[name])
-            counts.hyp[:, c] = own_links
-            counts.ref[:, c] = np.repeat(other_links, per_segment)
+        if name in _KINDS:
+            counts.match[:, c] = matches[:, kinds.index(_KINDS[name])]
+            counts.hyp[:, c] = sums
+            counts.ref[:, c] = np.repeat(reference_sums, per_segment)
         else:
             n = int(name[0]) - 1
             counts.match[:, c], counts.hyp[:, c] = found[:, n], own[:, n]
@@ -195,55 +199,24 @@ def _only(texts: Texts, need: Need | None) -> Texts:
     return Texts(texts.vocabulary, texts.tokens, heads=heads, arcs=arcs)
 
 
-def _items(texts: Texts, need: Need) -> ExpectedArcs:
-    """Return the expected links with words in place of positions: dependent, label, head."""
-    if not texts.has(need):
-        what = "dependency parses" if need == "heads" else "weighted dependency parses"
+def _linked(texts: Texts, need: Need | None) -> Linked:
+    """Return tokens and links as the kernel takes them."""
+    if need is None or not texts.has(need):
+        what = "weighted dependency parses" if isinstance(need, Arcs) else "dependency parses"
         raise ValueError(f"the metric needs {what}")
     tokens = flat(texts.tokens)
-    arcs = texts.arcs[need] if isinstance(need, Arcs) else _one_parse(texts)
-    first, last = arcs.links.offsets[0], arcs.links.offsets[-1]
-    links = arcs.links.values[first:last]
-    starts = np.repeat(tokens.offsets[:-1], arcs.links.lengths)
-    items = np.empty((len(links), 3), dtype=np.int32)
-    items[:, 0] = tokens.values[starts + links[:, 0]]
-    items[:, 1] = links[:, 2]
-    rooted = links[:, 1] == 0
-    items[:, 2] = tokens.values[starts + np.where(rooted, links[:, 0], links[:, 1] - 1)]
-    items[rooted, 2] = _ROOT
-    offsets = np.ascontiguousarray(arcs.links.offsets - first, dtype=np.int64)
-    weights = np.ascontiguousarray(arcs.weights[first:last], dtype=np.float64)
-    return ExpectedArcs(Ragged(items, offsets), weights)
-
-
-def _one_parse(texts: Texts) -> ExpectedArcs:
-    """Return the links of the best parses, each of weight 1."""
-    heads = texts.heads
-    assert heads is not None  # noqa: S101  the caller has seen to it
-    first, last = heads.offsets[0], heads.offsets[-1]
-    values = heads.values[first:last].reshape(-1, 2)
-    dependents = np.arange(first, last) - np.repeat(heads.offsets[:-1], heads.lengths)
-    links = np.column_stack([dependents.astype(np.int32), values])
-    return ExpectedArcs(Ragged(links, heads.offsets - first), np.ones(len(links)))
-
-
-def _sums(arcs: ExpectedArcs) -> FloatArray:
-    """Return (N,): the summed weights of each text's links."""
-    rows = np.repeat(np.arange(len(arcs.links)), arcs.links.lengths)
-    return np.bincount(rows, arcs.weights, minlength=len(arcs.links)).astype(np.float64)
-
-
-def _matches(
-    batch: Batch, links: tuple[ExpectedArcs, ExpectedArcs], columns: list[int]
-) -> FloatArray:
-    hypotheses, references = links
-    matches: FloatArray = item_matches(
-        np.ascontiguousarray(hypotheses.links.values[:, columns]),
-        hypotheses.weights,
-        hypotheses.links.offsets,
-        np.ascontiguousarray(batch.offsets, dtype=np.int64),
-        np.ascontiguousarray(references.links.values[:, columns]),
-        references.weights,
-        references.links.offsets,
+    if isinstance(need, Arcs):
+        links, weights = texts.arcs[need].links, texts.arcs[need].weights
+    else:
+        assert texts.heads is not None  # noqa: S101  seen to
+        links, weights = texts.heads, _ALL_ONE
+    links = flat(links)
+    if not len(links.values):
+        links = replace(links, values=_NO_LINK)
+    return (
+        tokens.values,
+        tokens.offsets,
+        links.values,
+        links.offsets,
+        np.ascontiguousarray(weights, dtype=np.float64),
     )
-    return matches

@@ -1,4 +1,4 @@
-"""Compiled loop of the dependency metrics: expected counts of items, clipped.
+"""Compiled loop of the dependency metrics: expected counts of link items, clipped.
 
 Inputs are read-only; the interpreter lock is released.
 """
@@ -13,95 +13,135 @@ from numba import njit
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
 
+    Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
+    """Tokens and where those of each text begin, links and where they begin, their weights."""
+
+    Link = tuple[np.int64, np.int64, np.int64]
+
+DL, LH, DH, DLH = range(4)
+"""Kinds of items: what of dependent, label and head they are made of."""
+
 
 @njit(cache=True, nogil=True)
-def _slot(slots: IntArray, mask: int, known: TokenArray, items: TokenArray, i: int) -> int:
-    """Return the slot of item `items[i]`: one that holds an equal item of `known`, or is free.
+def _find(keys: IntArray, base: int, mask: int, first: int, second: int) -> int:
+    """Return the slot of a pair in the table that begins at `base`, or a free one for it.
 
-    A slot is -1 or the place of an item in `known`. The table is at most half full, so that
-    probing ends.
+    The table is at most an eighth full: probing mostly ends where it begins.
     """
-    mixed = np.int64(0)
-    for column in range(items.shape[1]):
-        mixed = (mixed * 0x5851F42D + np.int64(items[i, column]) + 1) & 0x7FFFFFFF  # no overflow
-    slot = (mixed ^ (mixed >> 15)) & mask
-    while slots[slot] >= 0:
-        equal = True
-        for column in range(items.shape[1]):
-            equal = equal and known[slots[slot], column] == items[i, column]
-        if equal:
-            break
+    key = (first << 32) | second
+    mixed = first * 0x2545F491 + second * 0x1B873593  # below 2**62: no overflow
+    slot = (mixed ^ (mixed >> 17)) & mask
+    # One test for both ends: which of the two it is cannot be foreseen, that it ends can.
+    while not ((keys[base + slot] == key) | (keys[base + slot] < 0)):
         slot = (slot + 1) & mask
-    return int(slot)
+    return base + slot
 
 
 @njit(cache=True, nogil=True)
-def item_matches(
-    items: TokenArray,
-    weights: FloatArray,
-    item_offsets: IntArray,
-    offsets: IntArray,
-    reference_items: TokenArray,
-    reference_weights: FloatArray,
-    reference_item_offsets: IntArray,
-) -> FloatArray:
+def _link(tokens: TokenArray, start: int, links: TokenArray, first: int, i: int) -> Link:
+    """Return dependent, label and head of link i as ids of words, the root being 0.
+
+    The text's tokens begin at `start`, its links at `first`. Links are (dependent, head, label)
+    or, where each word has one, (head, label).
+    """
+    last = links.shape[1] - 1
+    dependent = i - first if last == 1 else np.int64(links[i, 0])
+    head = np.int64(links[i, last - 1])
+    above = np.int64(tokens[start + head - 1]) + 1 if head > 0 else np.int64(0)
+    return np.int64(tokens[start + dependent]), np.int64(links[i, last]), above
+
+
+@njit(cache=True, nogil=True)
+def link_matches(
+    hypotheses: Linked, references: Linked, offsets: IntArray, kinds: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Add up, for each hypothesis, min(expected count, that in the reference) over all items.
 
     Parameters
     ----------
-    items : (V, C)
-        The items of hypothesis h are rows `item_offsets[h]:item_offsets[h + 1]`; equal ones may
-        stand in several rows.
-    weights : (V,)
-        What each row adds to the expected count of its item.
+    hypotheses, references
+        H texts and S texts, a reference for each segment. Weights are empty if all are 1.
     offsets : (S + 1,)
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
-    reference_items, reference_weights, reference_item_offsets
-        The same for the references, one a segment.
+    kinds : (C,)
+        What items are counted: `DL`, ...
 
     Returns
     -------
-    (H,) float64
-        Sums are in the order in which items first stand in a text.
+    matches : (H, C) float64
+        Sums are in the order in which items first stand in the reference.
+    sums, other_sums : (H,), (S,) float64
+        Weights of all links of each hypothesis, and of each reference.
     """
+    tokens, starts, links, ends, weights = hypotheses
+    other_tokens, other_starts, other_links, other_ends, other_weights = references
+    wanted = np.zeros(4, dtype=np.bool_)
+    wanted[kinds] = True
+    looked_up = wanted.copy()
+    looked_up[DL] = wanted[DL] or wanted[DLH]  # the one is found by way of the other
     largest = 0
     for s in range(offsets.size - 1):
-        largest = max(largest, reference_item_offsets[s + 1] - reference_item_offsets[s])
+        largest = max(largest, other_ends[s + 1] - other_ends[s])
     size = 16
-    while size < 2 * largest:
+    while size < 8 * largest:
         size *= 2
-    slots = np.empty(size, dtype=np.int64)
-    limits = np.empty(size)  # expected counts in the reference
-    counts = np.empty(size)  # in the hypothesis being read ...
-    turns = np.empty(size, dtype=np.int64)  # ... if this is the number of that hypothesis
-    touched = np.empty(size, dtype=np.int64)
-    matches = np.zeros(item_offsets.size - 1)
+    # A table for each kind, one after the other. Of an item that the reference lacks the count is
+    # added up in a slot that is free, and never read: a test would cost more.
+    keys = np.empty(4 * size, dtype=np.int64)
+    limits = np.empty(4 * size)  # expected counts in the reference
+    counts = np.empty(4 * size)  # in the hypothesis being read
+    filled = np.empty(4 * size, dtype=np.int64)  # the slots of each kind, as they were filled
+    distinct = np.zeros(4, dtype=np.int64)
+    matches = np.zeros((ends.size - 1, kinds.size))
+    sums = np.zeros(ends.size - 1)
+    other_sums = np.zeros(offsets.size - 1)
     for s in range(offsets.size - 1):
-        first, last = reference_item_offsets[s], reference_item_offsets[s + 1]
         used = 16  # a small table stays in the processor's cache
-        while used < 2 * (last - first):
+        while used < 8 * (other_ends[s + 1] - other_ends[s]):
             used *= 2
         mask = used - 1
-        slots[:used] = -1
-        turns[:used] = -1
-        for i in range(first, last):
-            slot = _slot(slots, mask, reference_items, reference_items, i)
-            if slots[slot] < 0:
-                slots[slot] = i
-                limits[slot] = 0.0
-            limits[slot] += reference_weights[i]
+        for k in range(4 * used):
+            keys[k], counts[k] = -1, 0.0
+        distinct[:] = 0
+        for i in range(other_ends[s], other_ends[s + 1]):
+            d, label, head = _link(other_tokens, other_starts[s], other_links, other_ends[s], i)
+            weight = other_weights[i] if other_weights.size else 1.0
+            other_sums[s] += weight
+            node = np.int64(0)
+            for kind in range(4):
+                if looked_up[kind]:
+                    first = node if kind == DLH else (label if kind == LH else d)
+                    second = label if kind == DL else head
+                    slot = _find(keys, kind * used, mask, first, second)
+                    if keys[slot] < 0:
+                        keys[slot] = (first << 32) | second
+                        limits[slot] = 0.0
+                        filled[kind * used + distinct[kind]] = slot
+                        distinct[kind] += 1
+                    limits[slot] += weight
+                    if kind == DL:
+                        node = slot
         for h in range(offsets[s], offsets[s + 1]):
-            distinct = 0
-            for i in range(item_offsets[h], item_offsets[h + 1]):
-                slot = _slot(slots, mask, reference_items, items, i)
-                if slots[slot] < 0:
-                    continue
-                if turns[slot] != h:
-                    turns[slot] = h
-                    counts[slot] = 0.0
-                    touched[distinct] = slot
-                    distinct += 1
-                counts[slot] += weights[i]
-            for k in range(distinct):
-                matches[h] += min(counts[touched[k]], limits[touched[k]])
-    return matches
+            for i in range(ends[h], ends[h + 1]):
+                d, label, head = _link(tokens, starts[h], links, ends[h], i)
+                weight = weights[i] if weights.size else 1.0
+                sums[h] += weight
+                node = np.int64(0)
+                if looked_up[DL]:
+                    node = _find(keys, DL * used, mask, d, label)
+                    counts[node] += weight
+                if looked_up[LH]:
+                    counts[_find(keys, LH * used, mask, label, head)] += weight
+                if looked_up[DH]:
+                    counts[_find(keys, DH * used, mask, d, head)] += weight
+                if looked_up[DLH] and keys[node] >= 0:
+                    counts[_find(keys, DLH * used, mask, node, head)] += weight
+            for c in range(kinds.size):
+                base = kinds[c] * used
+                for k in range(distinct[kinds[c]]):
+                    slot = filled[base + k]
+                    matches[h, c] += min(counts[slot], limits[slot])
+            for kind in range(4):
+                for k in range(distinct[kind]):
+                    counts[filled[kind * used + k]] = 0.0
+    return matches, sums, other_sums

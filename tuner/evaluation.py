@@ -122,6 +122,12 @@ class Evaluator:
         )
         return Syntax(annotator, self.text, needs)
 
+    def close(self) -> None:
+        """Close the annotator's cache; the evaluator is of no use any more."""
+        syntax: Syntax | None = self.__dict__.get("syntax")  # not opened for the sake of it
+        if syntax is not None:
+            syntax.annotator.close()
+
     def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
         """Decode a set to `out`; not if it is there."""
         if out.exists():

@@ -8,6 +8,7 @@ and ends as one left alone.
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -185,7 +186,9 @@ def run(
         if shared is None:
             write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
-        return _Run(experiment, folder, common, note, progress, annotated).result()
+        work = _Run(experiment, folder, common, note, progress, annotated)
+        with closing(work.evaluator):
+            return work.result()
 
 
 def today() -> str:

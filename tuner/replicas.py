@@ -9,6 +9,7 @@ the experiment's own seed and ends as the experiment without replicas would.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -175,8 +176,9 @@ def _finish(
         progress=progress,
         annotated=annotated,
     )
-    dev, held_out = _dev(evaluator, weights, folder, note)
-    test = evaluator.test(weights, lambda: folder.test)
+    with closing(evaluator):
+        dev, held_out = _dev(evaluator, weights, folder, note)
+        test = evaluator.test(weights, lambda: folder.test)
     weights_path, config_path = folder.path / "weights.json", folder.path / single.CONFIG_NAME
     write_text(weights_path, weights.to_json() + "\n")
     signature = experiment.metric.signature

@@ -239,3 +239,45 @@ def test_fingerprint_sees_what_a_file_holds(folder, file, key):
     (folder / file).write_text("0 ||| c ||| F0= 1 ||| 1\n")
     after = load(folder).fingerprint()
     assert {k for k in before if before[k] != after[k]} == {key}
+
+
+def test_a_metric_of_syntax_needs_an_annotator(folder):
+    found = message(folder, "metric.name=edpm")
+    assert "metric edpm compares syntax; give an [annotator] that tags or parses" in found
+    found = message(folder, "metric.name=edpm", "annotator.name=udpip")
+    assert found.endswith("[annotator] unknown annotator 'udpip'; did you mean 'udpipe'?")
+    found = message(folder, "metric.name=edpm", "annotator.name=udpipe", "annotator.model=none")
+    assert f"[annotator] {folder / 'none'}: no such model; train one with: " in found
+    # N-grams alone need no parse, and an annotator for nothing is not looked at.
+    assert load(folder, "metric.name=edpm", "metric.of=1g+2g").annotator is None
+    unused = load(folder, "annotator.name=udpipe", "annotator.model=none")
+    assert "annotator" not in unused.fingerprint()
+
+
+def test_the_fingerprint_holds_what_the_annotator_answers_depend_on(folder):
+    (folder / "trees").write_text("(S (A a) (B b))\n")
+    options = ("metric.name=edpm", "annotator.name=ptb", "annotator.files=['trees']")
+    first = load(folder, *options).fingerprint()
+    assert first["annotator"].startswith("ptb 1 ")
+    assert load(folder, *options, "tune.annotation_cache=here").fingerprint() == first
+    (folder / "trees").write_text("(S (A a) (C b))\n")
+    assert load(folder, *options).fingerprint()["annotator"] != first["annotator"]
+
+
+def test_an_annotator_and_a_cache_given_apart_replace_those_of_the_file(folder):
+    (folder / "trees").write_text("(S (A a) (B b))\n")
+    given = registry.annotator(f"ptb:files={folder / 'trees'}")
+    experiment = load(
+        folder, "metric.name=edpm", "annotator.name=udpipe", "annotator.model=none",
+        annotator=given, annotation_cache=folder / "cache",
+    )  # fmt: skip
+    assert experiment.annotator == given
+    assert experiment.tune.annotation_cache == folder / "cache"
+
+
+def test_an_annotator_in_words_takes_several_files():
+    found = registry.annotator("ptb:files=a.mrg,files=b.mrg,log_base=10")
+    assert [path.name for path in found.files] == ["a.mrg", "b.mrg"]
+    assert found.log_base == 10
+    with pytest.raises(ConfigError, match="option 'log_base' is given twice"):
+        registry.annotator("ptb:files=a,log_base=2,log_base=3")

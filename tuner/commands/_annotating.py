@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.commands._notice import notice
+from tuner.commands._progress import annotating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,11 +68,12 @@ def open_syntax(
         return None
     from tuner.syntax import Syntax, open_annotator  # noqa: PLC0415
 
-    opened = open_annotator(annotator, cache=cache, processes=_processors(), notice=notice)
+    opened = open_annotator(annotator, cache=cache, processes=processors(), notice=notice)
     return Syntax(opened, pipeline, needs)
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
