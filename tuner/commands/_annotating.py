@@ -68,7 +68,15 @@ def open_syntax(
         return None
     from tuner.syntax import Syntax, open_annotator  # noqa: PLC0415
 
-    opened = open_annotator(annotator, cache=cache, processes=processors(), notice=notice)
+    context = click.get_current_context()
+    opened = open_annotator(
+        annotator,
+        cache=cache,
+        processes=processors(),
+        notice=notice,
+        progress=context.with_resource(annotating()),
+    )
+    context.call_on_close(opened.close)
     return Syntax(opened, pipeline, needs)
 
 
