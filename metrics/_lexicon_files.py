@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import hashlib
 import math
 import re
 import zlib
@@ -25,6 +26,7 @@ T = TypeVar("T")
 _TERP_ENTRY = re.compile(r"(\S+)\s+<p>(.*)</p>\s+<p>(.*)</p>")
 
 PARTS = ("noun", "verb", "adj", "adv")
+_WORDNET_FILES = ("index.sense", *(f"{part}.exc" for part in PARTS))
 _PART_OF_TYPE = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 2}
 """The parts of speech of `index.sense`; 5 are satellite adjectives, kept with the adjectives."""
 DETACHMENTS: tuple[tuple[tuple[str, str], ...], ...] = (
@@ -117,14 +119,13 @@ def read_wordnet(folder: Path) -> WordNet:
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; expected the dict folder of WordNet")
-    files = ("index.sense", *(f"{part}.exc" for part in PARTS))
-    for name in files:
+    for name in _WORDNET_FILES:
         if not (folder / name).is_file():
             raise ValueError(
                 f"{folder}: no file {name}; expected the dict folder of WordNet, which has "
-                f"{', '.join(files)}"
+                f"{', '.join(_WORDNET_FILES)}"
             )
-    return _once(_parse_wordnet, tuple(folder / name for name in files))
+    return _once(_parse_wordnet, tuple(folder / name for name in _WORDNET_FILES))
 
 
 def read_paraphrases(path: Path) -> Paraphrases:
@@ -149,6 +150,18 @@ def read_words(path: Path) -> frozenset[str]:
         The file cannot be read, has no word, or a line with several.
     """
     return _once(_parse_words, (path,))
+
+
+def content_hash(path: Path) -> str:
+    """Return a hash of what a file holds; of a folder, of what is read of WordNet there."""
+    paths = [path / name for name in _WORDNET_FILES] if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for each in paths:
+        try:
+            digest.update(hashlib.sha256(each.read_bytes()).digest())
+        except OSError as error:
+            raise ValueError(f"{each}: {error.strerror or error}") from None
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _once(parse: Callable[[tuple[Path, ...]], T], paths: tuple[Path, ...]) -> T:

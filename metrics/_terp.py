@@ -88,8 +88,10 @@ class _Edits:
         found = occurrences(relations.phrases, single.references)
         prices = np.zeros(len(features))
         if self.costs.phrase is not None:
-            first, *rest = self.costs.phrase
-            prices = np.maximum(0.0, first + features @ np.array(rest))
+            first, by_log, by_probability, by_edits = self.costs.phrase
+            logs, probabilities, edits = features.T
+            prices = first + by_log * logs + by_probability * probabilities + by_edits * edits
+            prices = np.maximum(0.0, prices)
         hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
         return self._count(
             hypotheses,

@@ -20,6 +20,7 @@ TUNER_LAYERS = [
         "humaneval",
         "metaeval",
         "metaeval_report",
+        "metric_training",
         "length_penalty",
         "run_inputs",
     },
@@ -27,6 +28,7 @@ TUNER_LAYERS = [
     {"annotating"},
     {"annotation_layers"},
     {"annotation_records", "annotation_cache"},
+    {"annotation_file"},
     {
         "annotators",
         "optimizers",

@@ -23,14 +23,14 @@ NAMES = registry.names("metric")
 EXPECTED = (
     "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall "
     "ter wer cder per chrf nist ribes posbleu posp posr posf wpf wpbleu "
-    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm meteor terp"
+    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm meteor terp learned"
 )
 ONLY_PRECISION = ("posp", "hwcm:depth=1,", "stm:depth=1,", "dstm:depth=1,")
 """A precision without a length penalty of what has no order: a part of a reference is perfect."""
 ONE_CHUNK_COSTS = ("meteor:version=2005", "meteor:version=1.0")
 """A penalty for every run of links, also if there is one run only (specification 9.2)."""
-MAY_BE_NEGATIVE = ("wer", "cder", "per")
-"""1 - an error rate (specification 1.4)."""
+MAY_BE_NEGATIVE = ("wer", "cder", "per", "learned")
+"""1 - an error rate (specification 1.4), or a weighted sum."""
 
 
 def variants(name):
