@@ -18,6 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tuner.annotation_file import (
+    COLUMNS,
+    OVERHEAD,
+    WORD_LAYERS,
+    UnusableError,
+    bytes_used,
+    connect,
+    evict,
+    set_aside,
+    transaction,
+)
 from tuner.errors import ConfigError, StateError
 
 if TYPE_CHECKING:
@@ -32,53 +43,11 @@ FOLDER_VARIABLE = "PORTMERT_CACHE"
 SIZE_VARIABLE = "PORTMERT_CACHE_SIZE"
 DEFAULT_SIZE = 4 << 30
 
-APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
-VERSION = 1
-"""Raised with every change of the tables, the records or what is derived from answers."""
-
-WAIT_SECONDS = 120
 PER_QUERY = 500
 """Keys in one query: more are no faster."""
 
-ROOM = 0.75
-"""How full the file is after records had to go, as a share of the limit: it is then rewritten, and
-that should be rare."""
-
-OVERHEAD = 30
-"""Bytes of a row besides its records, roughly."""
-
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
-
-WORD_LAYERS = ("tags", "heads", "trees")
-"""Layers that stand in one row of a sentence, each in its column: they are read together."""
-
-_TABLES = """
-CREATE TABLE kinds (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: other processes remember it
-    annotator TEXT NOT NULL,
-    layer TEXT NOT NULL, -- empty: those that have columns
-    UNIQUE (annotator, layer)
-);
-CREATE TABLE words (
-    kind INTEGER NOT NULL,
-    sentence BLOB NOT NULL,
-    used INTEGER NOT NULL, -- day since 1970
-    tags BLOB,
-    heads BLOB,
-    trees BLOB,
-    PRIMARY KEY (kind, sentence)
-) WITHOUT ROWID;
-CREATE TABLE lists (
-    kind INTEGER NOT NULL,
-    sentence BLOB NOT NULL,
-    used INTEGER NOT NULL,
-    list BLOB,
-    PRIMARY KEY (kind, sentence)
-) WITHOUT ROWID;
-"""
-
-_COLUMNS = {"words": WORD_LAYERS, "lists": ("list",)}
 
 
 def default_folder() -> Path:
@@ -186,13 +155,13 @@ class AnnotationCache:
         """Open the file; one that is not ours or not whole is set aside; else use memory."""
         try:
             try:
-                self._database = _connect(self._path)
-            except _UnusableError as error:
+                self._database = connect(self._path)
+            except UnusableError as error:
                 assert self._path is not None  # noqa: S101  memory is never damaged
                 aside = set_aside(self._path)
                 self._notice(f"{self._path}: {error}; it is now {aside.name}, and is made anew")
-                self._database = _connect(self._path)
-        except (OSError, sqlite3.Error, _UnusableError) as error:
+                self._database = connect(self._path)
+        except (OSError, sqlite3.Error, UnusableError) as error:
             self._use_memory(error)
 
     def _use_memory(self, error: Exception) -> None:
@@ -203,7 +172,7 @@ class AnnotationCache:
         )
         self._path = None
         self._kinds.clear()
-        self._database = _connect(None)
+        self._database = connect(None)
 
     def _guarded(self, work: Callable[[], T]) -> T | None:
         """Return work(), or None where the file turns out to be of no use."""
@@ -259,7 +228,7 @@ class AnnotationCache:
         today = _today()
         stale = [key for key, row in found.items() if row[1] != today]
         if stale:
-            with _transaction(self._database):
+            with transaction(self._database):
                 self._database.executemany(
                     f"UPDATE {table} SET used = ? WHERE kind = ? AND sentence = ?",  # noqa: S608
                     [(today, kind, key) for key in stale],
@@ -274,7 +243,7 @@ class AnnotationCache:
         for key, made in rows:
             for layer, record in made.items():
                 by_layer.setdefault(layer, []).append((key, record))
-        with _transaction(self._database):
+        with transaction(self._database):
             for layer, records in by_layer.items():
                 table, column, kind = self._place(layer)
                 self._database.executemany(
@@ -283,127 +252,17 @@ class AnnotationCache:
                     f"{column} = excluded.{column}",
                     [(kind, key, today, record) for key, record in records],
                 )
-        if self._path is not None and _bytes_used(self._database) > self._limit:
-            _evict(self._database, int(ROOM * self._limit))
+        if self._path is not None and bytes_used(self._database) > self._limit:
+            evict(self._database, self._limit)
 
     def _forget(self, layers: Sequence[str], keys: Sequence[bytes]) -> None:
-        with _transaction(self._database):
+        with transaction(self._database):
             for layer in layers:
                 table, column, kind = self._place(layer)
                 self._database.executemany(
                     f"UPDATE {table} SET {column} = NULL WHERE kind = ? AND sentence = ?",  # noqa: S608
                     [(kind, key) for key in keys],
                 )
-
-
-class _UnusableError(Exception):
-    """The file is no cache of this version; the text says what it is."""
-
-
-class _transaction:  # noqa: N801  reads like a function
-    """One transaction, from which other writers are kept."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-
-    def __enter__(self) -> None:
-        self._database.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._database.execute("COMMIT")
-        elif self._database.in_transaction:
-            self._database.execute("ROLLBACK")
-
-
-def _connect(path: Path | None) -> sqlite3.Connection:
-    """Open the file, made if it is not there, or one in memory."""
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(
-        ":memory:" if path is None else path,
-        timeout=WAIT_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,  # the caller has a lock
-    )
-    try:
-        _prepare(database)
-    except sqlite3.OperationalError:
-        database.close()
-        raise
-    except sqlite3.DatabaseError:
-        database.close()
-        raise _UnusableError("damaged, or no cache") from None
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    # A reader need not wait for a writer. After a power cut the last records may be missing.
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = NORMAL")
-    with _transaction(database):  # of several processes one makes the tables
-        application, version = (
-            _setting(database, "application_id"),
-            _setting(database, "user_version"),
-        )
-        empty = not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if empty and not application:
-            for statement in _TABLES.split(";\n"):
-                database.execute(statement)
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
-            return
-    if application != APPLICATION:
-        raise _UnusableError("no cache of portmert")
-    if version != VERSION:
-        raise _UnusableError(f"written by another version (format {version}, expected {VERSION})")
-
-
-def _setting(database: sqlite3.Connection, name: str) -> int:
-    return int(database.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _bytes_used(database: sqlite3.Connection) -> int:
-    pages = _setting(database, "page_count") - _setting(database, "freelist_count")
-    return pages * _setting(database, "page_size")
-
-
-def _evict(database: sqlite3.Connection, goal: int) -> None:
-    """Delete what was not used for longest until about `goal` bytes are left."""
-    surplus = _bytes_used(database) - goal
-    days = []
-    for table, columns in _COLUMNS.items():
-        size = " + ".join(f"ifnull(length({name}), 0)" for name in columns)
-        days += [
-            (used, table, count, taken)
-            for used, count, taken in database.execute(
-                f"SELECT used, count(*), sum({OVERHEAD} + {size}) FROM {table} GROUP BY used"  # noqa: S608
-            )
-        ]
-    for used, table, count, taken in sorted(days):
-        with _transaction(database):
-            database.execute(
-                f"DELETE FROM {table} WHERE (kind, sentence) IN (SELECT kind, sentence FROM "  # noqa: S608
-                f"{table} WHERE used = ? ORDER BY sentence LIMIT ?)",
-                (used, int(surplus * count / taken) + 1),
-            )
-        surplus -= taken
-        if surplus <= 0:
-            break
-    # Keys are random: without this every page of the file would just be a little emptier.
-    database.execute("VACUUM")
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a file that is of no use; of several only the last is kept."""
-    aside = path.with_name(f"{path.name}.unusable")
-    path.replace(aside)
-    for suffix in ("-wal", "-shm"):  # belong to the file that is gone
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return aside
 
 
 def info(folder: Path) -> tuple[int, list[KindInfo]]:
@@ -418,10 +277,10 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
     if not path.exists():
         return 0, []
     try:
-        with closing(_connect(path)) as database:
+        with closing(connect(path)) as database:
             rows = [
                 row
-                for table, columns in _COLUMNS.items()
+                for table, columns in COLUMNS.items()
                 for column in columns
                 for row in database.execute(
                     f"SELECT annotator, CASE layer WHEN '' THEN '{column}' ELSE layer END, "  # noqa: S608
@@ -429,7 +288,7 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
                     f"JOIN kinds ON kinds.id = kind WHERE {column} IS NOT NULL GROUP BY kind"
                 )
             ]
-    except (sqlite3.Error, _UnusableError) as error:
+    except (sqlite3.Error, UnusableError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
         KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
@@ -453,22 +312,22 @@ def clear(folder: Path, annotator: str = "") -> int:
     if not path.exists():
         return 0
     try:
-        with closing(_connect(path)) as database:
+        with closing(connect(path)) as database:
             # The file stays: another process may have it open.
-            with _transaction(database):
+            with transaction(database):
                 deleted = sum(
                     database.execute(
                         f"DELETE FROM {table} WHERE kind IN (SELECT id FROM kinds WHERE "  # noqa: S608
                         "substr(annotator, 1, length(?1)) = ?1)",
                         (annotator,),
                     ).rowcount
-                    for table in _COLUMNS
+                    for table in COLUMNS
                 )
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.OperationalError as error:
         raise StateError(f"{path}: {error}; try again when no other run uses it") from None
-    except (sqlite3.DatabaseError, _UnusableError) as error:
+    except (sqlite3.DatabaseError, UnusableError) as error:
         if annotator:
             raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
         for suffix in ("", "-wal", "-shm"):

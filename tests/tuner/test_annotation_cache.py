@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tuner import annotation_cache
+from tuner import annotation_cache, annotation_file
 from tuner.annotation_cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
 from tuner.errors import ConfigError, StateError
 
@@ -154,7 +154,7 @@ def test_another_database_is_set_aside(tmp_path, opened, said):
     assert "no cache of portmert" in said[0]
 
 
-@pytest.mark.parametrize("version", [0, annotation_cache.VERSION + 1])
+@pytest.mark.parametrize("version", [0, annotation_file.VERSION + 1])
 def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version):
     opened().put(rows(KEYS[:1]))
     with sqlite3.connect(tmp_path / FILE) as database:
@@ -195,7 +195,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, opened, said):
 def test_a_file_that_another_process_has_locked_is_not_waited_for_forever(
     tmp_path, opened, said, monkeypatch
 ):
-    monkeypatch.setattr(annotation_cache, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
     cache = opened()
     cache.put(rows(KEYS[:1]))
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
