@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import subprocess
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,12 @@ import numpy as np
 
 from metrics._base import Ragged, Texts
 from tuner import corpus, registry
+from tuner.dropin._program import say
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
+from tuner.statistics import needs_of
+from tuner.syntax import Syntax, open_annotator
+from tuner.text_pipeline import TextPipeline
 from tuner.weights import parse_number
 
 if TYPE_CHECKING:
@@ -42,6 +47,8 @@ class Scorer:
         Of source and plain text to be evaluated; an n-best list has its own.
     factors : tuple of int
         Which of a token's factors `a|b|c` are scored; empty: all there is.
+    annotator : str
+        What tags or parses texts, as `portmert score --annotator` takes it; or empty.
     filter : str
         Command that every text passes through, a line in, a line out.
     notes : tuple of str
@@ -55,6 +62,7 @@ class Scorer:
     links: tuple[Path, ...] = ()
     hypothesis_links: Path | None = None
     factors: tuple[int, ...] = ()
+    annotator: str = ""
     filter: str = ""
     notes: tuple[str, ...] = ()
 
@@ -79,12 +87,26 @@ class Scorer:
         return replace(read, texts=self.prepared(read.texts))
 
     def prepared(self, texts: Texts) -> Texts:
-        """Return texts as the metric sees them: filtered, of some factors, lowercased."""
+        """Return texts as the metric sees them: filtered, of some factors, parsed, lowercased."""
         if self.filter:
             texts = _filtered(texts, self.filter)
         if self.factors:
             texts = _mapped(texts, self._of_factors)
-        return corpus.lowercase(texts) if self.lowercase else texts
+        scored = corpus.lowercase(texts) if self.lowercase else texts
+        needs = needs_of([self.metric])
+        if not needs:
+            return scored
+        if not self.annotator:
+            raise InputError(
+                f"metric {self.metric.name()} compares syntax and needs an annotator; add it to "
+                f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
+            )
+        annotator = open_annotator(
+            registry.annotator(self.annotator), cache=None, processes=1, notice=say
+        )
+        with closing(annotator):
+            pipeline = TextPipeline.from_names(("lowercase",) if self.lowercase else ())
+            return Syntax(annotator, pipeline, needs).whole(texts, scored, "hyp")
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")
@@ -103,7 +125,8 @@ def read_scorer(
 
     `scconfig` is `key:value,key:value`: options of the metric; `case:true` or `false`;
     `reflen:closest`, `shortest` or `average` where the metric has it; and, for metrics of word
-    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`. Of several metrics, `BLEU,TER`,
+    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`; for metrics that compare syntax
+    `annotator:NAME:option=value;option=value`. Of several metrics, `BLEU,TER`,
     the weighted mean is scored, `weights:0.7+0.3`, of error rates 1 - rate.
 
     Raises
@@ -122,6 +145,7 @@ def read_scorer(
         raise ConfigError(f"--scconfig: case:{case}, expected true or false")
     source, links = options.pop("source", ""), options.pop("reflinks", "")
     hypothesis_links = options.pop("hyplinks", "")
+    annotator = options.pop("annotator", "").replace(";", ",")
     name = sctype.lower().replace("_", "-")
     notes = _without_reflen(name, options)
     metric = _interpolated(name, options) if "," in name else _single(name, options)
@@ -133,6 +157,7 @@ def read_scorer(
         links=tuple(Path(path) for path in links.split("+") if path),
         hypothesis_links=Path(hypothesis_links) if hypothesis_links else None,
         factors=_factors(factors),
+        annotator=annotator,
         filter=filter_command,
         notes=notes,
     )

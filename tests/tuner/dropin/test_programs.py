@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from metrics._base import Vocabulary
+from tests.bracketed import write_trees
 from tuner import registry
 from tuner.cli import main as portmert
 from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
@@ -103,6 +104,23 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
 
 
 @needs_moses
+def test_statistics_of_syntax_come_from_an_annotator(capsys, folder, monkeypatch):
+    monkeypatch.setenv("PORTMERT_CACHE", str(folder / "cache"))
+    assert extract("DPM") == 1
+    assert "metric dpm compares syntax and needs an annotator; add it" in capsys.readouterr().err
+    with gzip.open(LIST, "rt", encoding="utf-8") as lines:
+        sentences = [line.split(" ||| ")[1] for line in lines]
+    sentences += REFERENCE.read_text(encoding="utf-8").splitlines()
+    annotator = write_trees(folder / "trees", sentences)
+    assert extract("DPM", f"of:dl+1g,annotator:{annotator};log_base=10") == 0
+    lists = read_dat(["f.dat"], ["s.dat"])
+    assert lists.score_name == "DPM"
+    match, hyp, ref = lists.stats[:, :3].T  # of links
+    assert (match <= np.minimum(hyp, ref)).all()
+    assert (hyp == lists.stats[:, 4]).all()  # as many links as words
+    assert 0 < match.sum() < lists.stats[:, 3].sum()
+
+
 def test_bleu_statistics_are_those_of_moses():
     assert (
         extract(nbest=MOSES / "mert-bleu" / "run1.best100.out.gz", reference=MOSES / "dev.en") == 0
