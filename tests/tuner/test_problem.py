@@ -76,3 +76,16 @@ def test_statistics_given_are_known():
     table.need(np.array([0, 1, 1]))
     assert table.known == 2
     assert table.rows == pytest.approx(np.arange(4.0).reshape(2, 2))
+
+
+def test_a_table_knows_what_it_was_asked_for():
+    rows = np.arange(8.0).reshape(4, 2)
+    table = StatTable(np.zeros((4, 2)), lambda wanted: rows[wanted])
+    assert table.is_lazy
+    assert table.is_known.tolist() == [False] * 4
+    assert table.total(np.array([3, 1, 3])).tolist() == [14.0, 17.0]
+    assert table.is_known.tolist() == [False, True, False, True]
+    whole = StatTable(rows)
+    assert not whole.is_lazy
+    assert whole.is_known.all()
+    assert whole.total(np.array([0, 2])).tolist() == [4.0, 6.0]
