@@ -18,7 +18,7 @@ from tuner.annotators._tokens import prepared
 from tuner.annotators._workers import workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tuner.annotators._base import Heads, Request
     from tuner.annotators._workers import Parse
@@ -157,8 +157,8 @@ class _Pipeline:
         ]
         if "parses" in layers:
             listed = self._parses(sentences, request.parses)
-            answers = [
-                dataclasses.replace(answer, parses=parses)
+            return [
+                dataclasses.replace(answer, parses=parses) if parses else None
                 for answer, parses in zip(answers, listed, strict=True)
             ]
         return list(answers)
@@ -206,7 +206,9 @@ class _Pipeline:
             for doc, beam in zip(
                 some, parser.beam_parse(some, beam_width=self._options["beam_width"]), strict=True
             ):
-                yield _listed(parser.moves.get_beam_parses(beam), beam.scores, len(doc))[:most]
+                parses = parser.moves.get_beam_parses(beam)
+                states = zip(beam.probs, beam.scores, strict=True)
+                yield _listed(parses, states, len(doc))[:most]
 
 
 def _heads(doc: Any) -> Heads:
@@ -217,19 +219,31 @@ def _heads(doc: Any) -> Heads:
 
 def _listed(
     parses: Sequence[tuple[float, Sequence[tuple[int, int, str]]]],
-    scores: Sequence[float],
+    states: Iterable[tuple[float, float]],
     length: int,
 ) -> tuple[tuple[float, Heads], ...]:
-    """Return log probabilities within the beam, and parses.
+    """Return log probabilities among the finished parses, and these.
 
-    The beam's own probabilities are these, but 0 where a parse is far behind.
+    The beam's own probabilities are 0 where a parse is far behind, so its scores are used.
+
+    Parameters
+    ----------
+    parses
+        Probability and arcs of each finished state.
+    states
+        Probability and score of each state, finished or not, in the same order.
     """
-    if not parses:  # a sentence of one word leaves nothing to decide
-        return ((0.0, ((0, ROOT),) * length),)
-    if len(scores) != len(parses):
-        raise AnnotatorError(
-            f"spaCy gave {len(scores)} scores of {len(parses)} parses; use another version of it"
-        )
+    if length == 1:  # leaves nothing to decide: such a beam has no parses
+        return ((0.0, ((0, ROOT),)),)
+    if not parses:
+        return ()
+    left = iter(states)
+    scores = []
+    for probability, _ in parses:
+        score = next((score for other, score in left if other == probability), None)
+        if score is None:
+            raise AnnotatorError("spaCy's beam and its parses do not fit; use another version")
+        scores.append(score)
     top = max(scores)
     whole = top + math.log(math.fsum(math.exp(score - top) for score in scores))
     listed = []
