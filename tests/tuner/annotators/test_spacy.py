@@ -171,4 +171,4 @@ def test_one_word_is_the_root_and_needs_no_finished_parse():
 
 def test_scores_that_do_not_fit_the_parses_are_an_error():
     with pytest.raises(AnnotatorError, match="beam and its parses do not fit"):
-        _listed([(0.5, []), (0.5, [])], [(0.5, 1.0)], 1)
+        _listed([(0.5, []), (0.5, [])], [(0.5, 1.0)], 2)
