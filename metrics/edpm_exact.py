@@ -34,8 +34,8 @@ class EdpmExact(Metric):
     ----------
     of
         The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
-        head in the dependency parse, `dlh` is word, label and head word, `dl` word and label,
-        `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
+        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
+        label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
     gamma
         How much better trees count more: the weight of a tree is proportional to its
         probability to this power. 1: as the parser says. 0: all trees the same.

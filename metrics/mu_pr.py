@@ -30,8 +30,8 @@ class MuPr(Metric):
     ----------
     of
         The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
-        head in the dependency parse, `dlh` is word, label and head word, `dl` word and label,
-        `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
+        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
+        label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
     parses
         So many best parses are counted, each by its weight; 1 is the best parse alone.
     gamma
