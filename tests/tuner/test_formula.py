@@ -208,3 +208,17 @@ def test_score_command_takes_a_formula(tmp_path):
     # 3/4 and sqrt(3/4 * 2/3): (0.75 + 0.7071) / 2.
     assert "72.86" in shown.stdout
     assert "bleu:max_order=1" in shown.stdout
+
+
+def test_a_path_may_have_slashes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "words").write_text("the\n")
+    expected = "meteor:version=1.5,stem=false,language=english,function_words=words"
+    for path in (tmp_path / "lists/words", "lists/words", "./lists/words", "lists/../lists/words"):
+        text = f"meteor:version=1.5,function_words={path}"
+        assert registry.metric(text).signature == expected
+    # In a formula a path shows that it is one.
+    formula = registry.metric("0.5*meteor:function_words=./lists/words,version=1.5 + 0.5*bleu")
+    assert formula.metrics[0].signature == expected
+    assert scores_of("bleu:max_order=2/port", bleu=0.5, port=0.25) == 2.0

@@ -1,0 +1,171 @@
+"""`portmert metric-train` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.oracles_lexical import write_paraphrases
+from tuner.cli import main
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "mqm-ted-zh-en"
+REFERENCES = ["the dog walks home", "a cat and the deal", "b c d e f", "g h i j k l"]
+OUTPUTS = {
+    "good": ["the dog walked home", "a cat and the deal", "b c d e f", "g h i j k l"],
+    "fair": ["the hound walks", "a tom and it", "b c f e", "g h x j k l m"],
+    "poor": ["home x dog", "cat and a", "x b", "y y g h"],
+}
+ALL = ["--human", "human.tsv", "--outputs", "out", "--ref", "ref"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in REFERENCES))
+    rows = ["system\tsegment\tdocument\tscore\n"]
+    for rank, (system, lines) in enumerate(OUTPUTS.items()):
+        (tmp_path / "out" / f"{system}.en").write_text("".join(f"{line}\n" for line in lines))
+        rows += [f"{system}\t{s}\td{s // 2}\t{-rank - s}\n" for s in range(4)]
+    (tmp_path / "human.tsv").write_text("".join(rows))
+    write_paraphrases(tmp_path / "table")
+    # Parses of all texts: every word under the one before it.
+    texts = sorted({line for lines in (REFERENCES, *OUTPUTS.values()) for line in lines})
+    with (tmp_path / "parsed.conllu").open("w") as file:
+        for text in texts:
+            for i, word in enumerate(text.split()):
+                file.write(f"{i + 1}\t{word}\t_\tX\tX\t_\t{i}\t{'dep' if i else 'root'}\t_\t_\n")
+            file.write("\n")
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+
+    return invoke
+
+
+def table(text):
+    """The rows of the table that is printed."""
+    rows = [line.split() for line in text.splitlines()]
+    return [row for row in rows if len(row) == 6 and set(row[0]) <= set("ETPNB")]
+
+
+def fault(result, status=1):
+    assert result.exit_code == status
+    assert result.stdout == ""
+    assert status == 2 or result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_table_has_every_set_of_features_that_can_be(run):
+    result = run("metric-train", *ALL, "--table", "--paraphrases", "table", "--json", "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("3 systems, 4 segments, 2 documents\n")
+    rows = table(result.stdout)
+    assert [row[0] for row in rows] == [
+        "T", "P", "N", "B", "TP", "TN", "TB", "PN", "PB", "NB", "TPN", "TPB", "TNB", "PNB", "TPNB",
+    ]  # fmt: skip
+    found = json.loads(Path("m.json").read_text())["conditions"]
+    assert [one["groups"] for one in found] == [row[0] for row in rows]
+    for row, one in zip(rows, found, strict=True):
+        assert row[3] == f"{one['mean']:.4f}"
+        assert one["mean"] == pytest.approx(sum(one["tested"]) / 2)
+        assert max(one["trained"]) <= 1
+
+
+def test_metric_learnt_ranks_as_people_do(run):
+    result = run("metric-train", *ALL, "--groups", "NB", "--out", "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert "the metric, learnt on all documents, is learned:model=m.json" in result.stderr
+    scores = []
+    for system in OUTPUTS:
+        one = run("score", "--metric", "learned:model=m.json", "--hyp", f"out/{system}.en",
+                  "--ref", "ref", "--json")  # fmt: skip
+        assert one.exit_code == 0, one.stderr
+        scores.append(json.loads(one.stdout)["scores"][0]["score"])
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
+    trained = json.loads(Path("m.json").read_text())["trained"]
+    assert trained["agreement"] > 0.9
+    assert [one["groups"] for one in trained["two_fold"]] == ["NB"]
+
+
+def test_features_of_parses_come_from_the_annotator(run):
+    annotator = ["--annotator", "conllu:files=parsed.conllu", "--annotation-cache", "cache"]
+    result = run("metric-train", *ALL, *annotator, "--groups", "EB", "--parses", "1",
+                 "--out", "m.json")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    model = json.loads(Path("m.json").read_text())
+    assert len(model["weights"]) == 10
+    assert any(model["weights"][name] for name in ("p_dl", "r_dlh"))
+    score = ["score", "--metric", "learned:model=m.json", "--hyp", "out/fair.en", "--ref", "ref"]
+    assert run(*score, *annotator).exit_code == 0
+    assert "needs an annotator" in fault(run(*score))
+
+
+def test_the_same_bytes_every_time(run):
+    for name in ("one", "two"):
+        result = run("metric-train", *ALL, "--out", f"{name}.json", "--latex", f"{name}.tex")
+        assert result.exit_code == 0, result.stderr
+    for suffix in ("json", "tex"):
+        assert Path(f"one.{suffix}").read_bytes() == Path(f"two.{suffix}").read_bytes()
+
+
+def test_a_metric_learnt_with_a_table_wants_the_same_one(run):
+    options = ["--paraphrases", "table", "--groups", "TP", "--out", "m.json"]
+    assert run("metric-train", *ALL, *options).exit_code == 0
+    score = ["--hyp", "out/fair.en", "--ref", "ref"]
+    good = run("score", "--metric", "learned:model=m.json,paraphrases=table", *score)
+    assert good.exit_code == 0, good.stderr
+    assert "learned:model=m.json,paraphrases=table|refs:1" in good.stdout
+    message = fault(run("score", "--metric", "learned:model=m.json", *score))
+    assert "m.json was learnt with paraphrases; give the same, paraphrases=..." in message
+
+
+def test_one_system_more_or_a_segment_without_scores_is_told(run):
+    with Path("human.tsv").open("a") as file:
+        file.write("good\t3\td1\t0\n")
+    assert "human.tsv:14: system 'good' has a score" in fault(run("metric-train", *ALL))
+    lines = Path("human.tsv").read_text().splitlines()[:-2]
+    Path("human.tsv").write_text("\n".join(lines) + "\n")
+    result = run("metric-train", *ALL)
+    assert "1 of 4 segments are left out: not every system has a score" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--groups", "EN"], "--groups EN: features E need --annotator"),
+        (["--groups", "P"], "--groups P: features P need --paraphrases"),
+        (["--groups", "NX"], "expected some of the letters ETPNB"),
+        (["--gamma", "2"], "--gamma"),
+    ],
+)
+def test_wrong_usage_is_named(run, options, message):
+    assert message in fault(run("metric-train", *ALL, *options), 2)
+
+
+def test_faults_are_one_line(run):
+    assert "language is 'klingon'" in fault(run("metric-train", *ALL, "--language", "klingon"))
+    assert "there is no folder" in fault(run("metric-train", *ALL, "--out", "no/m.json"))
+    Path("table").write_text("x\n")
+    message = fault(run("metric-train", *ALL, "--paraphrases", "table"))
+    assert "table: 1 lines; expected three a pair" in message
+    rows = Path("human.tsv").read_text()
+    Path("human.tsv").write_text(rows.replace("d1", "d0"))
+    assert "1 document; the halves" in fault(run("metric-train", *ALL))
+    cells = [line.split("\t") for line in rows.splitlines()]
+    Path("human.tsv").write_text("".join(f"{a}\t{b}\t{d}\n" for a, b, _, d in cells))
+    assert "human.tsv:1: no column 'document'" in fault(run("metric-train", *ALL))
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared data")
+def test_talks_judged_by_people(run):
+    real = ["--human", REAL / "human.tsv", "--outputs", REAL / "outputs", "--text", "13a"]
+    result = run("metric-train", *real, "--ref", REAL / "ref.en", "--table", "--out", "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("13 systems, 529 segments, 5 documents\n")
+    trained = json.loads(Path("m.json").read_text())["trained"]
+    # Pearson's r of metaeval, column `both`, for the same metric.
+    assert 0 < trained["agreement"] < 0.3
+    assert [row[0] for row in table(result.stdout)] == ["T", "N", "B", "TN", "TB", "NB", "TNB"]
