@@ -221,4 +221,4 @@ def test_a_path_may_have_slashes(tmp_path, monkeypatch):
     # In a formula a path shows that it is one.
     formula = registry.metric("0.5*meteor:function_words=./lists/words,version=1.5 + 0.5*bleu")
     assert formula.metrics[0].signature == expected
-    assert scores_of("bleu:max_order=2/port", bleu=0.5, port=0.25) == 2.0
+    assert scores_of("bleu:max_order=2/2", bleu=0.5) == 0.25
