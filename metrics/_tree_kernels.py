@@ -32,10 +32,10 @@ TURN, FIRST, COUNT = range(3)
 """Columns of the nodes of one production: of which text, the first of them, how many."""
 
 LEVELS, LABEL, SHALLOW, DEEP, INNER, BELOW = range(6)
-"""Columns of the work space of `_subtrees`, one row a node.
+"""Rows of the work space of `_subtrees`, one column a node.
 
 How many levels it has, as far as they count; slots of its label, of its subtree of at most n and
-of n + 1 levels. Two lists: the nodes of more than n levels, and those below them.
+of n + 1 levels. Two lists: the nodes of more than n levels that may match, and those below them.
 """
 
 LOG_2 = math.log(2.0)
@@ -133,53 +133,56 @@ def _subtrees(
 
     A subtree is the sequence of its root's label and the slots of its children's subtrees of one
     level less, so that equal slots mean equal trees; a branch that ends earlier goes in whole.
-    `work` (nodes, 6) is work space.
+    `work` (6, nodes) is work space.
     """
     keys, mask, grow = table
     size, count, inner = last - first, 0, 0
-    total[:] = 0
-    total[0] = size
-    work[:size, LEVELS] = 1
+    work[LEVELS, :size] = 1
     for v in range(size):
-        work[v, BELOW] = v
         slot = _extend(keys, mask, ABSENT, np.int64(nodes[first + v, 0]), grow)
-        work[v, LABEL] = work[v, SHALLOW] = slot
+        work[LABEL, v] = work[SHALLOW, v] = slot
         known[0, count] = slot
         known[1, count] = 0
         count += slot != UNKNOWN
-        above, reach = nodes[first + v, 1], min(work[v, LEVELS] + 1, total.size)
-        while above >= 0 and work[above, LEVELS] < reach:
-            if work[above, LEVELS] == 1:
-                work[inner, INNER] = above
+        above, reach = nodes[first + v, 1], min(work[LEVELS, v] + 1, total.size)
+        while above >= 0 and work[LEVELS, above] < reach:
+            if work[LEVELS, above] == 1:
+                work[INNER, inner] = above
                 inner += 1
-            work[above, LEVELS] = reach
+            work[LEVELS, above] = reach
             above, reach = nodes[first + above, 1], min(reach + 1, total.size)
+    total[:] = 0
+    total[0] = size
+    for k in range(inner):
+        for n in range(1, work[LEVELS, work[INNER, k]]):
+            total[n] += 1
     below = size
     for n in range(1, total.size):
         candidates, inner = inner, 0
         for k in range(candidates):
-            v = work[k, INNER]
-            work[v, DEEP] = work[v, LABEL]
-            work[inner, INNER] = v
-            inner += work[v, LEVELS] > n
+            v = work[INNER, k]
+            # Where no reference has the shallower subtree, none has the deeper one.
+            if work[LEVELS, v] > n and work[SHALLOW, v] != UNKNOWN:
+                work[DEEP, v] = work[LABEL, v]
+                work[INNER, inner] = v
+                inner += 1
         if inner == 0:
             break
         candidates, below = below, 0
         for k in range(candidates):  # siblings come in their order
-            v = work[k, BELOW]
+            v = work[BELOW, k] if n > 1 else k
             above = nodes[first + v, 1]
-            if above >= 0 and work[above, LEVELS] > n:
-                work[above, DEEP] = _extend(keys, mask, work[above, DEEP], work[v, SHALLOW], grow)
-                work[below, BELOW] = v
+            if above >= 0 and work[LEVELS, above] > n and work[SHALLOW, above] != UNKNOWN:
+                work[DEEP, above] = _extend(keys, mask, work[DEEP, above], work[SHALLOW, v], grow)
+                work[BELOW, below] = v
                 below += 1
         for k in range(inner):
-            v = work[k, INNER]
-            slot = work[v, DEEP]
-            work[v, SHALLOW] = slot
+            v = work[INNER, k]
+            slot = work[DEEP, v]
+            work[SHALLOW, v] = slot
             known[0, count] = slot
             known[1, count] = n
             count += slot != UNKNOWN
-        total[n] = inner
     return count
 
 
@@ -227,10 +230,10 @@ def item_matches(
         size *= 2
     keys = np.empty(size, dtype=np.int64)
     limits = np.empty(size, dtype=np.int64)  # the most that any one reference has
-    counts = np.empty(size, dtype=np.int64)  # in the forest being read, see `begin`
-    tally, total = np.zeros(depth, dtype=np.int64), np.empty(depth, dtype=np.int64)
+    counts = np.empty(size, dtype=np.int64)  # in the forest being read, see `base`
+    total = np.empty(depth, dtype=np.int64)
     known = np.empty((2, depth * max(longest, largest)), dtype=np.int64)
-    work = np.empty((max(longest, largest), 6), dtype=np.int64)
+    work = np.empty((6, max(longest, largest)), dtype=np.int64)
     matches = np.zeros((node_offsets.size - 1, depth))
     totals = np.zeros((node_offsets.size - 1, depth))
     reference_totals = np.zeros((reference_node_offsets.size - 1, depth))
@@ -244,36 +247,36 @@ def item_matches(
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0
-        references = last - first
-        for t in range(references + offsets[s + 1] - offsets[s]):
+        table = (keys, used - 1, True)
+        for r in range(first, last):
             turn += 1
-            is_reference = t < references
-            table = (keys, used - 1, is_reference)
-            if is_reference:
-                text = first + t
-                forest, ends = reference_nodes, reference_node_offsets
-            else:
-                text = offsets[s] + t - references
-                forest, ends = nodes, node_offsets
+            begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
             if chains:
-                count = _chains(forest, ends[text], ends[text + 1], table, total, known)
+                count = _chains(reference_nodes, begin, end, table, total, known)
             else:
-                count = _subtrees(forest, ends[text], ends[text + 1], table, total, known, work)
-            begin = turn << 32  # more than the count of any forest before this one
+                count = _subtrees(reference_nodes, begin, end, table, total, known, work)
+            base = turn << 32  # more than the count of any forest before this one
             for k in range(count):
                 slot = known[0, k]
-                counts[slot] = max(counts[slot], begin) + 1
-                if is_reference:
-                    limits[slot] = max(limits[slot], counts[slot] - begin)
-                else:
-                    tally[known[1, k]] += counts[slot] - begin <= limits[slot]
+                counts[slot] = max(counts[slot], base) + 1
+                limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
-                if is_reference:
-                    reference_totals[text, n] = total[n]
-                else:
-                    totals[text, n] = total[n]
-                    matches[text, n] = tally[n]
-                    tally[n] = 0
+                reference_totals[r, n] = total[n]
+        table = (keys, used - 1, False)
+        for h in range(offsets[s], offsets[s + 1]):
+            turn += 1
+            begin, end = node_offsets[h], node_offsets[h + 1]
+            if chains:
+                count = _chains(nodes, begin, end, table, total, known)
+            else:
+                count = _subtrees(nodes, begin, end, table, total, known, work)
+            base = turn << 32
+            for k in range(count):
+                slot = known[0, k]
+                counts[slot] = max(counts[slot], base) + 1
+                matches[h, known[1, k]] += counts[slot] - base <= limits[slot]
+            for n in range(depth):
+                totals[h, n] = total[n]
     return matches, totals, reference_totals
 
 
@@ -298,22 +301,23 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
     count = 0
     for t in range(node_offsets.size - 1):
         first, last = node_offsets[t], node_offsets[t + 1]
-        start = count
-        for v in range(first, last):
-            above = nodes[v, 1]
-            if (
-                above >= v - first
-                or (above < 0) != (v == first)
-                or (v > first and places[above] < 0)
-            ):
+        start, place = count, np.int64(-1)
+        if first < last and nodes[first, 1] >= 0:
+            return kept, kept_offsets, t
+        for v in range(last - first):
+            # Written without a branch, which would often be foretold wrongly: a word is written
+            # where the next node goes.
+            kept[count, 0] = nodes[first + v, 0]
+            kept[count, 1] = place
+            if v == last - first - 1:
+                break
+            above = np.int64(nodes[first + v + 1, 1])
+            has_child = above == v  # a first child comes next
+            places[v] = count - start if has_child else -1
+            count += has_child
+            if above < 0 or above > v or places[above] < 0:
                 return kept, kept_offsets, t
-            # Its first child comes next. Written without a branch, which would often be foretold
-            # wrongly: what is not kept is overwritten.
-            is_kept = v + 1 < last and nodes[v + 1, 1] == v - first
-            kept[count, 0] = nodes[v, 0]
-            kept[count, 1] = places[above] if above >= 0 else -1
-            places[v - first] = count - start if is_kept else -1
-            count += is_kept
+            place = places[above]
         kept_offsets[t + 1] = count
     return kept[:count], kept_offsets, -1
 

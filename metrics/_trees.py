@@ -171,9 +171,9 @@ class Overlap:
             "recall": float(self._mean_share(stats, 2)),
         }
         shares = {
-            f"{letter}{n}": counts[f"matched_{n}"] / max(counts[f"{total}_{n}"], SMALLEST_COUNT)
-            for letter, total in (("p", "total"), ("r", "ref_total"))
-            for n in range(1, self.depth + 1)
+            f"{letter}{n + 1}": float(self._share(stats, n, column))
+            for letter, column in (("p", 1), ("r", 2))
+            for n in range(self.depth)
         }
         return means | shares | counts
 
@@ -189,10 +189,14 @@ class Overlap:
         # Added order by order: the layout in memory must not decide how rounding falls.
         total = np.zeros(counts.shape[:-1])
         for n in range(self.depth):
-            total = total + counts[..., 3 * n] / np.maximum(
-                counts[..., 3 * n + column], SMALLEST_COUNT
-            )
+            total = total + self._share(counts, n, column)
         return np.asarray(total / self.depth)
+
+    @staticmethod
+    def _share(counts: FloatArray, n: int, column: int) -> FloatArray:
+        match, items = counts[..., 3 * n], counts[..., 3 * n + column]
+        # Where the closest reference has no item, another one's may match: that is no recall.
+        return np.where(items > 0.0, match / np.maximum(items, SMALLEST_COUNT), 0.0)
 
 
 def _closest_totals(batch: Batch, own: FloatArray, reference_totals: FloatArray) -> FloatArray:

@@ -17,8 +17,8 @@ class DstmF(Metric):
     """Harmonic mean of the mean precision and the mean recall of the subtrees of `dstm`.
 
     The recall counts against the reference with the number of words closest to the hypothesis's
-    (the smaller on a tie). A reference without a parse is left out; without any the segment does
-    not count.
+    (the smaller on a tie). Matches may come from another reference: then recall and F can exceed 1.
+    A reference without a parse is left out; without any the segment does not count.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class DstmF(Metric):
         return self._overlap.stats(batch, Forests.dependency(batch), "subtrees")
 
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return the F-score in 0..1 for stats (..., K)."""
+        """Return the F-score, 0 or more, for stats (..., K)."""
         return self._overlap.score(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:

@@ -125,6 +125,13 @@ def test_f_counts_the_reference_with_the_closest_number_of_words_then_the_smalle
         assert stats_of("hwcm-f:depth=2", hypothesis, *references)[0] == [2, 3, 2, 1, 2, 0]
 
 
+def test_matches_with_another_reference_than_the_closest_are_no_recall():
+    pair, flat, long = linked("a b", "0 1"), linked("a c", "0 0"), linked("a b d", "0 1 0")
+    counts, score = stats_of("hwcm-f:depth=2", pair, flat, long)
+    assert counts == [2, 2, 2, 1, 1, 0]
+    assert score == pytest.approx(2 * 1 * 0.5 / 1.5)
+
+
 @pytest.mark.parametrize("empty", [Text(()), Text(("a", "b"))])
 def test_hypothesis_without_a_parse_is_ignored_or_worst(empty):
     assert stats_of("hwcm:depth=2", empty, RED_PEN) == ([0, 0, 5, 0, 0, 4], 0.0)
