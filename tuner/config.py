@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
+from metrics._lexicon_files import content_hash
 from tuner import registry
 from tuner.annotators._base import AnnotatorError
 from tuner.constraints import Constraints
@@ -456,10 +457,10 @@ def _component_name(component: object) -> str:
 def _content(value: object) -> Any:
     """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
     if isinstance(value, Path):
-        if value.is_file():
-            with value.open("rb") as file:
-                return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-        return str(value.name)
+        return _held(value)
+    if dataclasses.is_dataclass(value) and hasattr(value, "stat_names"):  # a metric of a formula
+        options = {f.name: _content(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"name": _component_name(value), **options}
     if isinstance(value, list | tuple):
         return [_content(item) for item in value]
     if isinstance(value, dict):
@@ -467,3 +468,13 @@ def _content(value: object) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     return str(value)
+
+
+def _held(path: Path) -> str:
+    """Return a hash of what a file holds; of a folder, unless it is WordNet's, its name."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    if (path / "index.sense").is_file():
+        return content_hash(path)
+    return path.name
