@@ -16,12 +16,14 @@ from tuner.annotating import TextAnnotator
 from tuner.annotation_cache import default_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray, Need, Texts
+    from metrics._base import IntArray, Metric, Need, Texts
     from tuner.annotators._base import Annotator
     from tuner.text_pipeline import Side, TextPipeline
+
+    OpenSyntax = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Syntax | None"]
 
 
 def open_annotator(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Metric
+    from tuner.annotating import TextAnnotator
+    from tuner.annotators._base import Annotator
     from tuner.syntax import Syntax
     from tuner.text_pipeline import TextPipeline
 
@@ -41,8 +43,14 @@ def open_syntax(
     cache: Path | None,
     metrics: Sequence[Metric],
     pipeline: TextPipeline,
+    recorded: Annotator | None = None,
 ) -> Syntax | None:
     """Return what annotates texts for the metrics; None where none of them needs it.
+
+    Parameters
+    ----------
+    recorded
+        What a run was made with: used where the user names none.
 
     Raises
     ------
@@ -54,30 +62,39 @@ def open_syntax(
     from tuner.statistics import needs_of  # noqa: PLC0415
 
     for metric in metrics:
-        if needs_of([metric]) and annotator_text is None:
+        if needs_of([metric]) and annotator_text is None and recorded is None:
             raise InputError(
                 f"metric {metric.name()} compares syntax and needs an annotator; give "
                 f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
             )
-    if annotator_text is None:
-        return None
-    annotator = registry.annotator(annotator_text)
+    annotator = recorded if annotator_text is None else registry.annotator(annotator_text)
     needs = needs_of(metrics)
-    if not needs:
-        notice("no metric here compares syntax: the annotator is not used")
+    if annotator is None or not needs:
+        if annotator_text is not None:
+            notice("no metric here compares syntax: the annotator is not used")
         return None
-    from tuner.syntax import Syntax, open_annotator  # noqa: PLC0415
+    from tuner.syntax import Syntax  # noqa: PLC0415
+
+    return Syntax(_opened(annotator, cache), pipeline, needs)
+
+
+def _opened(annotator: Annotator, cache: Path | None) -> TextAnnotator:
+    """Return what annotates texts until the command ends; the same for the same annotator."""
+    from tuner.syntax import open_annotator  # noqa: PLC0415  start-up time
 
     context = click.get_current_context()
-    opened = open_annotator(
-        annotator,
-        cache=cache,
-        processes=processors(),
-        notice=notice,
-        progress=context.with_resource(annotating()),
-    )
-    context.call_on_close(opened.close)
-    return Syntax(opened, pipeline, needs)
+    known: dict[str, TextAnnotator] = context.meta.setdefault(__name__, {})
+    key = repr(annotator)
+    if key not in known:
+        known[key] = open_annotator(
+            annotator,
+            cache=cache,
+            processes=processors(),
+            notice=notice,
+            progress=context.with_resource(annotating()),
+        )
+        context.call_on_close(known[key].close)
+    return known[key]
 
 
 def processors() -> int:

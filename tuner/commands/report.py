@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
     from tuner.comparison.history import RunHistory
+    from tuner.syntax import OpenSyntax
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -25,6 +28,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Score the dev output of every iteration with it too; repeat for more. "
     "Default: bleu, port, qmean, ter.",
 )
+@annotator_options
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--html", type=_FILE, help="Write a page, one file that needs no network.")
 @click.option("--json", "json_out", type=_FILE, help="Write everything as JSON.")
@@ -32,6 +36,8 @@ def command(
     *,
     run: Path,
     metric_texts: tuple[str, ...],
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     threads: int,
     html: Path | None,
     json_out: Path | None,
@@ -58,6 +64,7 @@ def command(
         if out is not None:
             check_writable(out)
     announce_compiling()
+    syntax = functools.partial(open_syntax, annotator_text, annotation_cache)
     history = read_history(
         run,
         name=run.resolve().name,
@@ -65,11 +72,12 @@ def command(
         threads=threads,
         notice=notice,
         surface=html is not None or json_out is not None,
+        open_syntax=syntax,
     )
     click.echo(as_text(history))
     if html is None and json_out is None:
         return
-    test = _test_document(run, history, chosen=bool(metric_texts), threads=threads)
+    test = _test_document(run, history, syntax, chosen=bool(metric_texts), threads=threads)
     document = document_of(history, test)
     if json_out is not None:
         write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -80,7 +88,7 @@ def command(
 
 
 def _test_document(
-    run: Path, history: RunHistory, *, chosen: bool, threads: int
+    run: Path, history: RunHistory, syntax: OpenSyntax, *, chosen: bool, threads: int
 ) -> dict[str, Any] | None:
     """Return what there is to say of a finished run's output of its test set."""
     from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
@@ -91,6 +99,7 @@ def _test_document(
     request = Request(
         systems=(str(run),),
         metrics=tuple(history.percents or ()) if chosen else (),
+        syntax=syntax,
         threads=threads,
         timing=False,
     )

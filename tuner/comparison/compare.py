@@ -142,12 +142,9 @@ def compare(
     )
 
 
-def choose_metrics(texts: Sequence[str], *, links: bool) -> dict[str, Metric]:
+def choose_metrics(texts: Sequence[str]) -> dict[str, Metric]:
     """Return label -> metric for what was asked for, or the default."""
-    chosen = {text: registry.metric(text) for text in texts or METRICS}
-    if texts:
-        return chosen
-    return {label: metric for label, metric in chosen.items() if links or not metric.needs}
+    return {text: registry.metric(text) for text in texts or METRICS}
 
 
 def _counted(

@@ -18,23 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tuner
-from metrics._base import SYNTAX, Vocabulary
-from tuner.corpus import make_batch, read_references
-from tuner.errors import ConfigError, StateError
+from metrics._base import Vocabulary
+from tuner.corpus import read_references
+from tuner.errors import ConfigError, InputError, ProgramError, StateError
 from tuner.evaluation import held_out_split, read_json, write_json
 from tuner.files import read_lines
 from tuner.links import Linker
 from tuner.nbest import check_links, read_first_hypotheses
+from tuner.optimization import statistics_table
 from tuner.run_inputs import read_inputs
-from tuner.statistics import compute_stats
+from tuner.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from metrics._base import FloatArray, IntArray, Metric
+    from metrics._base import IntArray, Metric, Need
+    from tuner.annotators._base import Annotator
     from tuner.corpus import References
     from tuner.nbest import NBest
+    from tuner.problem import StatTable
     from tuner.run_inputs import Inputs
+    from tuner.syntax import OpenSyntax, Syntax
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
@@ -67,6 +71,8 @@ class DevSet:
     notice: Callable[[str], None]
     lender: tuple[Path, Inputs] | None = None
     """The run whose aligner links this one's texts too, where this one has none of its own."""
+    open_syntax: OpenSyntax | None = None
+    lent_annotator: Annotator | None = None
 
     @classmethod
     def of_run(
@@ -77,6 +83,8 @@ class DevSet:
         threads: int,
         notice: Callable[[str], None],
         lenders: Sequence[Path] = (),
+        open_syntax: OpenSyntax | None = None,
+        lent_annotator: Annotator | None = None,
     ) -> DevSet:
         """Find the dev set of a run.
 
@@ -85,6 +93,10 @@ class DevSet:
         lenders
             Folders of other runs: the first with the same dev set and with links of it lends
             them to a run that has none.
+        open_syntax
+            Returns what annotates texts; without it metrics of syntax cannot be computed.
+        lent_annotator
+            For a run that has none of its own.
 
         Raises
         ------
@@ -111,7 +123,9 @@ class DevSet:
         lender = None
         if not _has_links(inputs):
             lender = next(_able(lenders, now), None)
-        return cls(folder, inputs, tuned, tuple(now), threads, notice, lender)
+        return cls(
+            folder, inputs, tuned, tuple(now), threads, notice, lender, open_syntax, lent_annotator
+        )
 
     @cached_property
     def sources(self) -> list[str]:
@@ -138,16 +152,38 @@ class DevSet:
 
     @cached_property
     def references(self) -> References:
-        """With links where they are known or can be made."""
+        """As they were read, with links where they are known or can be made."""
         data = self.inputs.data
         links: tuple[Path, ...] = ()
         if self.has_links:
             _, inputs = self.lender or (self.folder, self.inputs)
             links = tuple(inputs.data.reference_links) or self.linker.dev_links()
-        found = read_references(
+        return read_references(
             data.references, vocabulary=self.vocabulary, source=data.source, links=links
         )
-        return replace(found, texts=data.pipeline.references(found.texts))
+
+    def references_for(self, metric: Metric) -> References:
+        """Return the references as a metric sees them."""
+        needs = needs_of([metric])
+        if needs not in self._references:
+            read = self.references
+            texts = self.inputs.data.pipeline.references(read.texts)
+            syntax = self.syntax(metric)
+            if syntax is not None:
+                texts = syntax.whole(read.texts, texts, "ref")
+            self._references[needs] = replace(read, texts=texts)
+        return self._references[needs]
+
+    @cached_property
+    def _references(self) -> dict[frozenset[Need], References]:
+        return {}
+
+    def syntax(self, metric: Metric) -> Syntax | None:
+        """Return what annotates texts for a metric; None if it does not compare syntax."""
+        if self.open_syntax is None or not needs_of([metric]):
+            return None
+        annotator = self.inputs.components.get("annotator", self.lent_annotator)
+        return self.open_syntax([metric], self.inputs.data.pipeline, annotator)
 
     @property
     def has_links(self) -> bool:
@@ -156,14 +192,16 @@ class DevSet:
 
     def check(self, metric: Metric) -> None:
         """Raise UnknownDevSet if a metric needs what is not known here."""
-        needs = {str(need) for need in metric.needs}
-        if needs & SYNTAX:
-            raise UnknownDevSet(f"{metric.name()} needs an annotator")
-        if "links" in needs and not self.has_links:
+        try:
+            if needs_of([metric]) and self.syntax(metric) is None:
+                raise UnknownDevSet(f"{metric.name()} needs an annotator")
+        except (InputError, ProgramError) as error:
+            raise UnknownDevSet(str(error)) from None
+        if "links" in metric.needs and not self.has_links:
             raise UnknownDevSet(f"{metric.name()} needs word alignments")
 
-    def stats(self, metric: Metric, nbest: NBest) -> FloatArray:
-        """Return the (H, K) statistics of a list read into `vocabulary`."""
+    def stats(self, metric: Metric, nbest: NBest) -> StatTable:
+        """Return the statistics of a list read into `vocabulary`."""
         texts = nbest.texts
         if "links" in metric.needs:
             if self.references.source_lengths is not None:
@@ -171,9 +209,16 @@ class DevSet:
             texts = self.linker.hypothesis_links(
                 texts, offsets=nbest.offsets, sources=self.sources
             )
-        texts = self.inputs.data.pipeline.hypotheses(texts)
-        batch = make_batch(texts, nbest.offsets, self.references, lines=nbest.lines)
-        return compute_stats(metric, batch, threads=self.threads)
+        scored = self.inputs.data.pipeline.hypotheses(texts)
+        syntax = self.syntax(metric)
+        return statistics_table(
+            replace(nbest, texts=scored),
+            self.references_for(metric),
+            metric,
+            threads=self.threads,
+            notice=lambda _: None,  # the run itself has said it
+            annotate=None if syntax is None else syntax.lazily(texts, scored),
+        )
 
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
         """Return the score of a list's first hypotheses under each metric, by label."""
@@ -184,9 +229,8 @@ class DevSet:
             _ = self.references  # the first thing that the vocabulary sees
             nbest = read_first_hypotheses(path, self.vocabulary, segments=len(self.sources))
             for label in missing:
-                stats = self.stats(metrics[label], nbest)
-                chosen = stats if self.tuned is None else stats[self.tuned]
-                found[label] = float(metrics[label].score(chosen.sum(axis=0)))
+                total = self.stats(metrics[label], nbest).total(all_segments(self))
+                found[label] = float(metrics[label].score(total))
                 kept.put(self.key(metrics[label]), found[label])
             kept.write()
         return {label: float(score) for label, score in found.items() if score is not None}
@@ -201,7 +245,9 @@ class DevSet:
         lent = ""
         if self.lender is not None and "links" in metric.needs:
             lent = f"|{self.lender[0].resolve()}|{self.lender[1].components.get('aligner')}"
-        return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}"
+        syntax = self.syntax(metric)
+        parsed = "" if syntax is None else f"|{syntax.annotator.fingerprint}"
+        return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}{parsed}"
 
 
 class Kept:

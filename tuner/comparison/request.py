@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tuner import registry
 from tuner.comparison.compare import Setup, choose_metrics, compare
+from tuner.comparison.dev_set import UnknownDevSet, metric_of
 from tuner.comparison.linking import find_links, parse_link_set
 from tuner.comparison.material import read_material
 from tuner.comparison.run_history import read_history
 from tuner.comparison.systems import find_systems, find_test_set
-from tuner.errors import InputError
+from tuner.errors import InputError, PortmertError, ProgramError
 from tuner.significance import Resampling
+from tuner.statistics import needs_of
 from tuner.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -21,11 +24,10 @@ if TYPE_CHECKING:
 
     from aligners._base import Aligner
     from metrics._base import Metric
+    from tuner.annotators._base import Annotator
     from tuner.comparison.model import Comparison
     from tuner.comparison.systems import NamedSystem
-    from tuner.syntax import Syntax
-
-    OpenSyntax = Callable[[Sequence[Metric], TextPipeline], Syntax | None]
+    from tuner.syntax import OpenSyntax, Syntax
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Request:
     pipeline
         What is done to texts.
     syntax
-        Returns what annotates texts, for metrics that need it.
+        Returns what annotates texts, for metrics that need it, from the annotator of a run
+        where the user names none.
     threads
         Never changes a number.
     runs
@@ -79,7 +82,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
     PortmertError
         Something asked for is not there, or not what it should be.
     """
-    asked = choose_metrics(request.metrics, links=True)  # a wrong name is found before the work
+    given_metrics = choose_metrics(request.metrics)  # a wrong name is found before the work
     systems = find_systems(request.systems)
     test = find_test_set(systems, request.source, request.references)
     outputs = sum(len(system.outputs) for system in systems)
@@ -90,7 +93,8 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
     if test.source is None and (given or request.aligner is not None):
         raise InputError("word alignments need the source text; give --test")
     pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
-    syntax = request.syntax and request.syntax(list(asked.values()), pipeline)
+    recorded = _annotator_of_runs(systems)
+    asked, syntax = _metrics_and_syntax(request, given_metrics, systems, pipeline, notice)
     with tempfile.TemporaryDirectory() as folder:
         linking = find_links(
             systems,
@@ -101,8 +105,8 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             notice=notice,
         )
         materials = read_material(systems, test, linking, pipeline, syntax)
-    if not request.metrics:
-        asked = choose_metrics((), links=materials[0].links is not None)
+    if not request.metrics and materials[0].links is None:
+        asked = {label: one for label, one in asked.items() if "links" not in one.needs}
     runs = [
         read_history(
             system.folder,
@@ -111,6 +115,8 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             threads=request.threads,
             notice=notice,
             lenders=[other.folder for other in systems if other.folder is not None],
+            open_syntax=request.syntax,
+            lent_annotator=recorded,
         )
         for system in systems
         if request.runs and system.folder is not None
@@ -125,6 +131,59 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         annotator="" if syntax is None else syntax.annotator.fingerprint,
     )
     return compare(systems, test, materials, setup, runs)
+
+
+def _metrics_and_syntax(
+    request: Request,
+    given: dict[str, Metric],
+    systems: Sequence[NamedSystem],
+    pipeline: TextPipeline,
+    notice: Callable[[str], None],
+) -> tuple[dict[str, Metric], Syntax | None]:
+    """Return the metrics to score with, and what annotates texts for them.
+
+    Where the user names none, those that the runs were tuned on come to the default ones, if they
+    can be computed.
+    """
+    recorded = _annotator_of_runs(systems)
+
+    def opened(metrics: dict[str, Metric]) -> Syntax | None:
+        return request.syntax and request.syntax(list(metrics.values()), pipeline, recorded)
+
+    if request.metrics:
+        return given, opened(given)
+    asked = dict(given)
+    for system in systems:
+        if system.tuned_on is None:
+            continue
+        try:
+            metric = metric_of(system.tuned_on)
+            if metric in asked.values():
+                continue
+            label = _label(metric)
+            opened({label: metric})
+            if needs_of([metric]) and request.syntax is None:
+                continue
+        except (UnknownDevSet, InputError, ProgramError) as reason:
+            notice(f"not scored with what {system.name} was tuned on: {reason}")
+        else:
+            asked[label] = metric
+    return asked, opened(asked)
+
+
+def _label(metric: Metric) -> str:
+    """Return the name of a metric, with its options where they are not the default ones."""
+    try:
+        is_default = registry.metric(metric.name()) == metric
+    except PortmertError:  # an option must be given, or it is a formula
+        is_default = False
+    return metric.name() if is_default else metric.signature
+
+
+def _annotator_of_runs(systems: Sequence[NamedSystem]) -> Annotator | None:
+    """Return what the first run annotated with that did."""
+    known = (s.inputs.components.get("annotator") for s in systems if s.inputs is not None)
+    return next(filter(None, known), None)
 
 
 def _pipeline_of_runs(

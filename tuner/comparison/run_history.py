@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import Metric
+    from tuner.annotators._base import Annotator
     from tuner.comparison.history import Slice
+    from tuner.syntax import OpenSyntax
     from tuner.weights import FeatureWeights
 
 
@@ -34,6 +36,8 @@ def read_history(
     notice: Callable[[str], None],
     surface: bool = True,
     lenders: Sequence[Path] = (),
+    open_syntax: OpenSyntax | None = None,
+    lent_annotator: Annotator | None = None,
 ) -> RunHistory:
     """Read the folder of a run, finished or not.
 
@@ -52,6 +56,10 @@ def read_history(
         Whether slices of the error surface are wanted: all lists are then read.
     lenders
         Other runs, whose links a run of the same dev set takes that has none.
+    open_syntax
+        Returns what annotates texts, for metrics that compare syntax.
+    lent_annotator
+        For a run that has none of its own.
 
     Raises
     ------
@@ -63,7 +71,15 @@ def read_history(
     dev, tuned_on = None, None
     signature = _signature(folder)
     try:
-        dev = DevSet.of_run(folder, fingerprint, threads=threads, notice=notice, lenders=lenders)
+        dev = DevSet.of_run(
+            folder,
+            fingerprint,
+            threads=threads,
+            notice=notice,
+            lenders=lenders,
+            open_syntax=open_syntax,
+            lent_annotator=lent_annotator,
+        )
     except UnknownDevSet as reason:
         notes.append(f"no further dev scores and no error surface: {reason}")
     if signature is not None:

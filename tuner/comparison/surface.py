@@ -11,7 +11,7 @@ from tuner import nbest as nbest_lists
 from tuner.comparison.dev_set import Kept, all_segments
 from tuner.comparison.history import Slice
 from tuner.line_search import LineSearch
-from tuner.problem import NOTHING, StatTable, TuningProblem
+from tuner.problem import NOTHING, TuningProblem
 from tuner.weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
     return TuningProblem(
         np.ascontiguousarray(pool.features[rows].T),
         offsets,
-        StatTable(stats[rows]),
+        stats,
         metric,
         fixed[rows] if fixed.size else fixed,
+        rows,
     )
 
 

@@ -147,7 +147,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     _ = dev.references
     pool = nbest.read_nbest(sorted(part.glob("iteration-*/nbest.gz")), dev.vocabulary)
     metric = METRICS["port"]
-    stats = dev.stats(metric, pool)
+    table = dev.stats(metric, pool)
     vector = weights.vector(pool.feature_names)
     assert {piece.feature for piece in run.slices} == set(run.features)
     checked = 0
@@ -166,7 +166,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
                 nbest.model_scores(pool, type(weights).from_vector(pool.feature_names, moved)),
             )
             assert score == pytest.approx(
-                float(metric.score(stats[best[dev.tuned]].sum(axis=0))), abs=1e-6
+                float(metric.score(table.total(best[dev.tuned]))), abs=1e-6
             )
             checked += 1
     assert checked > 20

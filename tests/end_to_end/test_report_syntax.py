@@ -1,0 +1,97 @@
+"""Runs tuned on syntax, compared and reported on: with the annotator that they record."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.bracketed import write_trees
+from tuner.cli import main
+
+CONFIG = Path(__file__).resolve().parents[2] / "configs" / "recorded.toml"
+RECORDED = CONFIG.parent / "recorded"
+
+
+def portmert(*arguments):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return a folder with a run tuned on posf, one on bleu, and the trees of all sentences."""
+    folder = tmp_path_factory.mktemp("runs")
+    sentences = (RECORDED / "dev.tgt").read_text(encoding="utf-8").splitlines()
+    for number in (1, 2):
+        with gzip.open(RECORDED / f"{number}.nbest.gz", "rt", encoding="utf-8") as lines:
+            sentences += [line.split(" ||| ")[1] for line in lines]
+    annotator = write_trees(folder / "trees.mrg", sentences)
+    for name, options in (("posf", ["--annotator", annotator]), ("bleu", [])):
+        portmert(
+            "tune", CONFIG, f"--set=tune.output={folder / name}", f"--set=metric.name={name}",
+            "--set=optimizer.effort=3", "--set=tune.iterations=2", "--set=tune.held_out=0.2",
+            "--set=data.test_source=recorded/dev.src",
+            "--set=data.test_references=['recorded/dev.tgt']",
+            f"--annotation-cache={folder / 'cache'}", *options,
+        )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
+
+
+def test_what_a_run_was_tuned_on_is_compared_too(runs):
+    """Without a word on metric or annotator; the score is the run's own of its test set."""
+    out = runs / "compared.json"
+    portmert("compare", runs / "bleu", runs / "posf", "--samples=20", "--no-timing", "--json", out)
+    document = json.loads(out.read_text())
+    labels = [metric["label"] for metric in document["metrics"]]
+    assert labels == ["bleu", "qmean", "ter", "posf"]
+    assert "|annotator:ptb 1 " in document["metrics"][-1]["signature"]
+    scores = {(s["metric"], s["system"]): s["score"] for s in document["scores"]}
+    for name in ("bleu", "posf"):
+        held = json.loads((runs / name / "result.json").read_text())
+        assert scores[name, name] == pytest.approx(held["test"]["score"], abs=1e-12)
+    # A run that annotated nothing takes the annotator of the other.
+    for run in document["runs"]:
+        assert all("posf" in one["scores"] for one in run["replicas"][0]["passes"])
+        assert run["notes"] == []
+
+
+def test_the_report_of_a_run_tuned_on_syntax_has_all(runs):
+    out, again = runs / "report.json", runs / "again.json"
+    portmert("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", out)
+    (run,) = json.loads(out.read_text())["runs"]
+    assert run["notes"] == []
+    for one in run["replicas"][0]["passes"]:
+        assert one["scores"]["posf"] == pytest.approx(one["dev_score"], abs=1e-12)
+    # Each slice goes through the score of the result on all lists, whatever the weight.
+    through = set()
+    for piece in run["slices"]:
+        at = sum(end <= piece["weight"] for end in piece["ends"]) - 1
+        through.add(piece["scores"][at])
+    assert len(run["slices"]) == len(run["features"])
+    assert len(through) == 1
+    # The same from what is kept, and without a cache.
+    portmert("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", again)
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_an_annotator_that_is_gone_is_a_note(runs, tmp_path):
+    trees = runs / "trees.mrg"
+    kept = trees.read_bytes()
+    try:
+        trees.unlink()
+        result = portmert("compare", runs / "bleu", runs / "posf", "--samples=20")
+        assert "not scored with what posf was tuned on: " in result.stderr
+        assert "trees.mrg" in result.stderr
+        out = tmp_path / "report.json"
+        result = portmert("report", runs / "posf", "--json", out)
+        assert "trees.mrg" in json.loads(out.read_text())["runs"][0]["notes"][0]
+    finally:
+        trees.write_bytes(kept)
