@@ -6,7 +6,7 @@ import pytest
 from tests.tuner.test_optimization import LIST, read
 from tuner import registry
 from tuner.bootstrap import bootstrap, confidence, normalised, resampled, stacked
-from tuner.optimization import Setup, statistics_table, optimize_stats
+from tuner.optimization import Setup, optimize_stats, statistics_table
 from tuner.weights import FeatureWeights
 
 START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
