@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class HwcmF(Metric):
     """Harmonic mean of the mean precision and the mean recall of the head-word chains of `hwcm`.
 
-    The recall counts against the reference with the number of words closest to the hypothesis's
+    Recall counts against the reference with the number of words closest to the hypothesis's
     (the smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A
     reference without a parse is left out; without any the segment does not count.
 
