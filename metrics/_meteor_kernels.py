@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray, IntArray, TokenArray
 
-    BitArray = NDArray[np.uint64]
     BoolArray = NDArray[np.bool_]
     Pair = tuple[TokenArray, TokenArray]
     Relations = tuple[TokenArray, TokenArray, IntArray, BoolArray]
@@ -33,6 +32,8 @@ START, LENGTH, TAKES, MODULE, VALUE = range(5)
 PLACE, END, WORTH, PARENT, LINK, NEXT = range(6)
 """Columns of states: words of the reference read; end of the last link if the next may go on from
 it, otherwise -1; value; state it came from; link taken, -1 for none; next state of the place."""
+WORD = 32
+"""Bits of a number that are used."""
 NOTHING = -(1 << 62)
 """Below every value."""
 WIDEST = 1 << 12
@@ -225,7 +226,7 @@ def _bounds(
 @njit(cache=True, nogil=True)
 def _prepare(
     links: IntArray, begins: IntArray, n: int
-) -> tuple[IntArray, BitArray, BitArray, BitArray, BoolArray, int]:
+) -> tuple[IntArray, IntArray, IntArray, IntArray, BoolArray, int]:
     """Turn worths into values, and hypothesis words that compete into bits.
 
     `VALUE` of each link becomes what it adds: worth before chunks before distance; that of an even
@@ -235,11 +236,11 @@ def _prepare(
     -------
     after : (m,) int64
         Reference words of the same even group behind each word; -1 where the group is not even.
-    bits : (L, W) uint64
+    bits : (L, W) int64
         Hypothesis words of each link that other links compete for.
-    alive : (m + 1, W) uint64
+    alive : (m + 1, W) int64
         Bits that links from each place on may use.
-    members : (m, W) uint64
+    members : (m, W) int64
         Bits of the even group of each reference word.
     skippable : (m,) bool
         Whether a best alignment may leave a reference word out, as far as its group tells.
@@ -254,10 +255,10 @@ def _prepare(
         if sizes[group[i], 0] + sizes[group[i], 1] > 2:
             slots[i] = count
             count += 1
-    words = (count + 63) // 64
-    bits = np.zeros((begins[m], words), dtype=np.uint64)
-    alive = np.zeros((m + 1, words), dtype=np.uint64)
-    members = np.zeros((m, words), dtype=np.uint64)
+    words = (count + WORD - 1) // WORD
+    bits = np.zeros((begins[m], words), dtype=np.int64)
+    alive = np.zeros((m + 1, words), dtype=np.int64)
+    members = np.zeros((m, words), dtype=np.int64)
     after = np.full(m, -1, dtype=np.int64)
     skippable = np.ones(m, dtype=np.bool_)
     behind = np.zeros(n + m, dtype=np.int64)
@@ -271,7 +272,7 @@ def _prepare(
             start = links[link, START]
             for i in range(start, start + links[link, LENGTH]):
                 if slots[i] >= 0:
-                    bits[link, slots[i] >> 6] |= np.uint64(1) << np.uint64(slots[i] & 63)
+                    bits[link, slots[i] // WORD] |= 1 << (slots[i] % WORD)
             for w in range(words):
                 alive[j, w] |= bits[link, w]
                 members[j, w] |= bits[link, w]
@@ -285,11 +286,11 @@ def _prepare(
 
 
 @njit(cache=True, nogil=True)
-def _ones(bits: np.uint64) -> int:
+def _ones(bits: int) -> int:
     """Return how many bits are set."""
     count = 0
     while bits != 0:
-        bits &= bits - np.uint64(1)
+        bits &= bits - 1
         count += 1
     return count
 
@@ -306,7 +307,7 @@ def _goes_on(links: IntArray, begins: IntArray, place: int, end: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _insert(
-    state: IntArray, bits: BitArray, states: IntArray, used: BitArray, count: int, table: IntArray
+    state: IntArray, bits: IntArray, states: IntArray, used: IntArray, count: int, table: IntArray
 ) -> tuple[int, bool]:
     """Put a state into the hash table, or in the place of a worse one of the same future.
 
@@ -319,12 +320,10 @@ def _insert(
     new : bool
         Whether it had none.
     """
-    mixed = np.uint64(state[PLACE]) * np.uint64(0x9E3779B1) + np.uint64(state[END] + 1)
-    for w in range(bits.size):
-        mixed = (mixed ^ bits[w]) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    mixed = mixed * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64(mixed >> np.uint64(34)) & (table.size - 1)
+    mixed = state[PLACE] * 0x9E3779B1 + state[END] + 1
+    for w in range(bits.size):  # below 2**63: no overflow
+        mixed = ((mixed ^ (mixed >> 31) ^ bits[w]) & 0xFFFFFFFF) * 0x45D9F3B
+    slot = (mixed ^ (mixed >> 31)) & (table.size - 1)
     while table[slot] >= 0:
         old = table[slot]
         same = states[old, PLACE] == state[PLACE] and states[old, END] == state[END]
@@ -383,7 +382,7 @@ def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tupl
 def _search(
     links: IntArray,
     begins: IntArray,
-    prepared: tuple[IntArray, BitArray, BitArray, BitArray, BoolArray, int],
+    prepared: tuple[IntArray, IntArray, IntArray, IntArray, BoolArray, int],
     bounds: tuple[IntArray, IntArray],
     limits: tuple[int, int],
     chosen: IntArray,
@@ -410,13 +409,13 @@ def _search(
     rest, worth = bounds
     m, words = begins.size - 1, bits.shape[1]
     capacity = width * (begins[m] + m) + 1
-    states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.uint64)
+    states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.int64)
     size = 4
     while size < 2 * capacity:
         size *= 2
     table = np.full(size, -1, dtype=np.int64)
     heads, tails = np.full(m + 1, -1, dtype=np.int64), np.full(m + 1, -1, dtype=np.int64)
-    new, new_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.uint64)
+    new, new_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.int64)
     states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
     states[0, PARENT], states[0, LINK], states[0, NEXT] = -1, -1, -1
     heads[0], tails[0], count, dropped = 0, 0, np.int64(1), NOTHING  # not a literal, see below

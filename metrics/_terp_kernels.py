@@ -482,9 +482,10 @@ def plus_edits(
             _compare(hypothesis, reference, relations, prices, table)
             rows, ends, reach = _find_phrases(hypothesis, m, occurrences, s, phrases, marks)
             found = (rows[: ends[m + 1]], ends, reach, phrases[1], phrases[2], phrases[4])
-            tried = 0
+            # Not literals, for which numba would compile the functions called once more.
+            tried, first, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
             while True:
-                _fill(costs, hypothesis, order, table[0], found, prices, (1, m, 1 << 62))
+                _fill(costs, hypothesis, order, table[0], found, prices, (first, m, limit))
                 _trace(costs, hypothesis, order, table, found, prices, path, counts[h, :11])
                 if costs[n, m] < max(prices[SHIFT], 1):
                     break

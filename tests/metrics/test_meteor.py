@@ -106,11 +106,11 @@ def test_repeated_words_have_the_fewest_chunks(hypothesis, reference):
 
 def test_many_repeated_words_are_all_linked():
     rng = np.random.default_rng(1)
-    hypothesis, reference = (list(rng.choice(["a", "b", "c"], 90)) for _ in range(2))
+    hypothesis, reference = (list(rng.choice(["a", "b", "c"], 30)) for _ in range(2))
     row = registry.metric("meteor").stats(batch((hypothesis, reference)))[0]
     assert row[2] == sum(min(hypothesis.count(w), reference.count(w)) for w in "abc")
     same = registry.metric("meteor").stats(batch((hypothesis, hypothesis)))[0]
-    assert same.tolist() == [90, 90, 90, 1]
+    assert same.tolist() == [30, 30, 30, 1]
 
 
 def test_more_than_64_competing_words_of_a_hypothesis():

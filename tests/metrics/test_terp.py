@@ -96,8 +96,8 @@ def test_costs_of_ter_are_ter(pairs):
 def test_long_texts_are_ter_too():
     rng = np.random.default_rng(2)
     pairs = [
-        tuple([f"w{w}" for w in rng.integers(0, 30, rng.integers(40, 60))] for _ in range(2))
-        for _ in range(20)
+        tuple([f"w{w}" for w in rng.integers(0, 30, rng.integers(30, 40))] for _ in range(2))
+        for _ in range(3)
     ]
     texts = batch(*pairs)
     terp = registry.metric("terp:costs=ter").stats(texts)
