@@ -153,8 +153,7 @@ class TextAnnotator:
             try:
                 return self._filled(texts, wanted, distinct, found)
             except records.RecordError:
-                self._cache.set_aside("damaged")
-                found = self._records(distinct.sentences, layers)
+                found = self._made_anew(distinct.sentences, layers)
                 return self._filled(texts, wanted, distinct, found)
 
     def annotations(
@@ -189,8 +188,21 @@ class TextAnnotator:
             if not sentence:
                 yield Annotation()
                 continue
-            row = {layer.name: found[layer][places[sentence]] for layer in layers}
-            yield layers_of.unpack(row, sentence)
+            place = places[sentence]
+            try:
+                answer = layers_of.unpack(_row(found, place), sentence)
+            except records.RecordError:
+                found = self._made_anew(distinct, layers)
+                answer = layers_of.unpack(_row(found, place), sentence)
+            yield answer
+
+    def _made_anew(
+        self, distinct: Sequence[Words], layers: Sequence[KeptLayer]
+    ) -> dict[KeptLayer, list[bytes]]:
+        """Return records in place of damaged ones."""
+        with self._lock:
+            self._cache.set_aside("damaged")
+            return self._records(distinct, layers)
 
     def _layer(self, need: Need) -> KeptLayer:
         """Return what to keep for the sake of a need."""
@@ -414,6 +426,11 @@ class _Distinct:
             Ragged(taken.values, np.append(taken.offsets, taken.offsets[-1])),
             index,
         )
+
+
+def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]:
+    """Return the records of one sentence."""
+    return {layer.name: column[place] for layer, column in found.items()}
 
 
 def _places(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:

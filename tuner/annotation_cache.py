@@ -24,6 +24,7 @@ from tuner.annotation_file import (
     WORD_LAYERS,
     UnusableError,
     bytes_used,
+    check_place,
     connect,
     evict,
     set_aside,
@@ -142,10 +143,13 @@ class AnnotationCache:
         """Begin anew, with one notice; what was in the file is not deleted."""
         self._database.close()
         self._kinds.clear()
-        if self._path is not None:
-            aside = set_aside(self._path)
-            self._notice(f"{self._path}: {reason}; it is now {aside.name}, and is made anew")
-        self._open()
+        try:
+            if self._path is not None:
+                self._rename(self._path, reason)
+        except OSError as error:
+            self._use_memory(error)
+        else:
+            self._open()
 
     def close(self) -> None:
         """Close the file."""
@@ -158,17 +162,22 @@ class AnnotationCache:
                 self._database = connect(self._path)
             except UnusableError as error:
                 assert self._path is not None  # noqa: S101  memory is never damaged
-                aside = set_aside(self._path)
-                self._notice(f"{self._path}: {error}; it is now {aside.name}, and is made anew")
+                self._rename(self._path, error)
                 self._database = connect(self._path)
         except (OSError, sqlite3.Error, UnusableError) as error:
             self._use_memory(error)
 
+    def _rename(self, path: Path, reason: object) -> None:
+        try:
+            aside = set_aside(path)
+        except FileNotFoundError:  # another process was faster
+            return
+        self._notice(f"{path}: {reason}; it is now {aside.name}, and is made anew")
+
     def _use_memory(self, error: Exception) -> None:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         self._notice(
-            f"{self._path}: {reason}; annotations are not kept (--cache or {FOLDER_VARIABLE} "
-            f"names another folder)"
+            f"{self._path}: {_reason(error)}; annotations are not kept (--annotation-cache or "
+            f"{FOLDER_VARIABLE} names another folder)"
         )
         self._path = None
         self._kinds.clear()
@@ -271,12 +280,13 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
     Raises
     ------
     StateError
-        It is damaged, or of another version.
+        It is damaged, of another version, or cannot be opened.
     """
     path = folder / FILE
-    if not path.exists():
-        return 0, []
     try:
+        check_place(path)
+        if not path.exists():
+            return 0, []
         with closing(connect(path)) as database:
             rows = [
                 row
@@ -288,6 +298,8 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
                     f"JOIN kinds ON kinds.id = kind WHERE {column} IS NOT NULL GROUP BY kind"
                 )
             ]
+    except (OSError, sqlite3.OperationalError) as error:
+        raise StateError(f"{path}: {_reason(error)}") from None
     except (sqlite3.Error, UnusableError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
@@ -304,9 +316,21 @@ def clear(folder: Path, annotator: str = "") -> int:
     Raises
     ------
     StateError
-        The file is in use by another process for too long.
+        The file is in use by another process for too long, or cannot be written.
     """
     path = folder / FILE
+    try:
+        return _clear(path, annotator)
+    except sqlite3.OperationalError as error:
+        raise StateError(
+            f"{path}: {error}; is it in use by another run, or may it not be written?"
+        ) from None
+    except OSError as error:
+        raise StateError(f"{path}: {_reason(error)}") from None
+
+
+def _clear(path: Path, annotator: str) -> int:
+    check_place(path)
     if not annotator:
         path.with_name(f"{path.name}.unusable").unlink(missing_ok=True)
     if not path.exists():
@@ -325,8 +349,8 @@ def clear(folder: Path, annotator: str = "") -> int:
                 )
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except sqlite3.OperationalError as error:
-        raise StateError(f"{path}: {error}; try again when no other run uses it") from None
+    except sqlite3.OperationalError:
+        raise
     except (sqlite3.DatabaseError, UnusableError) as error:
         if annotator:
             raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
@@ -334,6 +358,10 @@ def clear(folder: Path, annotator: str = "") -> int:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         return 0
     return deleted
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _today() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
-VERSION = 1
-"""Raised with every change of the tables, the records or what is derived from answers."""
+VERSION = 2
+"""Raised with every change that fingerprints do not tell: of the tables, of the records, of what
+annotators are given, of what is made of their answers."""
 
 WAIT_SECONDS = 120
 """How long to wait for another process that writes."""
@@ -72,9 +74,26 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def check_place(path: Path) -> None:
+    """Raise an OSError, one that says what it is, if the path cannot be that of a file."""
+    if path.parent.exists() and not path.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is a file, expected a folder")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, expected a file")
+
+
 def connect(path: Path | None) -> sqlite3.Connection:
-    """Open the file, made if it is not there, or one in memory."""
+    """Open the file, made if it is not there, or one in memory.
+
+    Raises
+    ------
+    UnusableError
+        It is no cache of this version.
+    OSError, sqlite3.OperationalError
+        It cannot be made, read or written.
+    """
     if path is not None:
+        check_place(path)
         path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(
         ":memory:" if path is None else path,
@@ -107,7 +126,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         )
         empty = not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if empty and not application:
-            for statement in _TABLES.split(";\n"):
+            for statement in _statements():
                 database.execute(statement)
             database.execute(f"PRAGMA application_id = {APPLICATION}")
             database.execute(f"PRAGMA user_version = {VERSION}")
@@ -116,6 +135,14 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise UnusableError("no cache of portmert")
     if version != VERSION:
         raise UnusableError(f"written by another version (format {version}, expected {VERSION})")
+    made = {row[0] for row in database.execute("SELECT sql FROM sqlite_master")}
+    if not made.issuperset(_statements()):
+        raise UnusableError(f"written by another version (other tables in format {version})")
+
+
+def _statements() -> list[str]:
+    """Return what makes the tables, as SQLite keeps it."""
+    return [text for part in _TABLES.split(";\n") if (text := part.strip())]
 
 
 def _setting(database: sqlite3.Connection, name: str) -> int:

@@ -126,11 +126,17 @@ def pack(
 
 
 def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
-    """Return what the records of layers say of a sentence; None if one of them is of no parse."""
+    """Return what the records of layers say of a sentence; None if one of them is of no parse.
+
+    Raises
+    ------
+    RecordError
+        One of them is damaged.
+    """
     if records.UNPARSED in row.values():
         return None
     return Annotation(
-        tags=records.tags_of(row["tags"]) if "tags" in row else (),
+        tags=records.tags_of(row["tags"], len(words)) if "tags" in row else (),
         heads=records.heads_of(row["heads"], len(words)) if "heads" in row else (),
         tree=records.tree_of(row["trees"], words) if "trees" in row else "",
         parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),

@@ -316,23 +316,33 @@ def _offsets(counts: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def tags_of(record: bytes) -> tuple[str, ...]:
+def tags_of(record: bytes, length: int) -> tuple[str, ...]:
     """Return the tags of one record."""
-    return tuple(_pieces([record])[1])
+    return tuple(_exactly(length, _pieces([record])[1]))
 
 
 def heads_of(record: bytes, length: int) -> Heads:
     """Return the dependency parse of one record."""
-    numbers = np.frombuffer(record, dtype=_HEAD, count=length).tolist()
-    return tuple(zip(numbers, _pieces([record[_HEAD.itemsize * length :]])[1], strict=True))
+    middle = _HEAD.itemsize * length
+    labels = _exactly(length, _pieces([record[middle:]])[1])
+    if len(record) < middle:
+        raise RecordError
+    numbers: list[int] = np.frombuffer(record, dtype=_HEAD, count=length).tolist()
+    if max(numbers, default=0) > length:
+        raise RecordError
+    return tuple(zip(numbers, labels, strict=True))
 
 
 def tree_of(record: bytes, tokens: Sequence[str]) -> str:
     """Return the constituency parse of one record in brackets, its tokens escaped."""
     pieces = _pieces([_inflated(record)])[1]
+    names, parents = pieces[0::2], _numbers(pieces[1::2]).tolist()
+    _exactly(len(tokens), [name for name in names if name == _LEAF])
+    if len(names) != len(parents) or not _are_parents(parents):
+        raise RecordError
     leaves = iter(tokens)
-    labels = (escaped(next(leaves)) if name == _LEAF else name for name in pieces[0::2])
-    return str(_brackets.Tree(tuple(labels), tuple(map(int, pieces[1::2]))))
+    labels = (escaped(next(leaves)) if name == _LEAF else name for name in names)
+    return str(_brackets.Tree(tuple(labels), tuple(parents)))
 
 
 def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:
@@ -340,12 +350,28 @@ def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:
     if not record:
         return ()
     data = _inflated(record)
-    count, cells = _SIZES.unpack_from(data)
-    scores = np.frombuffer(data, "<f8", count, _SIZES.size)
-    rows = np.frombuffer(data, "<u4", cells, _SIZES.size + 8 * count).reshape(count, length)
-    pieces = _pieces([data[_SIZES.size + 8 * count + 4 * cells :]])[1]
-    links = list(zip(map(int, pieces[1::3]), pieces[2::3], strict=True))
-    return tuple(
-        (float(score), tuple(links[link] for link in row))
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
+    try:
+        count, cells = _SIZES.unpack_from(data)
+        scores = np.frombuffer(data, "<f8", count, _SIZES.size)
+        rows = np.frombuffer(data, "<u4", cells, _SIZES.size + 8 * count).reshape(count, length)
+        pieces = _pieces([data[_SIZES.size + 8 * count + 4 * cells :]])[1]
+        links = list(zip(map(int, pieces[1::3]), pieces[2::3], strict=True))
+        return tuple(
+            (float(score), tuple(links[link] for link in row))
+            for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
+        )
+    except (struct.error, ValueError, IndexError):
+        raise RecordError from None
+
+
+def _exactly(count: int, pieces: list[str]) -> list[str]:
+    if len(pieces) != count:
+        raise RecordError
+    return pieces
+
+
+def _are_parents(parents: Sequence[int]) -> bool:
+    """Whether these are parents of nodes in preorder."""
+    return parents[:1] == [-1] and all(
+        0 <= parent < place for place, parent in enumerate(parents[1:], 1)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -452,6 +453,42 @@ def test_whole_annotations_come_back_from_the_cache():
     assert only == [Annotation(CAT.tags)]
     with pytest.raises(InputError, match="gives one parse of a sentence only"):
         list(Fixed([CAT], OneTree).annotator.annotations([CAT.words], parses=2))
+
+
+@pytest.mark.parametrize(
+    ("layer", "record"),
+    [
+        ("tags", b"DT\n"),
+        ("tags", b"DT\nNN"),
+        ("heads", b"\2\0"),
+        ("heads", b"\3\0\0\0det\nroot\n"),
+        ("heads", b"\2\0\0\0det\nroot\nx\n"),
+        ("trees", b"x"),
+        ("trees", zlib.compress(b"S\n-1\n \n0\n")),
+        ("trees", zlib.compress(b"S\n-1\n \n2\n \n0\n")),
+        ("trees", zlib.compress(b"S\n-1\n \n0\n \n")),
+        ("parses 2", zlib.compress(b"\1\0")),
+        ("parses 2", zlib.compress(b"\1\0\0\0\2\0\0\0" + bytes(8))),
+        ("parses 2", zlib.compress(b"\1\0\0\0\2\0\0\0" + bytes(16) + b"0\n0\n")),
+    ],
+)
+def test_damaged_records_are_made_anew_for_whole_annotations(tmp_path, layer, record):
+    said = []
+    for damaged in (False, True):
+        one = Fixed([GO, CAT], cache=tmp_path)
+        one.backend.known[CAT.words] = Annotation(
+            CAT.tags, CAT.heads, "(S (D the) (N cat))", ((-1.0, CAT.heads),)
+        )
+        one.backend.known[GO.words] = None
+        if damaged:
+            key = annotation_cache.sentence_key(CAT.words)
+            one.annotator._cache.put([(key, {layer: record})])
+        sentences = [GO.words, CAT.words, GO.words]
+        said.append(list(one.annotator.annotations(sentences, parses=2)))
+        one.annotator.close()
+        assert sum("damaged" in line for line in one.said) == damaged
+    assert said[0] == said[1]
+    assert len(said[0][1].heads) == len(CAT.words)
 
 
 def test_layers_are_named_by_what_answers_depend_on():

@@ -163,7 +163,58 @@ def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version
     cache = opened()
     assert get(cache, KEYS[:1]) == [None]
     assert len(said) == 1
-    assert f"written by another version (format {version}, expected 1)" in said[0]
+    expected = f"(format {version}, expected {annotation_file.VERSION})"
+    assert f"written by another version {expected}" in said[0]
+
+
+def test_a_cache_with_other_tables_is_set_aside_whatever_its_version(tmp_path, opened, said):
+    opened().put(rows(KEYS[:1]))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("ALTER TABLE words RENAME COLUMN heads TO parents")
+    database.close()
+    with pytest.raises(StateError, match=r"another version \(other tables in format [0-9]+\)"):
+        info(tmp_path)
+    assert get(opened(), KEYS[:1]) == [None]
+    assert len(said) == 1
+    assert "other tables" in said[0]
+    opened()
+    assert len(said) == 1
+
+
+def test_a_file_that_cannot_be_set_aside_gives_way_to_memory(tmp_path, opened, said):
+    cache = opened()
+    (tmp_path / f"{FILE}.unusable").mkdir()
+    cache.set_aside("damaged")
+    cache.put(rows(KEYS[:2]))
+    assert get(cache, KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert said[0].endswith(
+        "annotations are not kept (--annotation-cache or PORTMERT_CACHE names another folder)"
+    )
+    assert get(opened(), KEYS[:2]) == [None, None]
+
+
+def test_a_file_that_another_process_has_set_aside_is_made_anew(tmp_path, opened, said):
+    cache = opened()
+    (tmp_path / FILE).unlink()
+    cache.set_aside("damaged")
+    cache.put(rows(KEYS[:2]))
+    assert get(opened(), KEYS[:2]) == KEYS[:2]
+    assert said == []
+
+
+@pytest.mark.parametrize("work", [info, clear])
+def test_a_place_that_cannot_be_is_told(tmp_path, opened, said, work):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StateError, match="file is a file, expected a folder"):
+        work(tmp_path / "file")
+    (tmp_path / "folder" / FILE).mkdir(parents=True)
+    with pytest.raises(StateError, match="it is a folder, expected a file"):
+        work(tmp_path / "folder")
+    opened(folder=tmp_path / "file")
+    opened(folder=tmp_path / "folder")
+    assert ["expected a f" in line for line in said] == [True, True]
+    assert (tmp_path / "file").read_text() == "x"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
