@@ -32,7 +32,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "metric_texts",
     multiple=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric; repeat for more. Default: bleu, port, qmean, ter.",
+    help="Metric; repeat for more. Default: bleu, port, qmean, ter, and what runs were tuned on.",
 )
 @click.option(
     "--links",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LENGTHS = (10, 20, 30, 40, 50)
 """Last reference lengths of the buckets; longer segments are in one more."""
-REORDERING = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+REORDERING = (0.0, 0.1, 0.2, 0.4, 0.6)
 """Largest amounts of reordering of the buckets; the rest is in one more."""
 MOST_SEGMENTS = 5
 """Segments shown of each metric, system and direction."""

@@ -119,6 +119,16 @@ def test_a_larger_comparison_keeps_the_links_of_the_most_different_segments_and_
     )
 
 
+def test_scores_under_several_links_are_shown_on_their_own_scale():
+    content = document(1)
+    (label,) = [m["label"] for m in content["metrics"] if not m["in_percent"]]
+    row = {"links": "giza", "system": "bleu", "metric": label, "score": 5.3719}
+    content["alignments"]["scores"].append(row)
+    page = render(content)
+    assert ">5.3719<" in page
+    assert ">537.19<" not in page
+
+
 def test_what_is_not_known_leaves_no_empty_section():
     bare = document(2, runs=0)
     bare |= {"ordering": [], "alignments": None, "reference_links": None, "runs": []}

@@ -212,6 +212,20 @@ def test_charts_are_drawn_change_and_walk_by_keys(shown):
     assert driver.execute_script(f"return {chart}.tooltip.opacity") > 0
 
 
+def test_the_names_under_a_chart_hide_and_show_its_series(shown):
+    driver = shown(document(1))
+    count = "return Chart.getChart(document.querySelector('#chart-dev canvas'))"
+    count += ".getVisibleDatasetCount()"
+    names = "return [...document.querySelectorAll('#chart-dev .legend button')]"
+    assert driver.execute_script(f"{names}.map(b => b.textContent)") == [
+        f"{run}, replica {n}" for run in ("bleu", "port") for n in (1, 2, 3)
+    ]
+    for pressed, visible in (("false", 5), ("true", 6)):
+        click(driver, "#chart-dev .legend button:nth-child(2)")
+        assert driver.execute_script(count) == visible
+        assert driver.execute_script(f"{names}[1].ariaPressed") == pressed
+
+
 def test_everything_that_acts_is_reached_by_the_keyboard(shown):
     driver = shown(document(3))
     outside = driver.execute_script(

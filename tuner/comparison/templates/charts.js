@@ -62,6 +62,23 @@ const marker = {
   },
 };
 
+/** Names the series under a chart, however many, each a button that hides it or shows it again. */
+function fillLegend(figure, plot, choice) {
+  const names = choice.series.length < 2 ? [] : choice.series.map((series, index) => {
+    const line = make("span", { class: `line dash${(series.dash ?? 0) % DASHES.length}` });
+    const button = make("button", { type: "button", class: `s${series.system % SYSTEM_COLOURS}`, "aria-pressed": "true" },
+      line, make("bdi", {}, series.name));
+    button.addEventListener("click", () => {
+      const visible = !plot.isDatasetVisible(index);
+      plot.setDatasetVisibility(index, visible);
+      plot.update();
+      button.setAttribute("aria-pressed", String(visible));
+    });
+    return button;
+  });
+  figure.querySelector(".legend").replaceChildren(...names);
+}
+
 function dataset(series, chart) {
   const tint = systemColour(series.system);
   const common = {
@@ -109,7 +126,8 @@ function options(choice, chart) {
   });
   const shown = { callback: (value) => tick(value, choice.percent) };
   const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > 22 ? `${label.slice(0, 21)}\u2026` : label; } };
-  const x = sideways ? axis(chart.x, shown) : categories ? axis(chart.x) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
+  const counted = { autoSkip: false, callback(value) { return this.getLabelForValue(value).split(/ (?=\()/); } };
+  const x = sideways ? axis(chart.x, shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
   const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(chart.y, shown);
   if (sideways || categories) (sideways ? y : x).grid.display = false;
   if (sideways) Object.assign(x, reach(choice));
@@ -127,7 +145,7 @@ function options(choice, chart) {
     interaction: { mode: chart.kind === "lines" || chart.kind === "steps" ? "nearest" : "index", axis: sideways ? "y" : "x", intersect: false },
     scales: { x, y },
     plugins: {
-      legend: { display: choice.series.length > 1, position: "bottom", labels: { color: colour("ink"), boxWidth: 18, boxHeight: 2, padding: 14 } },
+      legend: { display: false },  // `fillLegend` writes it
       tooltip: {
         backgroundColor: colour("ink"), titleColor: colour("paper"), bodyColor: colour("paper"),
         padding: 9, boxWidth: 8, boxHeight: 8,
@@ -145,12 +163,14 @@ function draw(figure, chart) {
   const choice = chart.choices[Number(figure.querySelector("select")?.value ?? 0)];
   drawn.get(chart.id)?.destroy();
   const canvas = figure.querySelector("canvas");
-  drawn.set(chart.id, new Chart(canvas, {
+  const plot = new Chart(canvas, {
     type: "line",
     data: { labels: choice.categories, datasets: choice.series.map((s) => dataset(s, chart)) },
     options: options(choice, chart),
     plugins: [whiskers, marker],
-  }));
+  });
+  drawn.set(chart.id, plot);
+  fillLegend(figure, plot, choice);
   const numbers = figure.querySelector("details");
   if (numbers.open) fillNumbers(numbers, chart, choice);
   else numbers.dataset.stale = "yes";
