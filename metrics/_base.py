@@ -414,10 +414,9 @@ class Metric(ABC):
         """Return the name used in configurations: the file's, with hyphens."""
         return cls.__module__.rpartition(".")[2].replace("_", "-")
 
-    @classmethod
-    def shown(cls, score: float) -> str:
+    def shown(self, score: float) -> str:
         """Return a score as it is printed: in percent, or as it is if it is no share."""
-        return f"{100.0 * score:.2f}" if cls.in_percent else f"{score:.4f}"
+        return f"{100.0 * score:.2f}" if self.in_percent else f"{score:.4f}"
 
     @property
     def signature(self) -> str:

@@ -129,7 +129,7 @@ class Formula(Metric):
     source: ClassVar[str] = "a formula of metrics"
 
     def __post_init__(self) -> None:
-        """Say what it needs and which way is better.
+        """Say what it needs, which way is better and how it is printed.
 
         Raises
         ------
@@ -140,6 +140,7 @@ class Formula(Metric):
         # Class variables of other metrics, but of a formula each has its own.
         object.__setattr__(self, "needs", needs)
         object.__setattr__(self, "higher_is_better", self._rises())
+        object.__setattr__(self, "in_percent", all(metric.in_percent for metric in self.metrics))
 
     @property
     def signature(self) -> str:

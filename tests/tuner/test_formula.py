@@ -60,6 +60,11 @@ def test_a_formula_is_told_from_a_name(text, is_one):
     assert is_formula(text) is is_one
 
 
+def test_a_formula_is_in_percent_where_all_its_metrics_are():
+    assert registry.metric("0.5*port + 0.5*bleu").shown(0.5) == "50.00"
+    assert registry.metric("0.5*port + 0.1*nist").shown(0.5) == "0.5000"
+
+
 def test_options_end_where_the_grammar_says():
     formula = registry.metric("min(bleu:smooth=moses+1,max_order=2,qmean:recall_cap=true) + bleu")
     assert [metric.signature for metric in formula.metrics] == [

@@ -136,7 +136,7 @@ def _model(path: str) -> Any:
     if model is None:
         raise AnnotatorError(
             f"{path}: no model of UDPipe 1, or a damaged one; train one with: "
-            f"{TRAIN.format(model=path)}"
+            f"{TRAIN.format(model='MODEL')}"  # not over a file that may be something else
         )
     return model
 
