@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -125,3 +126,29 @@ def test_the_whole_demo_tunes_visibly(tmp_path):
     assert on_bleu[5] > untuned[5]
     assert on_port[1] > untuned[1] + 1
     assert on_port[6] > untuned[6]
+
+
+def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
+    folder, _ = finished
+    run = tmp_path / "run"
+    shutil.copytree(folder, run)
+    result = demo(run, "--also=posf", "--also=edpm", "--set=tune.annotation_cache=cache")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1].split() == ["BLEU", "PORT", "TER", "POSF", "HWCM", "EDPM", "length"] * 2
+    rows = [line[:13].strip() for line in lines[3:8]]
+    assert rows == ["untuned", "tuned on BLEU", "tuned on PORT", "tuned on POSF", "tuned on EDPM"]
+    assert (run / "treebank.udpipe").is_file()
+    assert (run / "cache").is_dir()
+    scores = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[3:8]}
+    assert scores["tuned on POSF"][3] >= scores["untuned"][3]
+    assert "tuning on BLEU" in result.stderr
+    assert "iteration 1: decoding" not in result.stderr.split("tuning on POSF")[0]
+
+
+def test_demo_page_compares_the_tuned_systems(finished):
+    folder, result = finished
+    assert f"Open {folder / 'comparison.html'} in a browser" in result.stdout
+    page = (folder / "comparison.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "default-src 'none'" in page  # nothing is loaded from anywhere
