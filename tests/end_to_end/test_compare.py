@@ -282,6 +282,13 @@ def test_a_damaged_record_of_inputs_is_named(corpus):
     assert "inputs.json: not what portmert writes" in error_of("run", "bad=bad")
 
 
+@pytest.mark.parametrize("content", ["{}", '{"metric": "x", "replicas": 3}'])
+def test_a_damaged_result_is_named(corpus, content):
+    run = write_run(corpus, "run", [GOOD])
+    (run / "result.json").write_text(content)
+    assert "result.json: not what portmert writes; delete it" in error_of("run", "bad=bad")
+
+
 def test_an_aligner_links_what_has_no_links(corpus):
     aligner = ("--aligner=thot", "--aligner-set=model=ibm1", "--aligner-set=iterations=2")
     found, result = document(*FILES, "--test=test.src", "--ref=test.ref", *aligner)

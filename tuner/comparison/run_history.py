@@ -127,10 +127,17 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     state = folder / STATE
     if not state.is_file():
         raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
-    held = read_json(state).get("fingerprint")
-    if not isinstance(held, dict):
-        raise StateError(f"{state}: is not what portmert writes; is this the folder of a run?")
-    return held
+    held: Any = read_json(state).get("fingerprint")
+    try:
+        int(held.get("tune.replicas", "1"))
+        int(held.get("tune.seed", "1"))
+        float(held.get("tune.held_out", "0"))
+    except (AttributeError, TypeError, ValueError):
+        raise StateError(
+            f"{state}: is not what portmert writes; is this the folder of a run?"
+        ) from None
+    found: dict[str, str] = held
+    return found
 
 
 def _signature(folder: Path) -> str | None:
@@ -216,20 +223,41 @@ def _replica(
 def _pass(folder: Path, number: int) -> Pass:
     """Read one iteration as far as it has come."""
     known: dict[str, Any] = {}
-    if (folder / "scores.json").is_file():
-        held = read_json(folder / "scores.json")
-        known |= {key: held[key] for key in ("hypotheses", "new", "dev_score")}
-        known["held_out_score"] = held["held_out"] and held["held_out"]["score"]
-    if (folder / "optimized.json").is_file():
-        held = read_json(folder / "optimized.json")
-        keys = ("start_score", "optimized_score", "oracle_score", "change")
-        known |= {key: held[key] for key in keys}
-    if (folder / ANNOTATION_NAME).is_file():
-        phases = read_json(folder / ANNOTATION_NAME).values()
-        known["annotations"] = {
-            key: sum(phase[key] for phase in phases) for key in ("hits", "misses", "failed")
-        }
+    scores, optimized, annotation = (
+        folder / name for name in ("scores.json", "optimized.json", ANNOTATION_NAME)
+    )
+    if scores.is_file():
+        held = read_json(scores)
+        known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
+        if held.get("held_out") is not None:
+            held_out = _numbers(scores, held["held_out"], ("score",))
+            known["held_out_score"] = held_out["score"]
+    if optimized.is_file():
+        of_search = ("start_score", "optimized_score", "oracle_score", "change")
+        known |= _numbers(optimized, read_json(optimized), of_search)
+    if annotation.is_file():
+        keys = ("hits", "misses", "failed")
+        phases = [_numbers(annotation, one, keys) for one in read_json(annotation).values()]
+        known["annotations"] = {key: sum(phase[key] for phase in phases) for key in keys}
     return Pass(number, (), **known)
+
+
+def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the numbers of these names.
+
+    Raises
+    ------
+    StateError
+        One is not there, or no number.
+    """
+    found = {key: held.get(key) for key in keys} if isinstance(held, dict) else {}
+    for key in keys:
+        if not isinstance(found.get(key), int | float):
+            raise StateError(
+                f"{path}: not what portmert writes (no number '{key}'); --fresh starts the run "
+                f"over"
+            )
+    return found
 
 
 def _real_score(one: Pass) -> float:

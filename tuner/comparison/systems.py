@@ -159,8 +159,14 @@ def _run(name: str, folder: Path) -> NamedSystem:
             f"{folder}: the run is not finished (no result.json); {again} goes on with it"
         )
     result = read_json(folder / "result.json")
-    replicas = result.get("replicas")
-    parts = [folder / one["folder"] for one in replicas] if replicas else [folder]
+    try:
+        tuned_on = str(result["metric"])
+        parts = [folder / one["folder"] for one in result.get("replicas", ())] or [folder]
+    except (KeyError, TypeError):
+        raise StateError(
+            f"{folder / 'result.json'}: not what portmert writes; delete it, and `portmert tune` "
+            f"writes it again"
+        ) from None
     outputs = []
     for part in parts:
         text, nbest = part / "test" / "output.txt", part / "test" / "nbest.gz"
@@ -170,7 +176,7 @@ def _run(name: str, folder: Path) -> NamedSystem:
                 f"tune with [data] test_source and test_references, or give name=FILE"
             )
         outputs.append(Output(text, nbest if nbest.is_file() else None))
-    return NamedSystem(name, tuple(outputs), folder, str(result.get("metric")), inputs)
+    return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
 
 
 def _check_same(system: NamedSystem, test: TestSet) -> None:

@@ -273,6 +273,26 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         history(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (STATE, '{"fingerprint": {"tune.replicas": "x"}}', "is not what portmert writes"),
+        (STATE, '{"fingerprint": []}', "is not what portmert writes"),
+        ("iteration-01/scores.json", '{"dev_score": 1}', "(no number 'hypotheses')"),
+        ("iteration-01/optimized.json", '{"start_score": "x"}', "(no number 'start_score')"),
+        ("iteration-01/annotation.json", '{"score": []}', "(no number 'hits')"),
+        ("iteration-01/weights.json", "{}", "no weights"),
+    ],
+)
+def test_a_file_of_something_else_is_named(copies, name, content, message):
+    path = copies / "alone" / name
+    path.write_text(content)
+    with pytest.raises(StateError) as caught:
+        history(copies / "alone")
+    assert str(path) in str(caught.value)
+    assert message in str(caught.value)
+
+
 def test_a_metric_is_known_again_by_its_signature():
     for text in ("port:alpha=0.5", "bleu", "0.5*port + 0.5*(1-ter)"):
         metric = registry.metric(text)
