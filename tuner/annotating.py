@@ -166,7 +166,7 @@ class TextAnnotator:
         sentences
             Of an empty one the answer is an empty annotation.
         needs
-            `tags`, `heads`, `trees`; none of them: all that the annotator gives.
+            `tags`, `heads`, `trees`; none of them: all that the annotator has.
         parses
             Above 1: also so many weighted parses.
 
@@ -178,7 +178,10 @@ class TextAnnotator:
         gives = self._annotator.gives
         if parses > 1 and "parses" not in gives:
             raise InputError(f"annotator {self._name} gives one parse of a sentence only")
-        wanted = [*(needs or layers_of.everything(gives)), *[Arcs(parses, 1.0)][: parses - 1]]
+        asked = needs or layers_of.everything(self._annotator.has())
+        if not asked:
+            raise InputError(f"annotator {self._name}: no tags and no parses in its files")
+        wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
         layers = [self._layer(need) for need in wanted]
         distinct = list(dict.fromkeys(sentence for sentence in sentences if sentence))
         with self._lock:

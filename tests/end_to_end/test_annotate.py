@@ -63,7 +63,7 @@ def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(portmer
     assert (tmp_path / "two.conllu").read_bytes() == written
     portmert(
         "annotate", "--annotator", "conllu", "--model", "one.conllu", "--in", text,
-        "--out", "three.conllu", "--layer", "tags", "--layer", "heads",
+        "--out", "three.conllu",
     )  # fmt: skip
     third = (tmp_path / "three.conllu").read_bytes()
     assert third.partition(b"\n")[2] == written.partition(b"\n")[2]

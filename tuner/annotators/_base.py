@@ -89,6 +89,16 @@ class Annotator(ABC):
             The library or the model is missing; the message has the exact command that gets it.
         """
 
+    def has(self) -> frozenset[Layer]:
+        """Return what it gives of every sentence that it knows; less than `gives` of some files.
+
+        Raises
+        ------
+        AnnotatorError, InputError
+            There are no such files, or a line of one is wrong.
+        """
+        return self.gives
+
     @abstractmethod
     def annotate(
         self,

@@ -12,6 +12,7 @@ from tuner.annotators import _brackets, _conllu, _heads, _lookup, _models
 from tuner.annotators._base import Annotation, Annotator, Layer
 from tuner.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
 from tuner.annotators._lookup import Missing  # noqa: TC001
+from tuner.annotators._tokens import as_parsed, comparable
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,6 +53,22 @@ class ConlluAnnotator(Annotator):
         _lookup.states(self.files)
         options = {"tagset": self.tagset, "missing": self.missing}
         return _models.fingerprint("conllu", str(VERSION), options, *self.files)
+
+    def has(self) -> frozenset[Layer]:
+        """Return what the files say of all their sentences but the unparsed ones."""
+        parsed = [
+            found
+            for found in _read(_lookup.states(self.files), self.tagset).values()
+            if found.parses
+        ]
+        there: set[Layer] = set()
+        if all(all(found.tags) for found in parsed):
+            there |= {"tags"}
+        if all(found.parses[0][1] for found in parsed):
+            there |= {"heads", "parses"}
+        if all(found.tree for found in parsed):
+            there |= {"tree"}
+        return frozenset(there)
 
     def annotate(
         self,
@@ -168,5 +185,18 @@ def _tree(path: str, block: Block) -> tuple[str, Heads]:
     if len(tree.leaves) != len(block.words):
         raise InputError(
             f"{where}: the tree has {len(tree.leaves)} tokens, the sentence {len(block.words)}"
+        )
+    if _lookup.key(tree.tokens) not in (
+        _lookup.key(block.tokens),
+        _lookup.key(as_parsed(block.tokens)),
+    ):
+        place = next(
+            place
+            for place, pair in enumerate(zip(tree.tokens, block.tokens, strict=True))
+            if comparable(pair[0]) != comparable(pair[1])
+        )
+        raise InputError(
+            f"{where}: token {place + 1} of the tree is '{tree.tokens[place]}', that of the "
+            f"sentence '{block.tokens[place]}'"
         )
     return str(tree), () if block.heads else _heads.heads(tree)

@@ -183,6 +183,14 @@ def test_trees_in_brackets_and_sentences_without_a_parse(files):
             1,
             "the tree has 2 tokens, the sentence 1",
         ),
+        (
+            "# tree = (S (VB do) (RB n't) (VB run))\n"
+            + ROW.format(1, "do", 3, "x")
+            + ROW.format(2, "n't", 3, "x")
+            + ROW.format(3, "go", 0, "x"),
+            1,
+            "token 3 of the tree is 'run', that of the sentence 'go'",
+        ),
     ],
 )
 def test_faults_are_named_with_their_line(files, text, line, message):
@@ -221,6 +229,21 @@ def test_what_a_file_does_not_say_is_an_error_only_if_asked_for(files, columns, 
     others = {"tags", "heads"} - layers - ({"heads"} if head == "_" else set())
     assert others
     assert look_up(paths, [("go",)], others)[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [
+        (FILE, ALL - {"tree"}),
+        ("# tree = (S (NN go))\n1\tgo\t_\tX\tX\t_\t_\t_\t_\t_\n", ALL),
+        ("1\tgo\t_\tX\tX\t_\t_\t_\t_\t_\n", {"tags"}),
+        (FILE + "\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", {"heads", "parses"}),
+        (FILE + "\n# unparsed\n1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n", ALL - {"tree"}),
+        ("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n", set()),
+    ],
+)
+def test_what_files_have_is_what_they_say_of_all_sentences(files, text, layers):
+    assert registry.build("annotator", "conllu", {"files": files(text)}).has() == layers
 
 
 def test_a_missing_sentence_is_named_or_unparsed(files):
