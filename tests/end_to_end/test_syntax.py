@@ -271,28 +271,59 @@ def test_tune_annotates_before_it_lowercases(tmp_path):
     assert scores[0] == scores[1] > 0
 
 
-@pytest.mark.skipif(not (MODEL.is_file() and MOSES.is_dir()), reason="needs ../shared")
-def test_real_lists_lazily_and_eagerly():
+needs_shared = pytest.mark.skipif(
+    not (MODEL.is_file() and MOSES.is_dir()), reason="needs ../shared"
+)
+
+
+def cut(segments):
+    """Write `some` and `some.ref`: the first segments of a real list."""
     with gzip.open(MOSES / "mert-bleu" / "run1.best100.out.gz", "rt", encoding="utf-8") as lines:
-        some = [line for line in lines if int(line.split(" ", 1)[0]) < 40]
+        some = [line for line in lines if int(line.split(" ", 1)[0]) < segments]
     Path("some").write_text("".join(some), encoding="utf-8")
     with (MOSES / "dev.en").open(encoding="utf-8") as lines:
-        Path("some.ref").write_text("".join(next(lines) for _ in range(40)), encoding="utf-8")
+        head = "".join(next(lines) for _ in range(segments))
+    Path("some.ref").write_text(head, encoding="utf-8")
+    return len(some)
+
+
+def optimize_real(metric, *options):
+    return run(
+        "optimize", "--metric", metric, "--nbest", "some", "--ref", "some.ref", "--restarts", 1,
+        "--weights", MOSES / "mert-bleu" / "run1.dense", "--annotator",
+        f"udpipe:model={MODEL},beam=1", "--out", "w.json", "--json", *options,
+    )  # fmt: skip
+
+
+@needs_shared
+def test_real_lists_lazily_and_eagerly():
+    size = cut(40)
     reports = []
     for optimizer in ("coordinate", "pro"):
-        result = run(
-            "optimize", "--metric", "edpm", "--nbest", "some", "--ref", "some.ref",
-            "--weights", MOSES / "mert-bleu" / "run1.dense", "--optimizer", optimizer,
-            "--restarts", 1, "--annotator", f"udpipe:model={MODEL},beam=1", "--out", "w.json",
-            "--json",
-        )  # fmt: skip
+        result = optimize_real("edpm", "--optimizer", optimizer)
         assert "EDPM is then DPM" in result.stderr
         reports.append(json.loads(result.stdout))
     lazy, all_known = reports
     assert lazy["annotated"] < 0.6 * lazy["hypotheses"]
-    assert all_known["annotated"] == all_known["hypotheses"] == len(some)
+    assert all_known["annotated"] == all_known["hypotheses"] == size
     assert lazy["final_score"] > lazy["start_score"]
     assert lazy["start_score"] == all_known["start_score"]
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "metric", ["posf", "wpbleu", "hwcm-f", "dtkm", "mu-pr", "0.5*(1-ter) + 0.5*dpm"]
+)
+def test_what_real_lists_are_tuned_to_is_what_score_gives(metric):
+    cut(12)
+    report = json.loads(optimize_real(metric, "--set", "effort=20").stdout)
+    assert report["start_score"] < report["final_score"] <= report["oracle_score"]
+    run("rerank", "--nbest", "some", "--weights", "w.json", "--out", "best")
+    scored = run(
+        "score", "--metric", metric, "--hyp", "best", "--ref", "some.ref", "--json",
+        "--annotator", f"udpipe:model={MODEL},beam=1",
+    )  # fmt: skip
+    assert json.loads(scored.stdout)["scores"][0]["score"] == report["final_score"]
 
 
 @pytest.mark.parametrize("name", registry.names("metric"))
