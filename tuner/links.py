@@ -50,6 +50,8 @@ class Linker:
         The dev set: the pairs the aligner is trained on, besides its own bitext.
     notice
         Called with one line before each alignment.
+    name
+        What these texts are called, in notices and file names.
     """
 
     aligner: Aligner | None
@@ -57,10 +59,11 @@ class Linker:
     source: Path
     references: tuple[Path, ...]
     notice: Callable[[str], None]
+    name: str = "dev"
 
     def dev_links(self) -> tuple[Path, ...]:
         """Return files of links between the dev set's source and each reference, made once."""
-        return self._reference_links("dev", self.source, self.references)
+        return self._reference_links(self.name, self.source, self.references)
 
     def test_links(self, source: Path, references: Sequence[Path]) -> tuple[Path, ...]:
         """Return files of links between the test set's source and each reference, made once."""

@@ -214,7 +214,8 @@ WRONG = {
     ),
     "a metric that needs links": (
         (*FILES, "--ref=test.ref", "--metric=port"),
-        "metric port compares word orders and needs word alignments",
+        "metric port compares word orders and needs word alignments; give --test, the source text, "
+        "and --aligner NAME or --links",
     ),
     "unknown metric": (
         (*FILES, "--ref=test.ref", "--metric=blue"),
@@ -298,6 +299,15 @@ def test_an_aligner_links_what_has_no_links(corpus):
     assert all(segment["references"][0]["links"] for segment in found["segments"])
     assert "aligning the test references" in result.stderr
     assert not (corpus / "annotations").exists()
+
+
+def test_links_of_several_origins_are_said(corpus):
+    write_run(corpus, "run", [GOOD])
+    aligner = ("--aligner=thot", "--aligner-set=model=ibm1", "--aligner-set=iterations=2")
+    result = compare("run", "bad=bad", *aligner)
+    assert result.exit_code == 0, result.stderr
+    assert "links of bad are an aligner's, those of the others their decoder's" in result.stderr
+    assert "aligner's" not in compare("run", "again=run", *aligner).stderr
 
 
 def test_run_folders_are_not_changed(corpus):

@@ -103,8 +103,8 @@ def find_links(
         return Linking((), None)
     if aligner is not None:
         name, component = aligner
-        linker = Linker(component, folder, test.source, test.references, notice)
-        sets.append(LinkSet(_free(name, names), linker.test_links(test.source, test.references)))
+        linker = Linker(component, folder, test.source, test.references, notice, "test")
+        sets.append(LinkSet(_free(name, names), linker.dev_links()))
     for system in systems:
         if system.inputs is None or system.folder is None:
             continue

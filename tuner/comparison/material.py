@@ -112,6 +112,7 @@ def read_material(
             check_lines(output.text, len(text), test.references[0], segments)
             texts.append(text)
             owners.append(number)
+    _note_mixed_links([systems[owner].name for owner in owners], texts, linking)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
     found: list[tuple[list[Texts], References, str | None]] = []
     for links in linking.sets:
@@ -128,6 +129,19 @@ def read_material(
         _material(np.array(owners), joined(some), of_set, sources, name, pipeline, syntax)
         for some, of_set, name in found
     ]
+
+
+def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Linking) -> None:
+    """Say whose links are an aligner's where other outputs have their decoder's own."""
+    linker = linking.linker
+    without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
+    if linker is None or len(without) in (0, len(texts)):
+        return
+    if any(not links.hypotheses for links in linking.sets):
+        linker.notice(
+            f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
+            f"their decoder's: scores of word order compare these too"
+        )
 
 
 def _material(

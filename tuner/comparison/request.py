@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from metrics._base import Metric
     from tuner.annotators._base import Annotator
     from tuner.comparison.model import Comparison
-    from tuner.comparison.systems import NamedSystem
+    from tuner.comparison.systems import NamedSystem, TestSet
     from tuner.syntax import OpenSyntax, Syntax
 
 
@@ -107,6 +107,8 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         materials = read_material(systems, test, linking, pipeline, syntax)
     if not request.metrics and materials[0].links is None:
         asked = {label: one for label, one in asked.items() if "links" not in one.needs}
+    if materials[0].links is None:
+        _check_links(asked, test)
     runs = [
         read_history(
             system.folder,
@@ -169,6 +171,16 @@ def _metrics_and_syntax(
         else:
             asked[label] = metric
     return asked, opened(asked)
+
+
+def _check_links(asked: dict[str, Metric], test: TestSet) -> None:
+    for metric in asked.values():
+        if "links" in metric.needs:
+            source = "" if test.source else "--test, the source text, and "
+            raise InputError(
+                f"metric {metric.name()} compares word orders and needs word alignments; give "
+                f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
+            )
 
 
 def _label(metric: Metric) -> str:

@@ -14,7 +14,7 @@ from tuner.comparison import dev_set, surface
 from tuner.comparison.dev_set import DevSet, UnknownDevSet, metric_of
 from tuner.comparison.run_history import read_history
 from tuner.comparison.run_report import as_text
-from tuner.errors import StateError
+from tuner.errors import PortmertError, StateError
 from tuner.run_folder import LOCK, STATE
 from tuner.weights import read_weights
 
@@ -287,7 +287,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 def test_a_file_of_something_else_is_named(copies, name, content, message):
     path = copies / "alone" / name
     path.write_text(content)
-    with pytest.raises(StateError) as caught:
+    with pytest.raises(PortmertError) as caught:
         history(copies / "alone")
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
