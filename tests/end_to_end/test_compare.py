@@ -214,8 +214,7 @@ WRONG = {
     ),
     "a metric that needs links": (
         (*FILES, "--ref=test.ref", "--metric=port"),
-        "metric port compares word orders and needs word alignments; give --test, the source text, "
-        "and --aligner NAME or --links",
+        "needs word alignments; give --test, the source text, and --aligner NAME or --links",
     ),
     "unknown metric": (
         (*FILES, "--ref=test.ref", "--metric=blue"),
