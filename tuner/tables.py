@@ -17,7 +17,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",  # \textquotedbl is an error without the package fontenc
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -27,6 +27,9 @@ WIDTH = 99
 WIDEST = 60
 """Characters of a column of words before it is folded."""
 _PAGE_WIDTH = r"p{0.5\linewidth}"
+_MANY_COLUMNS = 8
+_NARROW = r"\footnotesize\setlength{\tabcolsep}{3pt}"
+"""Of a table of more columns than those, so that it is not wider than a page."""
 _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
@@ -72,7 +75,13 @@ class Table:
         # Escaped here and set as it is: of a header tabulate escapes less than of a cell.
         body = self._tabulated(
             [latex_escaped(cell) for cell in self.headers],
-            [[latex_escaped(cell) for cell in row] for row in self.rows],
+            [
+                [
+                    _minus(latex_escaped(cell)) if n >= self.left else latex_escaped(cell)
+                    for n, cell in enumerate(row)
+                ]
+                for row in self.rows
+            ],
             "latex_raw",
         )
         for rule in ("toprule", "midrule", "bottomrule"):
@@ -83,8 +92,9 @@ class Table:
             body = body.replace(f"{{{columns}}}", f"{{{''.join(wide)}}}", 1)
         caption = f"{self.title}. {self.note}" if self.note else self.title
         label = f"\\label{{tab:{self.label}}}\n" if self.label else ""
+        small = "" if len(self.headers) <= _MANY_COLUMNS else _NARROW
         return (
-            f"\\begin{{table}}\n\\centering\n\\caption{{{latex_escaped(caption)}}}\n{label}{body}\n"
+            f"\\begin{{table}}\n\\centering{small}\n\\caption{{{latex_escaped(caption)}}}\n{label}{body}\n"
             f"\\end{{table}}\n"
         )
 
@@ -109,6 +119,11 @@ def latex_escaped(text: str) -> str:
     return "".join(_SPECIAL.get(sign, sign if sign.isprintable() else " ") for sign in text)
 
 
+def _minus(number: str) -> str:
+    """Return a number with a minus, not a hyphen, as its sign."""
+    return re.sub(r"(?<!\w)-(?=\d)", "$-$", number)
+
+
 def inert(text: str) -> str:
     """Return text in which no character steers a terminal: such are shown by their number."""
     return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
@@ -126,4 +141,5 @@ def as_text(tables: Sequence[Table]) -> str:
 
 def as_latex(tables: Sequence[Table]) -> str:
     """Return all tables as LaTeX."""
-    return "% Needs \\usepackage{booktabs}.\n" + "\n".join(table.latex() for table in tables)
+    head = "% Needs \\usepackage{booktabs}; words that are not Latin need XeLaTeX or LuaLaTeX.\n"
+    return head + "\n".join(table.latex() for table in tables)
