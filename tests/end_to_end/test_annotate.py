@@ -138,6 +138,15 @@ def test_a_model_is_trained_and_tested(portmert, tmp_path):
     assert "tagger, iteration 1" in result.stderr
 
 
+def test_a_wrong_test_set_is_told_before_the_training(portmert, text, tmp_path):
+    result = portmert(
+        "annotate", "train", "--treebank", treebank(), "--out", "m", "--test", text, status=1
+    )
+    assert f"error: {text}:1: 1 columns, expected 10" in result.stderr
+    assert not (tmp_path / "m").exists()
+    assert "iteration" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

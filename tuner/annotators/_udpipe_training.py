@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]
 
+ROOT = "root"
+"""The label of the one word of a sentence that has no head."""
+
 _TAGGER = (
     "models=1;iterations={iterations};guesser_suffix_rules={rules};guesser_enrich_dictionary={enrich};"
     "use_lemma=0;provide_lemma=0"
@@ -119,6 +122,8 @@ def train(
     sentences = list(_sentences(treebank, RECIPES[size].sentences))
     if not sentences:
         raise InputError(f"{treebank}: no sentence to train on")
+    for block in sentences:
+        _check_root(treebank, block)
     with tempfile.TemporaryDirectory(prefix="portmert-train-") as name:
         text, model = Path(name) / "treebank.conllu", Path(name) / "model"
         text.write_text("".join(_written(sentences, case)), encoding="utf-8")
@@ -128,17 +133,28 @@ def train(
     return len(sentences)
 
 
-def accuracy(annotator: Annotator, treebank: Path, tagset: _conllu.Tagset) -> Accuracy:
-    """Compare an annotator's answers with a treebank.
+def read_test(treebank: Path) -> list[Block]:
+    """Return the sentences to compare an annotator's answers with.
 
     Raises
     ------
     InputError
         The treebank is wrong at some line, or empty.
+    """
+    blocks = list(_sentences(treebank, None))
+    if not blocks:
+        raise InputError(f"{treebank}: no sentence to compare with")
+    return blocks
+
+
+def accuracy(annotator: Annotator, blocks: list[Block], tagset: _conllu.Tagset) -> Accuracy:
+    """Compare an annotator's answers with those of a treebank.
+
+    Raises
+    ------
     ProgramError
         The annotator does not work.
     """
-    blocks = list(_sentences(treebank, None))
     distinct = list(dict.fromkeys(block.tokens for block in blocks))
     request = Request(frozenset({"tags", "heads"}))
     try:
@@ -146,8 +162,6 @@ def accuracy(annotator: Annotator, treebank: Path, tagset: _conllu.Tagset) -> Ac
     except AnnotatorError as error:
         raise ProgramError(str(error)) from None
     words = sum(len(block.words) for block in blocks)
-    if not words:
-        raise InputError(f"{treebank}: no sentence to compare with")
     tags = heads = links = 0
     for block in blocks:
         answer = answers[block.tokens]
@@ -177,6 +191,23 @@ def _sentences(treebank: Path, limit: int | None) -> Iterator[Block]:
             return
 
 
+def _check_root(treebank: Path, block: Block) -> None:
+    """Refuse what the library refuses after minutes, and without a line."""
+    roots = [word for word, (head, _) in enumerate(block.heads, 1) if not head]
+    labelled = [word for word, (_, label) in enumerate(block.heads, 1) if label == ROOT]
+    if len(roots) != 1 or labelled != roots:
+        raise InputError(
+            f"{treebank}:{block.line}: HEAD is 0 of {_listed(roots)}, DEPREL is '{ROOT}' of "
+            f"{_listed(labelled)}; UDPipe learns from trees in which one word has both"
+        )
+
+
+def _listed(words: list[int]) -> str:
+    if not words:
+        return "no word"
+    return f"word{'s' * (len(words) > 1)} {' and '.join(map(str, words))}"
+
+
 def _written(sentences: list[Block], case: Case) -> Iterator[str]:
     for block in sentences:
         for lower in {"keep": (False,), "lower": (True,), "both": (False, True)}[case]:
@@ -184,7 +215,8 @@ def _written(sentences: list[Block], case: Case) -> Iterator[str]:
                 zip(block.words, block.heads, strict=True), 1
             ):
                 form = word.form.lower() if lower else word.form
-                columns = (str(number), form, "_", *word[1:], str(head), label, "_", "_")
+                tags = (column or _conllu.NOTHING for column in word[1:])
+                columns = (str(number), form, "_", *tags, str(head), label, "_", "_")
                 yield "\t".join(columns) + "\n"
             yield "\n"
 

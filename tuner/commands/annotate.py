@@ -145,14 +145,15 @@ def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) ->
     from tuner.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
     from tuner.annotators.udpipe import UdpipeAnnotator  # noqa: PLC0415
 
+    gold = None if test is None else training.read_test(test)
     count = training.train(treebank, out, size=size, case=case, notice=notice)  # type: ignore[arg-type]  # click has checked
     click.echo(f"{out}: trained on {count} sentences", err=True)
-    if test is None:
+    if gold is None:
         return
     tagsets: dict[str, Tagset] = {"XPOS": "xpos", "UPOS": "upos"}
     for name, tagset in tagsets.items():
         annotator = UdpipeAnnotator(out, tagset, lowercase=case == "lower")
-        found = training.accuracy(annotator, test, tagset)
+        found = training.accuracy(annotator, gold, tagset)
         click.echo(f"{name} {100 * found.tags:.1f}")
     click.echo(f"UAS {100 * found.heads:.1f}")
     click.echo(f"LAS {100 * found.links:.1f}")

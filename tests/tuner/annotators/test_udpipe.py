@@ -30,7 +30,7 @@ def ignore(_):
 
 
 def test_a_model_knows_the_treebank_it_was_trained_on():
-    found = training.accuracy(annotator(), treebank(), "xpos")
+    found = training.accuracy(annotator(), training.read_test(treebank()), "xpos")
     assert found.sentences == len(SENTENCES)
     assert found.words == sum(map(len, SENTENCES))
     assert found.tags > 0.9
@@ -141,7 +141,21 @@ def test_training_on_lowercased_words(tmp_path):
         ("1\ta\t_\tX\tX\t_\t_\t_\t_\t_\n", InputError, "x.conllu:1: HEAD is '_'"),
         ("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", InputError, "a word has neither UPOS nor XPOS"),
         ("# unparsed\n1\ta\t_\tX\tX\t_\t_\t_\t_\t_\n", InputError, "no sentence to train on"),
-        ("1\ta\t_\tX\tX\t_\t0\tx\t_\t_\n", ProgramError, "x.conllu: UDPipe cannot train on it"),
+        (
+            "1\ta\t_\tX\tX\t_\t0\tx\t_\t_\n",
+            InputError,
+            "x.conllu:1: HEAD is 0 of word 1, DEPREL is 'root' of no word; UDPipe learns",
+        ),
+        (
+            "1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n2\tb\t_\tX\tX\t_\t0\troot\t_\t_\n",
+            InputError,
+            "x.conllu:1: HEAD is 0 of words 1 and 2, DEPREL is 'root' of words 1 and 2;",
+        ),
+        (
+            "1\ta\t_\tX\t\t_\t0\troot\t_\t_\n",
+            ProgramError,
+            "x.conllu: UDPipe cannot train on it (status 1): When single root is required, deprel",
+        ),
     ],
 )
 def test_a_treebank_that_is_none_is_named(tmp_path, text, error, message):
@@ -160,7 +174,8 @@ def test_where_the_model_goes_is_checked_before_the_work(tmp_path):
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data/parsers")
 def test_accuracy_of_a_model_of_english_is_what_was_measured():
     model = SHARED / "models/en_ewt_tiny.udpipe"
-    found = training.accuracy(annotator(model=model), SHARED / "ewt/ewt-test-100.conllu", "xpos")
+    test = training.read_test(SHARED / "ewt/ewt-test-100.conllu")
+    found = training.accuracy(annotator(model=model), test, "xpos")
     assert found.sentences == 100
     # 86.4, 72.2, 65.7 on the whole test set, of which these are some.
     assert (found.tags, found.heads, found.links) == pytest.approx((0.864, 0.722, 0.657), abs=0.06)
