@@ -71,6 +71,8 @@ class TextAnnotator:
     ----------
     fingerprint
         What all answers depend on.
+    seconds
+        Wall-clock time that answers took that were not in the cache.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class TextAnnotator:
         self._made: set[bytes] = set()
         self._unparsed: set[bytes] = set()
         self._seen_before = self._failed_before = 0
+        self.seconds = 0.0
 
     def reset(self) -> None:
         """Count from 0 again."""
@@ -259,6 +262,7 @@ class TextAnnotator:
     ) -> None:
         """Ask the annotator about the sentences at the places `missing`, and keep the answers."""
         failed: set[int] = set()
+        begin = time.monotonic()
         for request, layers in layers_of.requests(list(found), self._annotator.gives):
             rows: list[Row] = []
             since = time.monotonic()
@@ -281,6 +285,7 @@ class TextAnnotator:
                         )
             finally:
                 self._cache.put(rows)
+        self.seconds += time.monotonic() - begin
 
     def _answers(
         self, sentences: Sequence[Words], request: Request

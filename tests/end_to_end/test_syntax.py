@@ -148,8 +148,10 @@ def test_only_what_can_win_is_annotated():
     again = json.loads(optimize(annotator, "--json").stdout)
     assert (again["hits"], again["misses"]) == (4, 0)
     assert again["weights"] == report["weights"]
+    assert report["seconds"]["annotating"] >= again["seconds"]["annotating"] == 0
     shown = optimize(annotator).stdout
     assert "annotated: 4 hypotheses (80.0%); sentences: 4 from the cache, 0 new" in shown
+    assert "0 without a parse; 0.0 s" in shown
     assert "|annotator:ptb 1 " in json.loads(Path("w.json").read_text())["metric"]
 
 

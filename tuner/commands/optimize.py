@@ -226,6 +226,7 @@ def command(
     seconds = {
         "reading": ended.reading,
         **ended.found.seconds,
+        **({} if syntax is None else {"annotating": syntax.annotator.seconds}),  # of the others
         "total": time.perf_counter() - begin,
     }
     if as_json:
@@ -390,7 +391,7 @@ def _show(
         click.echo(
             f"annotated: {known} hypotheses ({known / len(ended.stats.rows):.1%}); sentences: "
             f"{annotator.hits} from the cache, {annotator.misses} new, {annotator.failed} without "
-            f"a parse",
+            f"a parse; {annotator.seconds:.1f} s",
             err=to_stdout,
         )
     click.echo(f"weights: {out}", err=to_stdout)
