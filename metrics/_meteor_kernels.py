@@ -36,7 +36,7 @@ WORD = 32
 """Bits of a number that are used."""
 NOTHING = -(1 << 62)
 """Below every value."""
-WIDEST = 1 << 12
+WIDEST = 1 << 9
 """Most states kept at one place of the reference."""
 EFFORT = 1 << 20
 """Most states made in one search, whatever is kept."""

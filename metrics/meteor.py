@@ -44,7 +44,7 @@ class Meteor(Metric):
     asked for, words of one stem or of one set of synonyms, and phrases that are paraphrases. Of
     all sets of links that with most words counts (in 1.5 a word linked otherwise than exactly is
     half a word), then fewest chunks (runs of links next to each other on both sides), then least
-    distance. The search is exact unless more than 4096 partial alignments compete at one place,
+    distance. The search is exact unless more than 512 partial alignments compete at one place,
     as in sentences of mostly the same few words; then the most promising ones go on. Of several
     references the one that scores best counts.
 
