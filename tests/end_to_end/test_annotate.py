@@ -108,8 +108,8 @@ def test_the_cache_is_shown_and_cleared(portmert, text, tmp_path):
     assert "0.0 of 4096 MiB" in portmert("cache", "info").stdout
     portmert(*udpipe_on(text, "one.conllu"))
     shown = portmert("cache", "info").stdout
-    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 ", shown)
-    assert re.search(r"udpipe .* +tags +12 ", shown)
+    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 +0\.0 ", shown)
+    assert re.search(r"udpipe .* +tags +12 +0\.0 ", shown)
     assert "0 sentences deleted" in portmert("cache", "clear", "--annotator", "spacy").stdout
     assert "12 sentences deleted" in portmert("cache", "clear").stdout
     assert "udpipe" not in portmert("cache", "info").stdout

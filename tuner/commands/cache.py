@@ -43,7 +43,8 @@ def show(folder: Path | None) -> None:
             for kind in kinds
         ]
         headers = ["annotator", "layer", "sentences", "MiB", "last used"]
-        click.echo(tabulate(rows, headers=headers, disable_numparse=[0, 1, 4]))
+        sides = ("left", "left", "right", "right", "left")
+        click.echo(tabulate(rows, headers=headers, colalign=sides, disable_numparse=True))
 
 
 @command.command()
