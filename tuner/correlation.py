@@ -67,6 +67,11 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     return pearson(ranks(x), ranks(y))
 
 
+def rounded(scores: FloatArray) -> FloatArray:
+    """Return scores of which those that differ by rounding only are equal: they are ties."""
+    return np.round(scores, 12)
+
+
 def mean_removed(x: FloatArray) -> FloatArray:
     """Return x without the mean of each group, a group being a row of the last axis."""
     return np.asarray(x - x.mean(axis=-1, keepdims=True))

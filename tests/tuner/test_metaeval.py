@@ -205,6 +205,15 @@ def test_error_metrics_are_negated():
     assert np.signbit(scores.oriented(np.array([0.0, 4.0]))) == np.False_
 
 
+def test_scores_that_differ_by_rounding_tie():
+    people = Judged(("A", "B"), np.array([[2.0, 1.0]]), np.ones(1))
+    found = evaluate(people, [given_scores(np.array([[0.1 + 0.2, 0.3]]))])
+    kendalls = found.agreements[0].correlations
+    assert kendalls["segment.wmt10"].value == -1.0  # the only pair is wrong
+    assert kendalls["segment.wmt13"].value is None  # or left out
+    assert kendalls["segment.wmt14"].value == 0.0
+
+
 def test_intervals_hold_the_correlation_of_good_data():
     rng = np.random.default_rng(6)
     human = rng.normal(size=(200, 8))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.correlation import rounded
 from tuner.errors import InputError
 from tuner.statistics import compute_stats
 
@@ -87,8 +88,8 @@ class MetricScores:
 
     @cached_property
     def segment_scores(self) -> FloatArray:
-        """(S, M), higher is better."""
-        return self.oriented(self.stats)
+        """(S, M), higher is better; segments that tie have the same score to the last bit."""
+        return rounded(self.oriented(self.stats))
 
     @cached_property
     def system_scores(self) -> FloatArray:

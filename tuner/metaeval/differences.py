@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.correlation import Pairs, from_sums, pearson, ranks
-from tuner.metaeval.intervals import rounded, standardised
+from tuner.correlation import Pairs, from_sums, pearson, ranks, rounded
+from tuner.metaeval.intervals import standardised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

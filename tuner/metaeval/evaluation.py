@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.correlation import VARIANTS, Pairs, kendall, mean_removed, pearson, spearman, williams
+from tuner.correlation import (
+    VARIANTS,
+    Pairs,
+    kendall,
+    mean_removed,
+    pearson,
+    rounded,
+    spearman,
+    williams,
+)
 from tuner.metaeval.differences import permutation_tests
 from tuner.metaeval.intervals import (
     Draws,
@@ -16,7 +25,6 @@ from tuner.metaeval.intervals import (
     interval,
     kendall_samples,
     pearson_samples,
-    rounded,
     system_samples,
 )
 

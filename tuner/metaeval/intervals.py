@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from tuner.correlation import VARIANTS, Pairs, from_sums, kendall, pearson, ranks
+from tuner.correlation import VARIANTS, Pairs, from_sums, kendall, pearson, ranks, rounded
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
@@ -152,11 +152,6 @@ def standardised(scores: FloatArray) -> FloatArray:
     centred = scores - scores.mean()
     spread = float(np.sqrt(np.mean(centred**2)))
     return np.asarray(centred / spread) if np.ptp(scores) > 0 and spread > 0 else 0.0 * scores
-
-
-def rounded(scores: FloatArray) -> FloatArray:
-    """Return scores of which those that differ by rounding only are equal."""
-    return np.round(scores, 12)
 
 
 def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
