@@ -64,6 +64,7 @@ def test_sheets_go_out_and_come_back(run, tmp_path):
     result = run("read", sheets[0], "--without", "judge-2")
     assert "2 (66.7 %)" in result.stdout
     assert "no such judge" in fault(run("read", *sheets, "--without", "judge-9"))
+    assert "a sheet of judge judge-2, but" in fault(run("read", *sheets, "--without", "judge-2"))
 
 
 def test_the_same_seed_makes_the_same_files(run, tmp_path):

@@ -221,16 +221,20 @@ def read(
 
     SHEETS are .csv, .xlsx, or .json files that the form exported.
     """
-    from tuner.humaneval import answers, folder, report, results  # noqa: PLC0415  start-up time
+    from dataclasses import replace  # noqa: PLC0415  start-up time
+
+    from tuner.humaneval import answers, folder, report, results  # noqa: PLC0415
     from tuner.humaneval.evaluation import read_key  # noqa: PLC0415
     from tuner.tables import as_text  # noqa: PLC0415
 
     check_outputs(json_out, latex_out)
     evaluations = [read_key(path) for path in keys or folder.find_keys(sheets)]
     _check_known(without, evaluations)
-    evaluations = [answers.without(one, without) for one in evaluations]
     given = [answers.read_answers(path, evaluations) for path in sheets]
-    answers.check_complete(given, evaluations)
+    answers.check_left_out(given, without)
+    asked = {one.id: answers.without(one, without) for one in evaluations}
+    given = [replace(one, evaluation=asked[one.evaluation.id]) for one in given]
+    answers.check_complete(given, list(asked.values()))
     found = results.evaluate(given, drop=drop, literal=literal)
     listed = report.tables(found)
     show(as_text(listed), listed, report.as_json(found), json_out=json_out, latex_out=latex_out)

@@ -66,6 +66,7 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
                     f"{path}:{number}: {name} is '{row[name].strip()}', that of the first row is "
                     f"'{expected}'; a sheet is of one judge and one evaluation"
                 )
+    _check_judge(path, rows, evaluation, judge)
     _check_texts(path, rows, evaluation, judge)
     answered = (
         (f"{path}:{number}", row["item"].strip(), row["answer"].strip()) for number, row in rows
@@ -142,35 +143,65 @@ def _judge(where: str, found: str, evaluation: Evaluation) -> str:
     return found
 
 
+def _check_judge(
+    path: Path,
+    rows: Sequence[tuple[int, Mapping[str, str]]],
+    evaluation: Evaluation,
+    judge: str,
+) -> None:
+    """Raise InputError if all rows are of another judge's sheet."""
+    fitting = [
+        name
+        for name, sheet in evaluation.sheets.items()
+        if all(
+            placed is not None and _change(row, evaluation.row(placed)) is None
+            for row, placed in ((row, _placed(row["item"].strip(), sheet)) for _, row in rows)
+        )
+    ]
+    if fitting and judge not in fitting:
+        raise InputError(
+            f"{path}:{rows[0][0]}: judge is '{judge}', but these are the items of judge "
+            f"{' or '.join(fitting)}; put the judge right in all rows"
+        )
+
+
 def _check_texts(
     path: Path,
     rows: Iterable[tuple[int, Mapping[str, str]]],
     evaluation: Evaluation,
     judge: str,
 ) -> None:
-    sheet = {placed.item: placed for placed in evaluation.sheets[judge]}
     for number, row in rows:
         item = row["item"].strip()
-        placed = sheet.get(item) or _padded(item, sheet)
+        placed = _placed(item, evaluation.sheets[judge])
         if placed is None:
             continue  # said with the votes
-        for name, expected in evaluation.row(placed).items():
-            found = _spaced(row[name])
-            if found not in (_spaced(expected), _spaced(harmless(expected))):
-                raise InputError(
-                    f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
-                    f"found '{_start(found)}', expected '{_start(_spaced(expected))}'; put it back"
-                )
+        expected = evaluation.row(placed)
+        name = _change(row, expected)
+        if name is not None:
+            raise InputError(
+                f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
+                f"found '{_start(_spaced(row[name]))}', expected "
+                f"'{_start(_spaced(expected[name]))}'; put it back"
+            )
+
+
+def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
+    """Return the first column whose text is not what it was, if there is one."""
+    for name, text in expected.items():
+        if _spaced(row[name]) not in (_spaced(text), _spaced(harmless(text))):
+            return name
+    return None
 
 
 def _votes(
     path: Path, answered: Iterable[tuple[str, str, str]], evaluation: Evaluation, judge: str
 ) -> dict[str, Vote]:
-    sheet = {placed.item: placed for placed in evaluation.sheets[judge]}
+    sheet = evaluation.sheets[judge]
     votes: dict[str, Vote] = {}
     where: dict[str, str] = {}
     for row, item, answer in answered:
-        placed = sheet.get(item) or _padded(item, sheet)
+        placed = _placed(item, sheet)
         if placed is None:
             raise InputError(f"{row}: item '{item}' is none of judge {judge}'s")
         if placed.item in where:
@@ -190,19 +221,19 @@ def _votes(
                 f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
             )
         votes[placed.item] = _vote(choice, placed)
-    missing = [item for item in sheet if item not in votes]
+    missing = [placed.item for placed in sheet if placed.item not in votes]
     if missing:
         raise InputError(
             f"{path}: no row for {len(missing)} of judge {judge}'s {len(sheet)} items: "
             f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
         )
-    return {item: votes[item] for item in sheet}
+    return {placed.item: votes[placed.item] for placed in sheet}
 
 
-def _padded(item: str, sheet: Mapping[str, Placed]) -> Placed | None:
-    """Return the item of a number whose zeros in front a spreadsheet took away."""
-    width = len(next(iter(sheet)))
-    return sheet.get(item.zfill(width)) if item.isascii() and item.isdigit() else None
+def _placed(item: str, sheet: Sequence[Placed]) -> Placed | None:
+    """Return the row of an item, of which a spreadsheet may have taken the zeros in front."""
+    names = {item, item.zfill(len(sheet[0].item)) if item.isascii() and item.isdigit() else item}
+    return next((placed for placed in sheet if placed.item in names), None)
 
 
 def _vote(choice: str, placed: Placed) -> Vote:
@@ -241,6 +272,17 @@ def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]
 
 def _listed(judges: Iterable[str]) -> Iterator[str]:
     return (f"judge {judge}" for judge in judges)
+
+
+def check_left_out(answers: Iterable[Answers], judges: Iterable[str]) -> None:
+    """Raise InputError if there is a sheet of a judge to do without."""
+    absent = set(judges)
+    for one in answers:
+        if one.judge in absent:
+            raise InputError(
+                f"{one.path}: a sheet of judge {one.judge}, but --without {one.judge} says that "
+                f"there is none; leave out one of the two"
+            )
 
 
 def without(evaluation: Evaluation, judges: Iterable[str]) -> Evaluation:

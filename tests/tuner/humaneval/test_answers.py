@@ -8,7 +8,7 @@ import pytest
 
 from tests.evaluations import answered_csv, answered_xlsx, evaluation, export
 from tuner.errors import InputError
-from tuner.humaneval.answers import check_complete, read_answers, without
+from tuner.humaneval.answers import check_complete, check_left_out, read_answers, without
 from tuner.humaneval.sheets import as_csv, as_xlsx
 
 ONE = evaluation(judges=("ada", "bob"))
@@ -79,6 +79,15 @@ def test_a_wrong_table_is_an_error_that_names_the_row(sheet, change, message):
     assert message.format(*items) in fault(sheet)
 
 
+def test_a_sheet_under_another_judges_name_is_told(sheet):
+    def renamed(rows):
+        for row in rows[1:]:
+            row[rows[0].index("judge")] = "bob"
+
+    changed(sheet, renamed)
+    assert "ada.csv:2: judge is 'bob', but these are the items of judge ada;" in fault(sheet)
+
+
 @pytest.mark.parametrize("suffix", [".xlsx", ".csv"])
 def test_an_answer_missing_from_a_spreadsheet_is_named_too(tmp_path, suffix):
     path = tmp_path / f"ada{suffix}"
@@ -136,3 +145,10 @@ def test_every_judge_needs_one_sheet(sheet):
     assert list(left.sheets) == ["ada"]
     with pytest.raises(InputError, match="no judge is left"):
         without(ONE, ["ada", "bob"])
+
+
+def test_a_sheet_of_a_judge_to_do_without_is_told(sheet):
+    answers = read_answers(sheet, [ONE])
+    with pytest.raises(InputError, match=r"ada\.csv: a sheet of judge ada, but --without ada"):
+        check_left_out([answers], ["bob", "ada"])
+    check_left_out([answers], ["bob"])
