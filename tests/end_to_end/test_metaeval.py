@@ -73,6 +73,25 @@ def test_tables_json_and_latex_say_the_same(run, tmp_path):
     assert "|refs:1|case:mixed|portmert:" in result.stdout
 
 
+def test_files_of_metrics_are_named_without_folders_where_that_is_clear(run, tmp_path):
+    (tmp_path / "other").mkdir()
+    for folder in (tmp_path, tmp_path / "other"):
+        (folder / "stop").write_text("a\n")
+    one, other = (
+        f"terp:stop_words={folder / 'stop'}" for folder in (tmp_path, tmp_path / "other")
+    )
+    result = run(*ALL, "--metric", one, "--metric", "ter", "--json", "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert "\nterp:stop_words=stop " in result.stdout
+    labels = [
+        metric["label"] for metric in json.loads((tmp_path / "m.json").read_text())["metrics"]
+    ]
+    assert labels == ["terp:stop_words=stop", "ter"]
+    both = run(*ALL, "--metric", one, "--metric", other).stdout
+    assert f"\n{one} " in both
+    assert f"\n{other} " in both
+
+
 def test_the_same_seed_writes_the_same_bytes(run):
     arguments = [*ALL, "--metric", "chrf", "--metric", "ter", "--json", "-"]
     assert run(*arguments).stdout == run(*arguments).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ from tuner.commands._notice import notice
 from tuner.commands._outputs import check_outputs, output_options, show
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics._base import Metric
     from tuner.metaeval.intervals import Resampled
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -139,7 +143,7 @@ def command(
     judged, kept = data.judged(human, batch)
     counted = [
         data.metric_scores(
-            text,
+            label,
             metric,
             batch,
             kept=kept,
@@ -152,7 +156,7 @@ def command(
                 annotator="" if syntax is None else syntax.annotator.fingerprint,
             ),
         )
-        for text, metric in metrics.items()
+        for label, metric in _labelled(metrics).items()
     ]
     for line in (
         *data.notices(judged, counted, left_out=len(human) - len(kept)),
@@ -171,3 +175,16 @@ def command(
         json_out=json_out,
         latex_out=latex_out,
     )
+
+
+def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return metrics by what tables call them: files without their folders, if that is clear."""
+    found = {}
+    for text, metric in metrics.items():
+        label = text
+        for option in fields(metric):
+            value = getattr(metric, option.name)
+            if isinstance(value, Path):
+                label = label.replace(str(value), value.name)
+        found[label] = metric
+    return found if len(found) == len(metrics) else metrics
