@@ -30,7 +30,7 @@ COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DE
 NOTHING = "_"
 
 _ID = re.compile(r"[1-9][0-9]{0,5}")
-_NO_WORD = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6}|\.[0-9]{1,6})")
+_NO_WORD = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})|\.[0-9]{1,6})")
 _HEAD = re.compile(r"0|[1-9][0-9]{0,5}")
 _COMMENT = re.compile(r"#\s*(sent_id|parse_logprob|tree)\s*=\s*(.*)")
 _UNPARSED = re.compile(r"#\s*unparsed\s*")
@@ -57,11 +57,22 @@ class Block:
     tree: str = ""
     tree_line: int = 0
     unparsed: bool = False
+    several: tuple[tuple[int, int, str], ...] = ()
 
     @property
     def tokens(self) -> tuple[str, ...]:
         """The words as they are written."""
         return tuple(word.form for word in self.words)
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The tokens of the text: `du` where the words are `de` and `le`."""
+        tokens: list[str] = []
+        place = 1
+        for first, last, form in self.several:
+            tokens += (*self.tokens[place - 1 : first - 1], form)
+            place = last + 1
+        return (*tokens, *self.tokens[place - 1 :])
 
 
 def tag(word: Word, tagset: Tagset) -> str:
@@ -113,6 +124,7 @@ class _Unfinished:
     tree: str = ""
     tree_line: int = 0
     unparsed: bool = False
+    several: list[tuple[int, int, str]] = field(default_factory=list)
 
     @property
     def is_new(self) -> bool:
@@ -142,7 +154,11 @@ class _Unfinished:
                 f"{len(columns)} columns, expected {len(COLUMNS)}, parted by tabs; is the "
                 f"file cut off, or no CoNLL-U?",
             )
-        if _NO_WORD.fullmatch(columns[0]):  # a multiword token or an empty node
+        no_word = _NO_WORD.fullmatch(columns[0])
+        if no_word:  # a multiword token or an empty node
+            first, last = int(no_word[1]), int(no_word[2] or 0)
+            if len(self.words) < first <= last:
+                self.several.append((first, last, columns[1]))
             return
         expected = len(self.words) + 1
         if columns[0] != str(expected):
@@ -155,17 +171,20 @@ class _Unfinished:
             raise self._fault(number, "FORM is empty")
         self.words.append(Word(columns[1], columns[3], columns[4], columns[5]))
         self.lines.append(number)
-        if columns[6] == NOTHING:
+        self._link(columns[6], columns[7], number)
+
+    def _link(self, head: str, label: str, number: int) -> None:
+        if head == NOTHING:
             if self.heads:
                 raise self._fault(number, f"HEAD is '{NOTHING}', the words before have one")
             return
         if len(self.heads) < len(self.words) - 1:
-            raise self._fault(number, f"HEAD is '{columns[6]}', the words before have '{NOTHING}'")
-        if not _HEAD.fullmatch(columns[6]):
-            raise self._fault(number, f"HEAD '{columns[6]}' is no number of a word, nor 0")
-        if columns[7] in ("", NOTHING):
+            raise self._fault(number, f"HEAD is '{head}', the words before have '{NOTHING}'")
+        if not _HEAD.fullmatch(head):
+            raise self._fault(number, f"HEAD '{head}' is no number of a word, nor 0")
+        if label in ("", NOTHING):
             raise self._fault(number, "DEPREL is missing")
-        self.heads.append((int(columns[6]), columns[7]))
+        self.heads.append((int(head), label))
 
     def finished(self) -> Block:
         heads = tuple(self.heads)
@@ -181,6 +200,7 @@ class _Unfinished:
             self.tree,
             self.tree_line,
             self.unparsed,
+            tuple(self.several),
         )
 
     def _fault(self, number: int, text: str) -> InputError:

@@ -90,6 +90,11 @@ class ConlluAnnotator(Annotator):
         known = _read(_lookup.states(self.files), self.tagset)
         for number, tokens in enumerate(sentences, 1):
             found = _lookup.find(known, tokens, self.files, self.missing)
+            if found is not None and found.split and self.missing == "error":
+                raise InputError(
+                    f"{found.where}: '{found.split}' is several words here and one token in the "
+                    f"text; parse the text as it is, one word for each token"
+                )
             yield None if found is None else _asked(found, request)
             if progress is not None:
                 progress(number, len(sentences))
@@ -102,6 +107,7 @@ class _Trees(NamedTuple):
     tags: tuple[str, ...]
     tree: str
     parses: tuple[tuple[float, Heads], ...]
+    split: str = ""  # a token that is several words; nothing else is then known
 
 
 def _asked(found: _Trees, request: Request) -> Annotation | None:
@@ -128,6 +134,7 @@ def _asked(found: _Trees, request: Request) -> Annotation | None:
 def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str, _Trees]:
     """Read files, once for each state of them."""
     known: dict[str, _Trees] = {}
+    split: dict[str, _Trees] = {}
     for path, _, _ in states:
         closed: dict[str, int] = {}
         blocks = _conllu.read(path)
@@ -143,7 +150,10 @@ def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str,
                 )
             closed[name] = trees[0].line
             known.setdefault(_lookup.key(trees[0].tokens), _sentence(path, trees, tagset))
-    return known
+            if trees[0].several:
+                where, form = f"{path}:{trees[0].line}", trees[0].several[0][2]
+                split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
+    return split | known
 
 
 def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:

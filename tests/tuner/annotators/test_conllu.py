@@ -255,6 +255,26 @@ def test_a_missing_sentence_is_named_or_unparsed(files):
     assert look_up(paths, [("a", "cat"), ("go",)], missing="unparsed")[0] is None
 
 
+def test_a_token_that_is_several_words_in_the_file_is_told(files):
+    blank = "_\t_\t_\t_\t_\t_\t_\t_\n"
+    text = (
+        ROW.format(1, "vers", 3, "case")
+        + f"2-3\tdu\t{blank}"
+        + ROW.format(2, "de", 4, "case")
+        + ROW.format(3, "le", 4, "det")
+        + ROW.format(4, "chat", 0, "root")
+        + f"4.1\tx\t{blank}"
+    )
+    paths = files(FILE + "\n" + text)
+    with pytest.raises(
+        InputError, match=r"0.conllu:10: 'du' is several words here and one token in the text"
+    ):
+        look_up(paths, [("vers", "du", "chat")])
+    found = look_up(paths, [("vers", "du", "chat"), ("go",)], missing="unparsed")
+    assert [answer is None for answer in found] == [True, False]
+    assert len(look_up(paths, [("vers", "de", "le", "chat")])[0].heads) == 4
+
+
 def test_no_file_and_wrong_options(tmp_path):
     annotator = registry.build("annotator", "conllu", {"files": [tmp_path / "none"]})
     with pytest.raises(AnnotatorError, match="none: No such file"):
