@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -75,11 +76,14 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def check_place(path: Path) -> None:
-    """Raise an OSError, one that says what it is, if the path cannot be that of a file."""
+    """Raise an OSError, one that says what it is, if the file cannot be there."""
     if path.parent.exists() and not path.parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is a file, expected a folder")
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder, expected a file")
+    if path.parent.exists() and not os.access(path.parent, os.W_OK):
+        # SQLite makes files beside its own even to read it.
+        raise PermissionError(errno.EACCES, f"no permission to write in {path.parent}")
 
 
 def connect(path: Path | None) -> sqlite3.Connection:

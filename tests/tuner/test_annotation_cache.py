@@ -203,6 +203,20 @@ def test_a_file_that_another_process_has_set_aside_is_made_anew(tmp_path, opened
     assert said == []
 
 
+def test_a_folder_without_permission_to_write_is_told(tmp_path, opened, said, monkeypatch):
+    opened().put(rows(KEYS[:1]))
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    cache = opened()
+    cache.put(rows(KEYS[:2]))
+    assert get(cache, KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert f"no permission to write in {tmp_path}; annotations are not kept" in said[0]
+    with pytest.raises(StateError, match="no permission to write in"):
+        clear(tmp_path)
+    monkeypatch.undo()
+    assert get(opened(), KEYS[:2]) == [KEYS[0], None]
+
+
 @pytest.mark.parametrize("work", [info, clear])
 def test_a_place_that_cannot_be_is_told(tmp_path, opened, said, work):
     (tmp_path / "file").write_text("x")
