@@ -1,4 +1,4 @@
-"""Constituency parses made elsewhere, in brackets: one tree a line, or n-best lists."""
+"""Constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class PtbAnnotator(Annotator):
     """Sentences looked up in files of bracketed trees by their tokens.
 
     A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
-    N times a line with the score of a parse and a line with its tree. Blank lines do not count.
-    Brackets and quotes in the treebank's spelling (-LRB-, ``) are the plain ones of a text;
-    traces and wrappers (S1, TOP) are dropped. Of equal sentences the first one counts.
+    N times a line with the score of a parse and a line with its tree. A tree may go on in lines
+    that are indented; blank lines do not count. Brackets and quotes in the treebank's spelling
+    (-LRB-, ``) are the plain ones of a text; traces and wrappers (S1, TOP) are dropped. Of equal
+    sentences the first one counts.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, .
     """Read files, once for each state of them."""
     known: dict[str, tuple[_Parse, ...]] = {}
     for path, _, _ in states:
-        lines = [(number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+        lines = _joined(read_lines(path))
         if not lines:
             raise InputError(f"{path}: the file is empty; expected bracketed trees")
         place = 0
@@ -140,6 +141,21 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, .
                 known.setdefault(key, parses)
             place += 1 + 2 * count
     return known
+
+
+def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return lines and their numbers, from 1; those that go on with a tree belong to its first."""
+    joined: list[tuple[int, list[str]]] = []
+    still_open = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if still_open <= 0 or not line[0].isspace():
+            joined.append((number, []))
+            still_open = 0
+        joined[-1][1].append(line)
+        still_open += line.count("(") - line.count(")")
+    return [(number, " ".join(parts)) for number, parts in joined]
 
 
 def _list(
@@ -170,4 +186,6 @@ def _tree(path: str, number: int, line: str) -> Tree:
     try:
         return _brackets.parse(line)
     except ValueError as error:
-        raise InputError(f"{path}:{number}: {error} (one tree a line)") from None
+        raise InputError(
+            f"{path}:{number}: {error} (a tree goes on only in lines that are indented)"
+        ) from None

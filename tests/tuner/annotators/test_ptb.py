@@ -49,6 +49,17 @@ def test_one_tree_a_line(file):
     assert found[1].parses == ((0.0, ((2, "NP/DT"), (0, "root"))),)
 
 
+def test_a_tree_goes_on_in_lines_that_are_indented(file):
+    text = (
+        "( (NP\n    (DT the)\n\n\t(NN cat)) )\n(ROOT\n  (S (VP (VB go))))\n  (S (VB run))\n"
+        "1 x\n-2\n(S1\n (NN end))\n"
+    )
+    found = look_up(file(text), [("go",), ("the", "cat"), ("run",), ("end",)])
+    trees = ["(S (VP (VB go)))", "(NP (DT the) (NN cat))", "(S (VB run))", "(NN end)"]
+    assert [answer.tree for answer in found] == trees
+    assert found[3].parses[0][0] == -2 * math.log(2)
+
+
 def test_nbest_lists_are_sorted_and_their_scores_are_logarithms_to_base_2(file):
     found = look_up(file(NBEST), [("the", "cat"), ("go", "(", "out", ")")])
     assert [score for score, _ in found[0].parses] == [-19 * math.log(2), -20.5 * math.log(2)]
@@ -73,7 +84,9 @@ def test_quotes_in_any_spelling_are_found(file, written):
     ("text", "line", "message"),
     [
         ("", None, "the file is empty"),
-        (ONE[:-1], 1, "1 brackets are not closed; is the tree cut off? (one tree a line)"),
+        (ONE[:-1], 1, "1 brackets are not closed; is the tree cut off? (a tree goes on only in"),
+        (f"{ONE}\n{ONE[:-1]}\n{ONE}", 2, "1 brackets are not closed"),
+        (f"{ONE[:-1]}\n  (NN x)\n", 1, "1 brackets are not closed"),
         (f"{ONE}\nrubbish\n", 2, "stands outside all brackets"),
         ("2 a\n-1\n(S (NN a))\n", 1, "2 parses announced, the file ends after 1"),
         ("1 a\n-inf\n(S (NN a))\n", 2, "the score of a parse is -inf, expected a finite number"),
