@@ -1,4 +1,5 @@
 import html
+import json
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,26 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
     assert scores["tuned on POSF"][3] >= scores["untuned"][3]
     assert "tuning on BLEU" in result.stderr
     assert "iteration 1: decoding" not in result.stderr.split("tuning on POSF")[0]
+    page = (run / "comparison.html").read_text()
+    for metric in ("posf", "edpm"):  # tuned on, and so compared too
+        assert f'{{"label":"{metric}","percent":true}}' in page
+    assert "needs an annotator" not in html.unescape(page)
+
+
+def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
+    folder, _ = finished
+    run = tmp_path / "run"
+    for made in ("corpus", "model", "aligner", "untuned"):
+        shutil.copytree(folder / made, run / made)
+    result = demo(run, "--set=tune.replicas=2")
+    assert result.exit_code == 0, result.output
+    for name in ("bleu", "port"):
+        held = json.loads((run / name / "result.json").read_text())
+        assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]
+        row = table(result.stdout.splitlines())[f"tuned on {name.upper()}"]
+        column = {"bleu": 0, "port": 1}[name]
+        assert row[column] == round(100 * held["average"]["dev_score"], 2)
+        assert row[5 + column] == round(100 * held["average"]["test"]["score"], 2)
 
 
 def test_demo_page_compares_the_tuned_systems(finished):

@@ -26,7 +26,7 @@ from tuner.files import read_lines
 from tuner.links import Linker
 from tuner.nbest import check_links, read_first_hypotheses
 from tuner.optimization import statistics_table
-from tuner.run_inputs import read_inputs
+from tuner.run_inputs import NAME, read_inputs
 from tuner.statistics import needs_of
 
 if TYPE_CHECKING:
@@ -244,7 +244,9 @@ class DevSet:
         text = self.inputs.data.pipeline.signature
         lent = ""
         if self.lender is not None and "links" in metric.needs:
-            lent = f"|{self.lender[0].resolve()}|{self.lender[1].components.get('aligner')}"
+            # Relative, as what it holds: runs that were moved together know each other.
+            folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
+            lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
         syntax = self.syntax(metric)
         parsed = "" if syntax is None else f"|{syntax.annotator.fingerprint}"
         return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}{parsed}"

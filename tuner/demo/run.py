@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ import numpy as np
 
 import tuner
 from metrics._base import Vocabulary
-from tuner import experiment, registry
+from tuner import experiment, registry, replicas
 from tuner.config import load_config
 from tuner.corpus import make_batch, read_references
 from tuner.demo.bitext import TREEBANK, write_bitext
@@ -20,16 +22,19 @@ from tuner.links import Linker
 from tuner.nbest import read_nbest
 from tuner.scoring import score_texts
 from tuner.statistics import needs_of
-from tuner.syntax import open_annotator
+from tuner.syntax import Syntax, open_annotator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Texts
+    from metrics._base import Metric, Texts
     from tuner.annotating import TextAnnotator
+    from tuner.annotators._base import Annotator
     from tuner.config import Experiment
     from tuner.decoders._base import Progress
+    from tuner.syntax import OpenSyntax
+    from tuner.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 200}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
@@ -146,7 +151,7 @@ def run_demo(
         experiments[name] = load_config(config, overrides=overrides, threads=threads)
     for name, loaded in experiments.items():
         log(f"tuning on {name.upper()}: portmert tune {loaded.path}")
-        results[name] = experiment.run(loaded, log=log, progress=progress, fresh=fresh)
+        results[name] = _tuned(loaded, log=log, progress=progress, fresh=fresh)
 
     if not untuned.exists():
         log("decoding the test set with the start weights")
@@ -160,15 +165,46 @@ def run_demo(
             workdir=untuned.parent,
             progress=progress,
         )
-    lists = {"untuned": {"dev": results["bleu"].start_list, "test": untuned}}
-    for name, result in results.items():
-        lists[name] = {"dev": result.dev_list, "test": result.test_list or folder}
+    lists = {"untuned": {"dev": results["bleu"]["start"], "test": untuned}, **results}
     annotated = next((one for one in experiments.values() if one.annotator is not None), None)
     scored = _score(experiments["port"], annotated, lists, log)
     log("comparing the systems")
     page = folder / PAGE
-    write_text(page, _page([experiments[name].tune.output for name in names], log))
+    with contextlib.ExitStack() as opened:
+        syntax = functools.partial(_open_syntax, annotated, opened, log)
+        write_text(page, _page([experiments[name].tune.output for name in names], syntax, log))
     return replace(scored, page=page)
+
+
+def _tuned(
+    loaded: Experiment, *, log: Callable[[str], None], progress: Progress, fresh: bool
+) -> dict[str, Path]:
+    """Tune as `portmert tune` does; return the lists of the result, and of the start weights."""
+    output = loaded.tune.output
+    if loaded.tune.replicas > 1:
+        several = replicas.run(loaded, log=log, progress=progress, fresh=fresh)
+        start, dev, test = several.replicas[0].start_list, output / "average", output / "test"
+        return {"start": start, "dev": dev / "nbest.gz", "test": test / "nbest.gz"}
+    result = experiment.run(loaded, log=log, progress=progress, fresh=fresh)
+    test_list = result.test_list or output
+    return {"start": result.start_list, "dev": result.dev_list, "test": test_list}
+
+
+def _open_syntax(
+    annotated: Experiment | None,
+    opened: contextlib.ExitStack,
+    log: Callable[[str], None],
+    metrics: Sequence[Metric],
+    pipeline: TextPipeline,
+    _recorded: Annotator | None,
+) -> Syntax | None:
+    """Return what annotates texts for the page; None where nothing is tuned on syntax."""
+    needs = needs_of(metrics)
+    if annotated is None or not needs:
+        return None
+    annotator = _annotator(annotated, log)
+    opened.callback(annotator.close)
+    return Syntax(annotator, pipeline, needs)
 
 
 def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
@@ -181,7 +217,7 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     train(treebank, model, size="micro", notice=lambda _: None)
 
 
-def _page(runs: Sequence[Path], log: Callable[[str], None]) -> str:
+def _page(runs: Sequence[Path], syntax: OpenSyntax, log: Callable[[str], None]) -> str:
     """Return the HTML page that compares the tuned systems on the test set.
 
     Without times: the same demo makes the same bytes.
@@ -189,7 +225,7 @@ def _page(runs: Sequence[Path], log: Callable[[str], None]) -> str:
     from tuner.comparison.page import render  # noqa: PLC0415  heavy, and only here
     from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
 
-    request = Request(tuple(str(run) for run in runs), runs=True, timing=False)
+    request = Request(tuple(str(run) for run in runs), syntax=syntax, runs=True, timing=False)
     return render(compare_request(request, log).as_json())
 
 
