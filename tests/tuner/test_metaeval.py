@@ -232,13 +232,16 @@ def test_one_segment_has_no_intervals():
     one = result.agreements[0].correlations["system.pearson"]
     assert (one.low, one.high) == (None, None)
     assert one.value == pytest.approx(1)
-    assert "one segment" in data.notices(people, [])[0]
+    few, one_segment = data.notices(people, [])
+    assert few.startswith("two systems: whatever a metric says, their correlation is")
+    assert one_segment.startswith("one segment")
+    assert people.sizes == "2 systems, 1 segment"
 
 
 def test_constant_scores_are_said_and_nothing_fails():
-    people = Judged(("A", "B"), np.ones((3, 2)), np.ones(3))
-    scores = given_scores(np.zeros((3, 2)))
-    result = evaluate(people, [scores, given_scores(np.eye(3)[:, :2], "b")], Settings(samples=10))
+    people = Judged(("A", "B", "C"), np.ones((3, 3)), np.ones(3))
+    scores = given_scores(np.zeros((3, 3)))
+    result = evaluate(people, [scores, given_scores(np.eye(3), "b")], Settings(samples=10))
     correlations = result.agreements[0].correlations
     assert correlations["system.pearson"].value == 0
     assert correlations["segment.wmt10"].value is None

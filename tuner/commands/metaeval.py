@@ -169,7 +169,7 @@ def command(
     listed = report.tables(found)
     signatures = "\n".join(one.signature for one in counted)
     show(
-        f"{report.sizes(found)}\n\n{as_text(listed)}\n\n{signatures}",
+        f"{judged.sizes}\n\n{as_text(listed)}\n\n{signatures}",
         listed,
         report.as_json(found),
         json_out=json_out,

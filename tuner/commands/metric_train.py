@@ -182,12 +182,8 @@ def command(
         )
         write_text(out, model.text())
     listed = [training.table(conditions, (documents[0], documents[1]))]
-    sizes = (
-        f"{len(judged.systems)} systems, {len(judged.human)} segments, "
-        f"{len(judged.document_names)} documents"
-    )
     show(
-        f"{sizes}\n\n{as_text(listed)}",
+        f"{judged.sizes}\n\n{as_text(listed)}",
         listed,
         {"seed": seed, "conditions": training.as_json(conditions)},
         json_out=json_out,

@@ -111,9 +111,7 @@ def find_test_set(
     else:
         known = [s.inputs.data for s in systems if s.inputs is not None and s.inputs.data]
         if not known:
-            raise InputError(
-                "no system says what its references are; give --ref (and --test, the source)"
-            )
+            raise InputError("no system says what its references are; give --ref")
         found = TestSet(source or known[0].test_source, known[0].test_references)
     for path in (*found.references, *((found.source,) if found.source else ())):
         read_bytes(path)  # a missing file is a fault of its own, not of another test set

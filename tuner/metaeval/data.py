@@ -53,6 +53,14 @@ class Judged:
         assert self.documents is not None  # noqa: S101  asked for only where there are some
         return np.bincount(self.documents, self.lengths).astype(np.float64)
 
+    @property
+    def sizes(self) -> str:
+        """How much was judged, in words."""
+        numbers = {"system": len(self.systems), "segment": len(self.human)}
+        if self.document_names:
+            numbers["document"] = len(self.document_names)
+        return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in numbers.items())
+
     def by_document(self, scores: FloatArray) -> FloatArray:
         """Return (D, M): length-weighted means of segments' scores (S, M); 0 without a token."""
         assert self.documents is not None  # noqa: S101
@@ -164,6 +172,8 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
             f"{left_out} of {left_out + len(data.human)} segments are left out: not every system "
             f"has a score of them"
         )
+    if len(data.systems) == 2:
+        lines.append("two systems: whatever a metric says, their correlation is 1, 0 or -1")
     if len(data.human) == 1:
         lines.append("one segment: nothing can be resampled, so there are no intervals")
     if np.ptp(data.human) == 0:

@@ -30,13 +30,6 @@ _NAMES = {
 }
 
 
-def sizes(found: MetaEvaluation) -> str:
-    """Return one line of how much was judged."""
-    judged = found.judged
-    line = f"{len(judged.systems)} systems, {len(judged.human)} segments"
-    return f"{line}, {len(judged.document_names)} documents" if judged.document_names else line
-
-
 def tables(found: MetaEvaluation) -> list[Table]:
     """Return all tables, that of the PORT paper first."""
     level = f"{100 * found.settings.level:g} %"
