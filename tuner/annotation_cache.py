@@ -187,6 +187,8 @@ class AnnotationCache:
         """Return work(), or None where the file turns out to be of no use."""
         try:
             return work()
+        except sqlite3.ProgrammingError:  # closed: says nothing about the file
+            raise
         except sqlite3.OperationalError as error:  # locked, full, read-only
             self._database.close()
             self._use_memory(error)

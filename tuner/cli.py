@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
+import threading
 
 import click
 
@@ -12,6 +14,9 @@ import tuner
 from aligners._base import AlignerError
 from tuner import commands
 from tuner.errors import PortmertError, suggest
+
+INTERRUPTED = 130
+"""Exit status, as shells have it: 128 and the number of SIGINT."""
 
 
 class CommandFolder(click.Group):
@@ -51,7 +56,14 @@ class CommandFolder(click.Group):
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("portmert: interrupted", err=True)
-            ctx.exit(130)
+            if any(thread is not threading.main_thread() for thread in _waited_for()):
+                os._exit(INTERRUPTED)
+            ctx.exit(INTERRUPTED)
+
+
+def _waited_for() -> list[threading.Thread]:
+    """Return the threads that Python waits for at its end: searches, maybe for minutes."""
+    return [thread for thread in threading.enumerate() if not thread.daemon]
 
 
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})

@@ -42,6 +42,16 @@ def get(cache, keys, layer="tags"):
     return cache.get([layer], keys)[layer]
 
 
+def test_a_closed_cache_does_not_set_its_file_aside(opened, said):
+    cache = opened()
+    cache.put(rows(KEYS[:5]))
+    cache.close()  # as an interrupt does, while a search still annotates
+    with pytest.raises(sqlite3.ProgrammingError):
+        cache.put(rows(KEYS[5:]))
+    assert get(opened(), KEYS[:6]) == [*KEYS[:5], None]
+    assert said == []
+
+
 def test_what_was_put_is_there_for_the_next(opened, said):
     opened().put(rows(KEYS))
     kept = opened()

@@ -3,8 +3,10 @@
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -41,6 +43,27 @@ def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_named():
     result = run("optimise")
     assert result.exit_code == 2
     assert "no command 'optimise'; did you mean 'optimize'?" in result.stderr
+
+
+@pytest.mark.parametrize("searching", [False, True])
+def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    left = []
+
+    def leave(status):
+        left.append(status)
+        raise SystemExit(status)
+
+    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=interrupted))
+    monkeypatch.setattr("os._exit", leave)
+    threads = [threading.main_thread(), threading.Thread(daemon=True)]
+    threads += [threading.Thread(daemon=False)] * searching
+    monkeypatch.setattr("threading.enumerate", lambda: threads)
+    result = run("metrics")
+    assert (result.exit_code, result.stderr) == (130, "portmert: interrupted\n")
+    assert left == [130] * searching  # Python would wait for the search
 
 
 def test_help_imports_nothing_heavy():

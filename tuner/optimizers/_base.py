@@ -130,11 +130,19 @@ class Optimizer(ABC):
             return self.search(problem, bounds.clip(weights), bounds, rng)
 
         ends = []
-        with ThreadPoolExecutor(max(1, min(threads, count))) as pool:
+        pool = ThreadPoolExecutor(max(1, min(threads, count)))
+        interrupted = False
+        try:
             for done, found in enumerate(pool.map(run, range(count)), 1):
                 ends.append(found)
                 if progress is not None:
                     progress(done, count)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+        finally:
+            # A search that parses takes minutes: who interrupts it does not wait for its end.
+            pool.shutdown(wait=not interrupted, cancel_futures=True)
         best = max(ends, key=lambda found: found.value)  # of equal ones the first
         return Outcome(
             best.weights,
