@@ -144,7 +144,7 @@
   const KEYS = {
     ArrowLeft: () => choose("left"), 1: () => choose("left"),
     ArrowRight: () => choose("right"), 2: () => choose("right"),
-    ArrowDown: () => choose("equal"), 3: () => choose("equal"),
+    3: () => choose("equal"), // not the arrow down: it scrolls
     n: () => go(current + 1), p: () => go(current - 1),
   };
   document.addEventListener("keydown", (event) => {
