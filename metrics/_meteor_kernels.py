@@ -38,7 +38,7 @@ NOTHING = -(1 << 62)
 """Below every value."""
 WIDEST = 1 << 9
 """Most states kept at one place of the reference."""
-EFFORT = 1 << 20
+EFFORT = 1 << 18
 """Most states made in one search, whatever is kept."""
 
 

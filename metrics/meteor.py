@@ -44,9 +44,9 @@ class Meteor(Metric):
     asked for, words of one stem or of one set of synonyms, and phrases that are paraphrases. Of
     all sets of links that with most words counts (in 1.5 a word linked otherwise than exactly is
     half a word), then fewest chunks (runs of links next to each other on both sides), then least
-    distance. The search is exact unless more than 512 partial alignments compete at one place,
-    as in sentences of mostly the same few words; then the most promising ones go on. Of several
-    references the one that scores best counts.
+    distance. The search is exact unless more than 512 partial alignments (fewer in texts of
+    hundreds of words) compete at one place, as in sentences of mostly the same few words; then the
+    most promising ones go on. Of several references the one that scores best counts.
 
     Those of 1.5 weigh function words and modules and have no penalty for a perfect hypothesis.
     Words are compared as they are; Meteor lowercases unless told not to, here that is `lowercase`
