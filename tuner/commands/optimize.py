@@ -329,6 +329,7 @@ def _from_lists(
     begin = time.perf_counter()
     read = read_them()
     reading = time.perf_counter() - begin
+    begin = time.perf_counter()
     stats = statistics_table(
         read.scored,
         read.references,
@@ -337,6 +338,7 @@ def _from_lists(
         notice=notice,
         annotate=read.annotate,
     )
+    counting = time.perf_counter() - begin
     found, alpha = optimize_penalised(
         read.scored,
         stats,
@@ -347,6 +349,7 @@ def _from_lists(
         start_alpha=start_alpha,
         notice=notice,
     )
+    found = replace(found, seconds={"statistics": counting, **found.seconds})
     nbest = penalised(read.scored, alpha, lengths=read.lengths)
     asked = length_penalty is not None or start_alpha
     return _Ended(found, alpha if asked else None, reading, nbest, stats)
