@@ -103,7 +103,6 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     assert (lists.stats != np.round(lists.stats)).any()  # the order is no whole number
 
 
-@needs_moses
 def test_statistics_of_syntax_come_from_an_annotator(capsys, folder, monkeypatch):
     monkeypatch.setenv("PORTMERT_CACHE", str(folder / "cache"))
     assert extract("DPM") == 1
@@ -121,6 +120,7 @@ def test_statistics_of_syntax_come_from_an_annotator(capsys, folder, monkeypatch
     assert 0 < match.sum() < lists.stats[:, 3].sum()
 
 
+@needs_moses
 def test_bleu_statistics_are_those_of_moses():
     assert (
         extract(nbest=MOSES / "mert-bleu" / "run1.best100.out.gz", reference=MOSES / "dev.en") == 0
