@@ -36,3 +36,12 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert Path(page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_comparison_in_the_readme_is_that_of_its_page():
+    section = PAGES[0].read_text(encoding="utf-8").split("## Is the difference real?")[1]
+    blocks = re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    shown = next(block for block in blocks if block.startswith("bleu: "))
+    whole = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    for part in shown.split("\n\n"):
+        assert part.strip() in whole

@@ -1,11 +1,13 @@
 """`portmert reproduce` on the recorded lists: tunings of several metrics, one document."""
 
+import gzip
 import re
 import shutil
 
 import pytest
 from click.testing import CliRunner
 
+from tests.bracketed import write_trees
 from tests.readme import ROOT
 from tuner.cli import main
 
@@ -80,3 +82,22 @@ def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished):
     assert result.exit_code == 1
     assert "unknown metric 'prot'" in result.stderr
     assert "tuning on" not in result.stderr
+
+
+def test_systems_are_tuned_on_and_scored_with_syntax(finished, tmp_path):
+    folder, options, _ = finished
+    recorded = folder / "configs" / "recorded"
+    texts = (recorded / "dev.tgt").read_text().splitlines()
+    for path in sorted(recorded.glob("*.nbest.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            texts += [line.split(" ||| ")[1] for line in lines]
+    annotator = write_trees(tmp_path / "trees", texts)
+    result = CliRunner().invoke(
+        main, ["reproduce", str(folder / "configs" / "recorded.toml"), "--tune-on=bleu",
+               "--tune-on=dpm", "--metric=bleu", "--metric=dpm", f"--annotator={annotator}",
+               f"--annotation-cache={tmp_path / 'cache'}", *options,
+               f"--set=tune.output={tmp_path / 'run'}", "--set=tune.replicas=1"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^dpm: .* dpm .* bleu", result.stdout, re.MULTILINE)
+    assert "| dpm " in (tmp_path / "run" / "paper.md").read_text()

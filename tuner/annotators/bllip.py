@@ -33,7 +33,7 @@ _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True)
-class Bllip(Annotator):
+class BllipAnnotator(Annotator):
     """Trees, their dependency parses and tags from BLLIP (Charniak's first-stage parser).
 
     Parameters

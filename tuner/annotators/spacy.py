@@ -28,7 +28,7 @@ BEAMS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
-class Spacy(Annotator):
+class SpacyAnnotator(Annotator):
     """Tags, heads and weighted parses from a spaCy pipeline.
 
     Parameters

@@ -33,7 +33,7 @@ RESOURCES = "resources.json"
 
 
 @dataclass(frozen=True)
-class Stanza(Annotator):
+class StanzaAnnotator(Annotator):
     """Tags, heads and expected links from a Stanza pipeline.
 
     Parameters

@@ -34,7 +34,7 @@ CONSTITUENTS = "crf-constituency"
 
 
 @dataclass(frozen=True)
-class Supar(Annotator):
+class SuparAnnotator(Annotator):
     """Expected links and heads, or trees, from a SuPar model; experimental.
 
     A dependency parser gives heads and expected links; a constituency parser gives trees, in

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import click
+
+from tuner.commands._annotating import annotator_options, open_syntax
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -40,6 +43,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="TABLE.KEY=VALUE",
     help="Replace a value of CONFIG, as in tune.replicas=5; may be repeated.",
 )
+@annotator_options
 @click.option("--threads", type=click.IntRange(0), help="Threads and processes; 0: all there are.")
 def command(
     config: Path,
@@ -48,6 +52,8 @@ def command(
     published: Path | None,
     out: Path | None,
     overrides: tuple[str, ...],
+    annotator_text: str | None,
+    annotation_cache: Path | None,
     threads: int | None,
 ) -> None:
     """Tune as CONFIG says on each of several metrics and fill the PORT paper's tables.
@@ -55,32 +61,44 @@ def command(
     CONFIG is one of `portmert tune`; its metric is replaced, and each metric's run lies in a
     folder of its own below its output folder. Started again it goes on where it was interrupted.
     """
+    from tuner import registry  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.commands._progress import decoding  # noqa: PLC0415
-    from tuner.config import load_config  # noqa: PLC0415
     from tuner.files import check_writable, write_text  # noqa: PLC0415
-    from tuner.reproduction.run import SCORED_WITH, TUNED_ON, reproduce  # noqa: PLC0415
+    from tuner.reproduction.run import (  # noqa: PLC0415
+        SCORED_WITH,
+        TUNED_ON,
+        experiments_of,
+        reproduce,
+    )
 
     if len(tuned_on) == 1:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")
     announce_compiling()
     if published is None and (config.parent / "published.toml").is_file():
         published = config.parent / "published.toml"
-    output = load_config(config, overrides=overrides).tune.output
+    experiments = experiments_of(
+        config,
+        tuned_on or TUNED_ON,
+        overrides=overrides,
+        threads=threads,
+        annotator=None if annotator_text is None else registry.annotator(annotator_text),
+        annotation_cache=annotation_cache,
+    )
     if out is None:
+        output = next(iter(experiments.values())).tune.output.parent
         output.mkdir(parents=True, exist_ok=True)
         out = output / "paper.md"
     check_writable(out)
     with decoding() as progress:
         found = reproduce(
             config,
-            tuned_on or TUNED_ON,
+            experiments,
             scored_with or SCORED_WITH,
             published=published,
             log=lambda line: click.echo(line, err=True),
             progress=progress,
-            overrides=overrides,
-            threads=threads,
+            syntax=functools.partial(open_syntax, annotator_text, annotation_cache),
         )
     write_text(out, found.document)
     for line in found.comparison.headlines:

@@ -325,8 +325,6 @@ class Comparison:
         Name of the set of links that scores and segments are shown with; None without links.
     samples, seed, confidence
         Of all resampling; `confidence` is the level of intervals, such as 0.95.
-    links_known
-        Whether metrics of word order could be computed.
     """
 
     portmert: str
@@ -349,11 +347,6 @@ class Comparison:
     differences: Differences
     segments: tuple[Segment, ...]
     runs: tuple[RunHistory, ...] = ()
-
-    @property
-    def links_known(self) -> bool:
-        """Whether metrics of word order could be computed."""
-        return bool(self.ordering)
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON knows it: objects, lists, numbers, null."""

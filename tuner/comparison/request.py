@@ -94,7 +94,9 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         raise InputError("word alignments need the source text; give --test")
     pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
     recorded = _annotator_of_runs(systems)
-    asked, syntax = _metrics_and_syntax(request, given_metrics, systems, pipeline, notice)
+    asked, syntax = _metrics_and_syntax(
+        request, given_metrics, systems, pipeline, recorded, notice
+    )
     with tempfile.TemporaryDirectory() as folder:
         linking = find_links(
             systems,
@@ -140,6 +142,7 @@ def _metrics_and_syntax(
     given: dict[str, Metric],
     systems: Sequence[NamedSystem],
     pipeline: TextPipeline,
+    recorded: Annotator | None,
     notice: Callable[[str], None],
 ) -> tuple[dict[str, Metric], Syntax | None]:
     """Return the metrics to score with, and what annotates texts for them.
@@ -147,7 +150,6 @@ def _metrics_and_syntax(
     Where the user names none, those that the runs were tuned on come to the default ones, if they
     can be computed.
     """
-    recorded = _annotator_of_runs(systems)
 
     def opened(metrics: dict[str, Metric]) -> Syntax | None:
         return request.syntax and request.syntax(list(metrics.values()), pipeline, recorded)

@@ -276,7 +276,6 @@ def _score(
     )
     names = METRICS if annotated is None else SYNTAX_METRICS
     metrics = [registry.metric(name) for name in names]
-    annotator = None if annotated is None else _annotator(annotated, log)
     sources = {"dev": data.source, "test": data.test_source or data.source}
     references = {"dev": data.references, "test": data.test_references}
     links = {
@@ -285,28 +284,33 @@ def _score(
     }
     scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in lists}
     outputs: dict[str, list[str]] = {}
-    for part in SETS:
-        vocabulary = Vocabulary()
-        gold = read_references(
-            references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
-        )
-        if annotator is not None:
-            gold = replace(gold, texts=annotator.annotate(gold.texts, needs_of(metrics)))
-        lines = read_lines(sources[part])
-        for name, files in lists.items():
-            nbest = read_nbest([files[part]], vocabulary, segments=len(lines))
-            texts = nbest.texts.take(nbest.offsets[:-1])
-            offsets = np.arange(len(texts) + 1)
-            texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
+    opened = contextlib.ExitStack()
+    annotator = None
+    if annotated is not None:
+        annotator = opened.enter_context(contextlib.closing(_annotator(annotated, log)))
+    with opened:
+        for part in SETS:
+            vocabulary = Vocabulary()
+            gold = read_references(
+                references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
+            )
             if annotator is not None:
-                texts = annotator.annotate(texts, needs_of(metrics))
-            batch = make_batch(texts, offsets, gold)
-            found = score_texts(metrics, batch, lowercase=False, threads=measured.threads)
-            scores[name][part] = {
-                metric: score.score for metric, score in zip(names, found, strict=True)
-            }
-            scores[name][part]["length"] = _length_ratio(texts, gold.texts)
-            outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
+                gold = replace(gold, texts=annotator.annotate(gold.texts, needs_of(metrics)))
+            lines = read_lines(sources[part])
+            for name, files in lists.items():
+                nbest = read_nbest([files[part]], vocabulary, segments=len(lines))
+                texts = nbest.texts.take(nbest.offsets[:-1])
+                offsets = np.arange(len(texts) + 1)
+                texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
+                if annotator is not None:
+                    texts = annotator.annotate(texts, needs_of(metrics))
+                batch = make_batch(texts, offsets, gold)
+                found = score_texts(metrics, batch, lowercase=False, threads=measured.threads)
+                scores[name][part] = {
+                    metric: score.score for metric, score in zip(names, found, strict=True)
+                }
+                scores[name][part]["length"] = _length_ratio(texts, gold.texts)
+                outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
     return Demo(
         tuple(System(name, found) for name, found in scores.items()),
         names,

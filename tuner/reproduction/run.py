@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner import experiment as single
-from tuner import registry, replicas
+from tuner import replicas
 from tuner.comparison.request import Request, compare_request
 from tuner.config import load_config
 from tuner.reproduction.document import document
@@ -14,12 +14,14 @@ from tuner.reproduction.published import Published, read_published
 from tuner.significance import Resampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from tuner.annotators._base import Annotator
     from tuner.comparison.model import Comparison
     from tuner.config import Experiment
     from tuner.decoders._base import Progress
+    from tuner.syntax import OpenSyntax
 
 TUNED_ON = ("bleu", "port", "qmean")
 """What the paper tunes on; the first is what the others are compared with."""
@@ -43,6 +45,8 @@ def experiments_of(
     *,
     overrides: Sequence[str] = (),
     threads: int | None = None,
+    annotator: Annotator | None = None,
+    annotation_cache: Path | None = None,
 ) -> dict[str, Experiment]:
     """Return metric -> the experiment of `config` with that metric, in a folder of its own.
 
@@ -51,33 +55,40 @@ def experiments_of(
     ConfigError
         As `load_config`; or the experiment of one metric lacks what it needs, as links.
     """
-    base = load_config(config, overrides=overrides, threads=threads)
     found = {}
     for name in tuned_on:
-        registry.metric(name)
-        one = load_config(config, overrides=[*overrides, f"metric.name={name}"], threads=threads)
-        found[name] = replace(one, tune=replace(one.tune, output=base.tune.output / name))
+        one = load_config(
+            config,
+            overrides=[*overrides, f"metric.name={name}"],
+            threads=threads,
+            annotator=annotator,
+            annotation_cache=annotation_cache,
+        )
+        found[name] = replace(one, tune=replace(one.tune, output=one.tune.output / name))
     return found
 
 
 def reproduce(
     config: Path,
-    tuned_on: Sequence[str],
+    experiments: Mapping[str, Experiment],
     scored_with: Sequence[str],
     *,
     published: Path | None,
     log: Callable[[str], None],
     progress: Progress,
-    overrides: Sequence[str] = (),
-    threads: int | None = None,
+    syntax: OpenSyntax | None = None,
     resampling: Resampling = RESAMPLED,
 ) -> Reproduction:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
 
     Parameters
     ----------
+    experiments
+        See `experiments_of`.
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
+    syntax
+        As of a `Request`, for metrics that compare syntax.
 
     Raises
     ------
@@ -85,7 +96,6 @@ def reproduce(
         What `tune` and `compare` raise.
     """
     figures = Published() if published is None else read_published(published)
-    experiments = experiments_of(config, tuned_on, overrides=overrides, threads=threads)
     for name, experiment in experiments.items():
         log(f"tuning on {name}: {experiment.tune.output}")
         run = replicas.run if experiment.tune.replicas > 1 else single.run
@@ -98,6 +108,7 @@ def reproduce(
     request = Request(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
         metrics=tuple(scored_with),
+        syntax=syntax,
         resampling=resampling,
         threads=next(iter(experiments.values())).threads,
     )
