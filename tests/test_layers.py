@@ -53,7 +53,7 @@ TUNER_LAYERS = [
         "moses_weights",
     },
     {"files", "moses_ini", "_kernels", "_nbest_kernels"},
-    {"errors", "correlation", "tables"},
+    {"errors", "correlation", "processors", "tables"},
 ]
 
 

@@ -22,6 +22,7 @@ from tuner.annotation_cache import AnnotationCache, sentence_key
 from tuner.annotators._base import Annotation, AnnotatorError
 from tuner.annotators._lookup import shown
 from tuner.errors import InputError, ProgramError
+from tuner.statistics import NEED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,13 +41,6 @@ KEPT_AFTER_SECONDS = 5.0
 
 LEAST_SENTENCES = 20
 """Of fewer sentences no share of failures is told."""
-
-_WHAT = {
-    "tags": "part-of-speech tags",
-    "heads": "dependency parses",
-    "trees": "constituency parses",
-    "arcs": "weighted dependency parses",
-}
 
 
 class TextAnnotator:
@@ -216,7 +210,7 @@ class TextAnnotator:
         layer = layers_of.kept_for(need, gives)
         if layer is not None:
             return layer
-        what = _WHAT[str(need)]
+        what = NEED_NAMES[str(need)]
         if isinstance(need, Arcs) and not need.parses:
             what = "expected links over all trees (edge marginals)"
         raise InputError(

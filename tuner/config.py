@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import tomllib
 import typing
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from tuner import registry
 from tuner.annotators._base import AnnotatorError
 from tuner.constraints import Constraints
 from tuner.errors import ConfigError, suggest
+from tuner.processors import available_processors
 from tuner.statistics import needs_of
 from tuner.text_pipeline import TextPipeline
 
@@ -162,11 +162,7 @@ class Experiment:
     @property
     def threads(self) -> int:
         """Return the number of threads to use, at least 1."""
-        if self.tune.threads:
-            return self.tune.threads
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        return self.tune.threads or available_processors()
 
     def fingerprint(self) -> dict[str, str]:
         """Return all that the result depends on: key -> value, a file by what it holds.

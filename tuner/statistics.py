@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough that the arrays of a chunk stay small and that threads share the work evenly."""
 
-_WHAT = {
+NEED_NAMES = {
     "tags": "part-of-speech tags",
     "heads": "dependency parses",
     "trees": "constituency parses",
@@ -81,7 +81,7 @@ def require(metric: Metric, batch: Batch) -> None:
         for name, texts in (("hypotheses", batch.hypotheses), ("references", batch.references)):
             if not texts.has(need):
                 raise InputError(
-                    f"metric {metric.name()} needs {_WHAT[str(need)]} of the {name}; name an "
+                    f"metric {metric.name()} needs {NEED_NAMES[str(need)]} of the {name}; name an "
                     f"annotator that makes them (--annotator, or a table [annotator])"
                 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,8 @@ def open_syntax(
 
 def _opened(annotator: Annotator, cache: Path | None) -> TextAnnotator:
     """Return what annotates texts until the command ends; the same for the same annotator."""
-    from tuner.syntax import open_annotator  # noqa: PLC0415  start-up time
+    from tuner.processors import available_processors  # noqa: PLC0415  start-up time
+    from tuner.syntax import open_annotator  # noqa: PLC0415
 
     context = click.get_current_context()
     known: dict[str, TextAnnotator] = context.meta.setdefault(__name__, {})
@@ -89,16 +89,9 @@ def _opened(annotator: Annotator, cache: Path | None) -> TextAnnotator:
         known[key] = open_annotator(
             annotator,
             cache=cache,
-            processes=processors(),
+            processes=available_processors(),
             notice=notice,
             progress=context.with_resource(annotating()),
         )
         context.call_on_close(known[key].close)
     return known[key]
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

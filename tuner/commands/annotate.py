@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -98,6 +97,7 @@ def command(
     from tuner.annotation_cache import default_folder  # noqa: PLC0415
     from tuner.commands._progress import decoding  # noqa: PLC0415
     from tuner.files import check_writable, read_lines, writing  # noqa: PLC0415
+    from tuner.processors import available_processors  # noqa: PLC0415
 
     check_writable(out)
     lines = [tuple(w.decode() for w in line.encode().split()) for line in read_lines(text)]
@@ -106,7 +106,7 @@ def command(
         annotator = TextAnnotator(
             registry.annotator(annotator_text, model=model or ""),
             cache=default_folder() if cache is None else cache,
-            processes=processes or _processors(),
+            processes=processes or available_processors(),
             notice=notice,
             progress=bar.part,
             max_failed=max_failed,
@@ -234,9 +234,3 @@ def _refuse_options(ctx: click.Context) -> None:
             raise click.UsageError(
                 f"{parameter.opts[0]} does not go with {ctx.invoked_subcommand}"
             )
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

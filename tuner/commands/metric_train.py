@@ -240,11 +240,14 @@ def _open_syntax(
             notice("no features of dependency links are asked for: the annotator is not used")
         return None
     from tuner import registry  # noqa: PLC0415
-    from tuner.commands._annotating import processors  # noqa: PLC0415
+    from tuner.processors import available_processors  # noqa: PLC0415
     from tuner.syntax import Syntax, open_annotator  # noqa: PLC0415
 
     opened = open_annotator(
-        registry.annotator(annotator_text), cache=cache, processes=processors(), notice=notice
+        registry.annotator(annotator_text),
+        cache=cache,
+        processes=available_processors(),
+        notice=notice,
     )
     return Syntax(opened, pipeline, frozenset({need}))
 

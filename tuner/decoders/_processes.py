@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from tuner.decoders._journal import Journal
 
 
-def available_processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def answers(
     module: str,
     first: str,

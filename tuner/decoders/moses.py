@@ -15,12 +15,12 @@ from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._moses_features import ShownFeatures, parse_shown
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
-from tuner.decoders._processes import available_processors
 from tuner.errors import InputError, ProgramError
 from tuner.files import read_bytes, write_text, writing
 from tuner.moses_ini import MosesIni, read_moses_ini
 from tuner.moses_weights import read_sparse, sparse_text
 from tuner.nbest import read_nbest
+from tuner.processors import available_processors
 from tuner.weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
