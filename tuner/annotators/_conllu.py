@@ -125,6 +125,7 @@ class _Unfinished:
     tree_line: int = 0
     unparsed: bool = False
     several: list[tuple[int, int, str]] = field(default_factory=list)
+    several_line: int = 0
 
     @property
     def is_new(self) -> bool:
@@ -156,9 +157,8 @@ class _Unfinished:
             )
         no_word = _NO_WORD.fullmatch(columns[0])
         if no_word:  # a multiword token or an empty node
-            first, last = int(no_word[1]), int(no_word[2] or 0)
-            if len(self.words) < first <= last:
-                self.several.append((first, last, columns[1]))
+            if no_word[2]:
+                self._token(int(no_word[1]), int(no_word[2]), columns[1], number)
             return
         expected = len(self.words) + 1
         if columns[0] != str(expected):
@@ -172,6 +172,17 @@ class _Unfinished:
         self.words.append(Word(columns[1], columns[3], columns[4], columns[5]))
         self.lines.append(number)
         self._link(columns[6], columns[7], number)
+
+    def _token(self, first: int, last: int, form: str, number: int) -> None:
+        """Note a token that is several words, which follow it."""
+        begin = max(len(self.words), self.several[-1][1] if self.several else 0) + 1
+        if not len(self.words) + 1 == begin == first <= last:
+            raise self._fault(
+                number,
+                f"ID '{first}-{last}' is no range that begins at the next word, {begin}",
+            )
+        self.several.append((first, last, form))
+        self.several_line = number
 
     def _link(self, head: str, label: str, number: int) -> None:
         if head == NOTHING:
@@ -187,6 +198,12 @@ class _Unfinished:
         self.heads.append((int(head), label))
 
     def finished(self) -> Block:
+        if self.several and self.several[-1][1] > len(self.words):
+            first, last, _ = self.several[-1]
+            raise self._fault(
+                self.several_line,
+                f"ID '{first}-{last}' goes beyond the last word, {len(self.words)}",
+            )
         heads = tuple(self.heads)
         fault = _forest.fault(heads)
         if fault:

@@ -20,7 +20,7 @@ ALL = frozenset({"tags", "heads", "tree", "parses"})
 ROW = "{}\t{}\t_\tNOUN\tNN\tNumber=Sing\t{}\t{}\t_\t_\n"
 FILE = (
     "# sent_id = 1\n# text = the cat\n"
-    "1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n1-2\tthecat\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    "1-2\tthecat\t_\t_\t_\t_\t_\t_\t_\t_\n1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n"
     "1.1\tghost\t_\t_\t_\t_\t_\t_\t_\t_\n"
     "2\tcat\tcat\tNOUN\tNN\tNumber=Sing\t0\troot\t_\t_\n\n" + ROW.format(1, "go", 0, "root")
 )
@@ -151,12 +151,12 @@ def test_trees_in_brackets_and_sentences_without_a_parse(files):
         ("1\ta\t_\n", 1, "3 columns, expected 10"),
         (FILE.replace("2\tcat", "3\tcat"), 6, "ID '3' is another number, expected 2"),
         (FILE.replace("2\tcat", "x\tcat"), 6, "ID 'x' is no number of a word, expected 2"),
-        (FILE.replace("\tthe\tthe\t", "\t\tthe\t"), 3, "FORM is empty"),
-        (FILE.replace("\t2\tdet", "\t-2\tdet"), 3, "HEAD '-2' is no number"),
-        (FILE.replace("\t2\tdet", "\t3\tdet"), 3, "word 1 has head 3, expected 0..2"),
-        (FILE.replace("\t0\troot\t_\t_\n\n", "\t1\troot\t_\t_\n\n"), 3, "(a cycle)"),
-        (FILE.replace("\t2\tdet", "\t1\tdet"), 3, "(a cycle)"),
-        (FILE.replace("\tdet", "\t_"), 3, "DEPREL is missing"),
+        (FILE.replace("\tthe\tthe\t", "\t\tthe\t"), 4, "FORM is empty"),
+        (FILE.replace("\t2\tdet", "\t-2\tdet"), 4, "HEAD '-2' is no number"),
+        (FILE.replace("\t2\tdet", "\t3\tdet"), 4, "word 1 has head 3, expected 0..2"),
+        (FILE.replace("\t0\troot\t_\t_\n\n", "\t1\troot\t_\t_\n\n"), 4, "(a cycle)"),
+        (FILE.replace("\t2\tdet", "\t1\tdet"), 4, "(a cycle)"),
+        (FILE.replace("\tdet", "\t_"), 4, "DEPREL is missing"),
         (FILE.replace("\t2\tdet", "\t_\t_"), 6, "HEAD is '0', the words before have '_'"),
         (
             FILE.replace("\t0\troot\t_\t_\n\n", "\t_\t_\t_\t_\n\n"),
@@ -273,6 +273,28 @@ def test_a_token_that_is_several_words_in_the_file_is_told(files):
     found = look_up(paths, [("vers", "du", "chat"), ("go",)], missing="unparsed")
     assert [answer is None for answer in found] == [True, False]
     assert len(look_up(paths, [("vers", "de", "le", "chat")])[0].heads) == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "message"),
+    [
+        ("2-3", "", r"1: ID '2-3' is no range that begins at the next word, 1"),
+        ("1-3", "", r"1: ID '1-3' goes beyond the last word, 2"),
+        ("2-1", "", r"1: ID '2-1' is no range"),
+        ("", "1-2", r"2: ID '1-2' is no range that begins at the next word, 2"),
+        ("1-2", "2-2", r"3: ID '2-2' is no range that begins at the next word, 3"),
+    ],
+)
+def test_a_range_that_is_none_is_told(files, before, between, message):
+    blank = "\tx" + "\t_" * 8 + "\n"
+    text = (
+        (before and before + blank)
+        + ROW.format(1, "a", 2, "det")
+        + (between and between + blank)
+        + ROW.format(2, "b", 0, "root")
+    )
+    with pytest.raises(InputError, match=rf"0.conllu:{message}"):
+        list(_conllu.read(files(text)[0]))
 
 
 def test_no_file_and_wrong_options(tmp_path):
