@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tuner.annotators._base import Heads, Request
     from tuner.annotators._conllu import Block
 
-VERSION = 1
+VERSION = 2
 """Of what is made of a file: part of the fingerprint."""
 
 
@@ -178,8 +178,20 @@ def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:
     if best.unparsed:
         return _Trees(where, (), "", ())
     tags = tuple(_conllu.tag(word, tagset) for word in best.words)
-    tree, heads = _tree(path, best)
-    parses = tuple((block.logprob or 0.0, block.heads or heads) for block in ranked)
+    tree, derived = _tree(path, best)
+    # Without HEAD each parse has the heads of its own constituents.
+    heads = [
+        block.heads or (derived if block is best else _tree(path, block)[1]) for block in ranked
+    ]
+    bare = next((block for block, links in zip(ranked, heads, strict=True) if not links), None)
+    if bare is not None and any(heads):
+        raise InputError(
+            f"{path}:{bare.line}: neither HEAD nor '# tree = ', which another parse of the same "
+            f"sentence has"
+        )
+    parses = tuple(
+        (block.logprob or 0.0, links) for block, links in zip(ranked, heads, strict=True)
+    )
     return _Trees(where, tags, tree, parses)
 
 

@@ -145,6 +145,34 @@ def test_trees_in_brackets_and_sentences_without_a_parse(files):
     assert found[1] is None
 
 
+def listed(*brackets):
+    """Return parses of the sentence `a b` without HEAD, one for each tree; '' has no tree."""
+    words = "".join(ROW.format(1 + place, word, "_", "_") for place, word in enumerate("ab"))
+    return "".join(
+        f"# sent_id = 1\n# parse_logprob = -{rank}\n"
+        + (tree and f"# tree = {tree}\n")
+        + words
+        + "\n"
+        for rank, tree in enumerate(brackets)
+    )
+
+
+def test_each_of_several_trees_has_heads_of_its_own(files):
+    text = listed("(S (NN a) (NN b))", "(PP (NN a) (IN b))")
+    found = look_up(files(text), [("a", "b")], ALL)[0]
+    assert found.tree == "(S (NN a) (NN b))"
+    assert found.parses == ((0, ((0, "root"), (1, "S/NN"))), (-1, ((2, "PP/NN"), (0, "root"))))
+    assert found.heads == found.parses[0][1]
+
+
+@pytest.mark.parametrize(
+    ("brackets", "line"), [(("(S (NN a) (NN b))", ""), 7), (("", "(S (NN a) (NN b))"), 1)]
+)
+def test_a_tree_of_several_with_neither_heads_nor_constituents_is_named(files, brackets, line):
+    with pytest.raises(InputError, match=rf"0.conllu:{line}: neither HEAD nor '# tree = '"):
+        look_up(files(listed(*brackets)), [("a", "b")])
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
