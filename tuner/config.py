@@ -41,6 +41,9 @@ Table = TypeVar("Table")
 RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache"})
 """Keys, in any table, that change how long a run takes and nothing else."""
 
+WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
+"""Table and key: where a run lies and where its programs run. A job moves on to another host."""
+
 
 @dataclass(frozen=True)
 class Tune:
@@ -187,7 +190,7 @@ class Experiment:
             if table not in {"tune", "data", "constraints"}:
                 prints[f"{table}.name"] = _component_name(content)
             for item in dataclasses.fields(content):
-                if item.name not in RESULT_FREE and (table, item.name) != ("tune", "output"):
+                if item.name not in RESULT_FREE and (table, item.name) not in WHERE_IT_RUNS:
                     value = getattr(content, item.name)
                     prints[f"{table}.{item.name}"] = json.dumps(_content(value), sort_keys=True)
         return prints

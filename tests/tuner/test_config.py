@@ -216,6 +216,17 @@ def test_fingerprint_ignores_where_and_how_fast(folder, tmp_path_factory):
     assert moved == load(folder).fingerprint()
 
 
+def test_fingerprint_ignores_what_starts_the_decoder_but_not_its_flags(folder):
+    (folder / "moses.ini").write_text("[weight]\nLM0= 1\n")
+    text = CONFIG.replace(
+        'name = "recorded"\nlists = ["run1.nbest"]', 'name = "moses"\nconfig = "moses.ini"'
+    )
+    (folder / "my.toml").write_text(text)
+    plain = load(folder).fingerprint()
+    assert load(folder, "decoder.command='ssh host'", "decoder.jobs=4").fingerprint() == plain
+    assert load(folder, "decoder.flags='-s 50'").fingerprint() != plain
+
+
 @pytest.mark.parametrize(
     ("override", "key"),
     [
