@@ -119,16 +119,16 @@ def press(session, *keys):
 def test_the_form_in_a_browser(chromium, tmp_path):
     from selenium.webdriver import Keys
 
-    one = evaluation(judges=("ada",), per_judge=4, common=0)
+    one = evaluation(judges=("Adélaïde",), per_judge=4, common=0)
     write(one, tmp_path / "kit")
-    page = (tmp_path / "kit" / "judges" / "ada.html").as_uri()
+    page = (tmp_path / "kit" / "judges" / "Adélaïde.html").as_uri()
     chromium.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
     chromium.get(page)
     assert text(chromium, "#count") == "0 of 4 answered"
     assert text(chromium, "#saved") == "Nothing to save yet"
-    sheet = [row.item for row in one.sheets["ada"]]
+    sheet = [row.item for row in one.sheets["Adélaïde"]]
     assert text(chromium, "#reference .words") == one.items[sheet[0]].reference
     # A click answers and leads on; so do keys.
     chromium.find_element("css selector", "[data-answer=right]").click()
@@ -144,6 +144,7 @@ def test_the_form_in_a_browser(chromium, tmp_path):
             break
         time.sleep(0.1)
     assert text(chromium, "#count") == "3 of 4 answered"
+    assert text(chromium, "#saved") == "Saved in this browser"  # some time ago
     assert text(chromium, "#title") == f"Item {sheet[3]} (4 of 4)"
     press(chromium, "p")
     pressed = chromium.find_element("css selector", "[data-answer=equal]")
@@ -151,7 +152,7 @@ def test_the_form_in_a_browser(chromium, tmp_path):
     press(chromium, "n", "2")
     assert text(chromium, "#message").startswith("All items are answered.")
     chromium.find_element("id", "export").click()
-    out = tmp_path / f"ada.{one.id}.json"
+    out = tmp_path / f"Adélaïde.{one.id}.json"
     for _ in range(100):
         if out.exists():
             break

@@ -117,7 +117,7 @@ def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) ->
             (f"{path}: answer {number}", str(one["item"]), str(one["answer"] or ""))
             for number, one in enumerate(held["answers"], 1)
         ]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         form = None
     if form != FORM:
         raise InputError(f"{path}: not what the HTML form of `portmert humaneval make` exports")
@@ -181,8 +181,7 @@ def _check_texts(
         if name is not None:
             raise InputError(
                 f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
-                f"found '{_start(_spaced(row[name]))}', expected "
-                f"'{_start(_spaced(expected[name]))}'; put it back"
+                f"found {_differing(row[name], expected[name])}; put it back"
             )
 
 
@@ -244,6 +243,19 @@ def _vote(choice: str, placed: Placed) -> Vote:
 
 def _spaced(text: str) -> str:
     return " ".join(text.split())
+
+
+def _differing(found: str, expected: str) -> str:
+    """Return both texts from a little before the place where they begin to differ."""
+    found, expected = _spaced(found), _spaced(expected)
+    pairs = zip(found, expected, strict=False)
+    same = next(
+        (place for place, (one, other) in enumerate(pairs) if one != other),
+        min(len(found), len(expected)),
+    )
+    start = 0 if same < 20 else same - 10
+    before = "..." if start else ""
+    return f"'{before}{_start(found[start:])}', expected '{before}{_start(expected[start:])}'"
 
 
 def _start(text: str) -> str:

@@ -161,7 +161,7 @@ def read_key(path: Path) -> Evaluation:
             },
         )
         whole = held["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         whole = False
     if not whole:
         raise InputError(

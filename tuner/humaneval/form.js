@@ -40,10 +40,10 @@
     } catch {
       kept = false;
     }
-    say();
+    say(` at ${new Date().toLocaleTimeString()}`);
   }
 
-  function say() {
+  function say(time = "") {
     const saved = at("saved");
     saved.classList.toggle("unsaved", !kept);
     if (!kept) {
@@ -51,7 +51,7 @@
     } else if (answers.size === 0) {
       saved.textContent = "Nothing to save yet";
     } else {
-      saved.textContent = `Saved in this browser at ${new Date().toLocaleTimeString()}`;
+      saved.textContent = `Saved in this browser${time}`;
     }
   }
 
@@ -115,7 +115,8 @@
     const blob = new Blob([JSON.stringify(held(), null, 1) + "\n"], { type: "application/json" });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    link.download = `${sheet.judge.replace(/[^\w.-]+/g, "_")}.${sheet.evaluation}.json`;
+    // The name was checked to be one that a file can have; no two judges may get the same.
+    link.download = `${sheet.judge}.${sheet.evaluation}.json`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     exported = true;

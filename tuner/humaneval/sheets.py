@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tuner.humaneval.evaluation import Evaluation
@@ -20,6 +20,7 @@ ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
 """What a cell must not begin with: programs would take it for a formula."""
 
+_TITLE = "judgements"
 _WIDTHS = {"source": 50, "reference": 50, "left": 50, "right": 50, "answer": 10}
 _MODIFIED = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 _TIME = b"1980-01-01T00:00:00Z"
@@ -69,7 +70,7 @@ def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
     names = columns(evaluation)
     book = Workbook()
     sheet = book.worksheets[0]
-    sheet.title = "judgements"
+    sheet.title = _TITLE
     for number, values in enumerate([dict(zip(names, names, strict=True)),
                                      *rows(evaluation, judge)], 1):  # fmt: skip
         for position, name in enumerate(names, 1):
@@ -127,7 +128,7 @@ def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
             if not any(cell.strip() for cell in cells):
                 continue
             if names is None:
-                names = [cell.strip() for cell in cells]
+                names = _checked_names(path, reader.line_num, cells)
                 continue
             if len(cells) != len(names):
                 raise InputError(
@@ -140,7 +141,7 @@ def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return (row, cells) of the first sheet of a spreadsheet."""
+    """Return (row, cells) of the sheet of a spreadsheet that was written, or of the first one."""
     import warnings  # noqa: PLC0415  start-up time
 
     from openpyxl import load_workbook  # noqa: PLC0415
@@ -149,14 +150,28 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of extensions that have nothing to do with cells
             book = load_workbook(io.BytesIO(content), data_only=False)
+        # Somebody may have put sheets of their own in front.
+        sheet = next((one for one in book.worksheets if one.title == _TITLE), book.worksheets[0])
         cells = [
             ["" if cell is None else str(cell) for cell in row]
-            for row in book.worksheets[0].iter_rows(values_only=True)
+            for row in sheet.iter_rows(values_only=True)
         ]
     except Exception as error:  # noqa: BLE001  what a damaged file makes of a library is open
         reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
         raise InputError(f"{path}: not a spreadsheet that can be read: {reason}") from None
-    names = [name.strip() for name in cells[0]] if cells else []
+    names = _checked_names(path, 1, cells[0]) if cells else []
     for number, row in enumerate(cells[1:], 2):
         if any(cell.strip() for cell in row):
             yield number, dict(zip(names, row, strict=True))
+
+
+def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
+    """Return the names of columns; those that are empty may be many."""
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise InputError(
+                f"{path}:{number}: {names.count(name)} columns '{name}'; which one counts is not "
+                f"known, leave one"
+            )
+    return names

@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from openpyxl import load_workbook
 
 from tests.evaluations import answered_csv, answered_xlsx, evaluation, export
 from tuner.errors import InputError
@@ -71,12 +72,51 @@ def cell(row, name, value):
         (lambda rows: [row[1:] for row in rows], "ada.csv: no column 'item'"),
         (cell(1, "right", "wrong"), "ada.csv: no column 'right'"),
         (lambda rows: [*rows[:2], ["x"]], "ada.csv:3: 1 columns, the first line names 8"),
+        (
+            lambda rows: [[*rows[0], "answer"], *([*row, "right"] for row in rows[1:])],
+            "ada.csv:1: 2 columns 'answer'; which one counts is not known, leave one",
+        ),
     ],
 )
 def test_a_wrong_table_is_an_error_that_names_the_row(sheet, change, message):
     changed(sheet, change)
     items = [row.item for row in ONE.sheets["ada"]]
     assert message.format(*items) in fault(sheet)
+
+
+def test_a_change_far_into_a_text_is_shown(tmp_path):
+    outputs = [[f"{number} {'word ' * 30}{end}" for number in range(40)] for end in "ab"]
+    one = evaluation(judges=("ada", "bob"), outputs=outputs)
+    path = tmp_path / "ada.csv"
+    path.write_bytes(as_csv(one, "ada"))
+    changed(path, lambda rows: [[cell.replace("word b", "word bad") for cell in r] for r in rows])
+    with pytest.raises(
+        InputError, match=r"found '\.\.\.(\w+ )+bad', expected '\.\.\.(\w+ )+b'; put"
+    ):
+        read_answers(path, [one])
+    path.write_bytes(as_csv(one, "ada"))
+    changed(path, lambda rows: [[cell.replace("word b", "word") for cell in r] for r in rows])
+    with pytest.raises(InputError, match=r"found '.* word', expected '.* word b'; put"):
+        read_answers(path, [one])
+
+
+def test_columns_of_ones_own_without_a_name_are_let_be(sheet):
+    before = read_answers(sheet, [ONE]).votes
+    changed(sheet, lambda rows: [[*row, "", ""] for row in rows])
+    assert read_answers(sheet, [ONE]).votes == before
+
+
+def test_a_sheet_of_ones_own_in_front_is_passed_over(tmp_path):
+    path = tmp_path / "ada.xlsx"
+    path.write_bytes(as_xlsx(ONE, "ada"))
+    answered_xlsx(path, lambda _: "equal")
+    book = load_workbook(path)
+    book.create_sheet("notes", 0)["A1"] = "item"
+    book.save(path)
+    assert set(read_answers(path, [ONE]).votes.values()) == {2}
+    book["judgements"]["Z1"] = "answer"
+    book.save(path)
+    assert "ada.xlsx:1: 2 columns 'answer'" in fault(path)
 
 
 def test_a_sheet_under_another_judges_name_is_told(sheet):
@@ -106,7 +146,7 @@ def test_an_export_with_an_open_answer_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "null", '{"portmert_humaneval": 2}', "\x00", "NaN"]
+    "content", ["", "{", "[]", "null", '{"portmert_humaneval": 2}', "\x00", "NaN", "[" * 100_000]
 )
 def test_another_json_is_no_export(tmp_path, content):
     (tmp_path / "a.json").write_text(content)

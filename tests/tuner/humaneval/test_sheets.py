@@ -168,7 +168,7 @@ def test_the_key_is_read_back_and_must_be_whole(tmp_path):
     key = tmp_path / "out" / "key.json"
     assert read_key(key) == one
     for content in (
-        "", "[]", "{}", key.read_text().replace('"A"', '"C"'),
+        "", "[]", "{}", "[" * 100_000, key.read_text().replace('"A"', '"C"'),
         key.read_text().replace('"portmert_humaneval_key": 1', '"portmert_humaneval_key": 2'),
     ):  # fmt: skip
         key.write_text(content)
