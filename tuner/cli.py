@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import pkgutil
@@ -17,6 +18,9 @@ from tuner.errors import PortmertError, suggest
 
 INTERRUPTED = 130
 """Exit status, as shells have it: 128 and the number of SIGINT."""
+
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What any write may meet, also one that nobody thinks of as a file of the user's."""
 
 
 class CommandFolder(click.Group):
@@ -53,6 +57,13 @@ class CommandFolder(click.Group):
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
             sys.stderr.close()
+            ctx.exit(1)
+        except OSError as error:
+            if error.errno not in DISK_FAULTS:
+                raise
+            place = error.filename or "standard output or a temporary file"
+            click.echo(f"portmert: error: {place}: cannot write: {error.strerror}", err=True)
+            sys.stderr.close()  # what waits to be written fails once more when Python ends
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("portmert: interrupted", err=True)

@@ -101,7 +101,7 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
 
     Compressed by its suffix (.gz, .xz, .zst) with no time or name inside: the same content gives
     the same bytes. `-` is stdout. Whatever was at `path` stays untouched until the new file is
-    complete and on disk.
+    complete and on disk; but a device or a pipe (/dev/null, `>(...)`) is written to, not replaced.
 
     Raises
     ------
@@ -113,6 +113,13 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     path = Path(path)
+    if _is_stream(path):
+        try:
+            with path.open("wb") as raw, _compressor(raw, path.suffix) as out:
+                yield out
+        except OSError as error:
+            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
+        return
     if path.is_symlink():  # replace the file it points to, not the link
         path = path.resolve()
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -142,6 +149,10 @@ def check_writable(path: Path | str) -> None:
     if str(path) == "-":
         return
     path = Path(path)
+    if _is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise PortmertError(f"{path}: cannot write: no permission")
+        return
     folder = path.resolve().parent
     if path.is_dir():
         raise PortmertError(f"{path}: cannot write: it is a folder, expected a file's name")
@@ -149,6 +160,11 @@ def check_writable(path: Path | str) -> None:
         raise PortmertError(f"{path}: cannot write: there is no folder {path.parent}; make it")
     if not os.access(folder, os.W_OK):
         raise PortmertError(f"{path}: cannot write: no permission to write in {path.parent}")
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether there is something at `path` that has no content to keep."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -80,3 +80,28 @@ def test_help_imports_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+def test_a_full_disk_behind_the_output_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tuner", "metrics"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "portmert: error: standard output or a temporary file: cannot write: No space left on "
+        "device\n"
+    )
+
+
+def test_other_faults_of_the_system_are_not_hidden(monkeypatch):
+    def missing():
+        raise FileNotFoundError(2, "No such file", "ours")
+
+    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=missing))
+    assert isinstance(run("metrics").exception, FileNotFoundError)

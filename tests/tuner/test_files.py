@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 
 import pytest
 import zstandard
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.errors import InputError, PortmertError
-from tuner.files import read_bytes, read_lines, write_text, writing
+from tuner.files import check_writable, read_bytes, read_lines, write_text, writing
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, "": bytes}
 
@@ -90,3 +91,35 @@ def test_link_stays_and_its_target_is_replaced(tmp_path):
 def test_folder_is_not_a_file(tmp_path):
     with pytest.raises(InputError, match="Is a directory"):
         read_bytes(tmp_path)
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A named pipe, and its end to read from, which waits for nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe", os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+
+@pytest.mark.parametrize("name", ["pipe", "link.gz"])
+def test_a_pipe_is_written_to_and_stays(pipe, name):
+    path, end = pipe[0].with_name(name), pipe[1]
+    if path != pipe[0]:
+        path.symlink_to(pipe[0])
+    check_writable(path)
+    with writing(path) as out:
+        out.write(b"whole")
+    content = os.read(end, 100)
+    os.close(end)
+    assert (gzip.decompress(content) if name == "link.gz" else content) == b"whole"
+    assert pipe[0].is_fifo()
+    assert {found.name for found in path.parent.iterdir()} == {"pipe", name}
+
+
+def test_a_pipe_that_nobody_reads_is_told(pipe):
+    def write():
+        with writing(pipe[0]) as out:
+            os.close(pipe[1])
+            out.write(b"x")
+
+    with pytest.raises(PortmertError, match=r"pipe: cannot write: Broken pipe"):
+        write()
