@@ -20,7 +20,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics._base import FloatArray, Metric
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, Metric
+
+    SingleArray = NDArray[np.float32]
 
 SAMPLES = 10_000
 """Resampled test sets and randomized pairs: p-values are then good to about 0.005."""
@@ -28,10 +32,10 @@ SAMPLES = 10_000
 TIE = 1e-12
 """Scores nearer than this are equal: sums are exact, but the mean of several scores is rounded."""
 
-_CHUNK_ENTRIES = 2_000_000
-"""Entries of the matrix of one chunk of samples: 16 MB."""
-_EXACT_BITS = 53
-"""Of a float64's mantissa."""
+_BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
+"""Entries of the matrix of one chunk of samples: 4 and 8 MB. Random swaps depend on the latter."""
+_EXACT_BITS, _SINGLE_BITS = 53, 24
+"""Of the mantissa of a float64 and of a float32."""
 _BOOTSTRAP, _RANDOMIZATION = range(2)
 """Random streams."""
 
@@ -150,9 +154,10 @@ def systems_tested(
         [[float(metric.score(row)) for row in table.sum(axis=1)[:, part]] for table in tables]
         for metric, part in zip(metrics, columns, strict=True)
     ]
-    sampled = _bootstrap(metrics, columns, tables, resampling)
+    tables, places = _without_copies(tables, columns)
+    sampled = _bootstrap(metrics, places, tables, resampling)
     randomized = [
-        _randomized(metrics, columns, tables, resampling, replicas)
+        _randomized(metrics, places, tables, resampling, replicas)
         for replicas in sorted({len(table) for table in tables[1:]})
     ]
     spreads, differences = [], []
@@ -216,16 +221,77 @@ def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
     many segments and replicas as there are fit into 53 bits: then a sum is the same in any order,
     whichever way a matrix product takes. The change is about 1e-16 of a column's sum.
     """
-    largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
-    most = max(len(table) for table in tables) * 2 * tables[0].shape[1]
-    _, exponents = np.frexp(np.maximum(largest, 1.0) * most)
+    _, exponents = np.frexp(np.maximum(_highest_sums(tables), 1.0))
     unit = np.ldexp(1.0, exponents - _EXACT_BITS)
     return [np.rint(table / unit) * unit for table in tables]
 
 
-def _chunks(samples: int, entries: int) -> Iterator[slice]:
-    """Cut the samples so that a chunk's matrix of so many entries a sample stays small."""
-    size = max(1, _CHUNK_ENTRIES // max(entries, 1))
+def _highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
+    """Return for each column what no sum over all replicas of two systems exceeds."""
+    largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
+    return np.asarray(largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1]))
+
+
+def _without_copies(
+    tables: Sequence[FloatArray], columns: Sequence[slice]
+) -> tuple[list[FloatArray], list[IntArray]]:
+    """Keep one of equal columns, and return where each metric's columns are now.
+
+    Metrics of one family count the same n-grams.
+    """
+    joined = np.moveaxis(np.concatenate([*tables]), 2, 0)
+    distinct: dict[bytes, int] = {}
+    places = np.array([distinct.setdefault(c.tobytes(), len(distinct)) for c in joined])
+    kept = np.unique(places, return_index=True)[1]
+    return [table[:, :, kept] for table in tables], [places[part] for part in columns]
+
+
+class _Sums:
+    """The sums over resampled test sets of statistics that were rounded by `_exact`.
+
+    Whole numbers so small that no sum reaches 2**24 are multiplied in float32, which takes half
+    the time and is as exact.
+
+    Parameters
+    ----------
+    outputs : N arrays (S, K) float64
+        Their rows are what is resampled.
+    single : (K,) bool
+        Columns for which float32 is enough.
+    """
+
+    def __init__(self, outputs: Sequence[FloatArray], single: NDArray[np.bool_]) -> None:
+        stacked = np.stack(outputs, axis=2)
+        self._shape = stacked.shape[1:]
+        self._parts = [
+            (chosen, stacked[:, chosen].reshape(len(stacked), -1).astype(dtype))
+            for chosen, dtype in ((single, np.float32), (~single, np.float64))
+            if chosen.any()
+        ]
+
+    def of(self, times: SingleArray) -> FloatArray:
+        """Return (K, N, B) sums for B samples; `times` (B, S): how often each row is in each."""
+        sums = np.empty((*self._shape, len(times)))
+        for chosen, table in self._parts:
+            product = table.T @ times.T.astype(table.dtype, copy=False)
+            sums[chosen] = product.reshape(-1, *sums.shape[1:])
+        return sums
+
+
+def _single_enough(tables: Sequence[FloatArray]) -> NDArray[np.bool_]:
+    """Return (K,) whether sums of each column are whole numbers that float32 can hold."""
+    whole = np.all([(table == np.rint(table)).all(axis=(0, 1)) for table in tables], axis=0)
+    return np.asarray(whole & (_highest_sums(tables) <= 2.0**_SINGLE_BITS))
+
+
+def _scored(metric: Metric, sums: FloatArray, places: IntArray) -> FloatArray:
+    """Return the scores (...) of sums (K, ...): a statistic's values lie side by side."""
+    return metric.score(np.moveaxis(sums[places], 0, -1))
+
+
+def _chunks(samples: int, entries: int, most: int) -> Iterator[slice]:
+    """Cut the samples so that a chunk's matrix, of `entries` a sample, has at most `most`."""
+    size = max(1, most // max(entries, 1))
     for start in range(0, samples, size):
         yield slice(start, min(start + size, samples))
 
@@ -236,7 +302,7 @@ def _stream(resampling: Resampling, *path: int) -> np.random.Generator:
 
 def _bootstrap(
     metrics: Sequence[Metric],
-    columns: Sequence[slice],
+    places: Sequence[IntArray],
     tables: Sequence[FloatArray],
     resampling: Resampling,
 ) -> list[list[FloatArray]]:
@@ -244,26 +310,26 @@ def _bootstrap(
 
     All systems see the same samples.
     """
-    segments, width = tables[0].shape[1:]
-    joined = np.concatenate([*tables]).transpose(1, 0, 2).reshape(segments, -1)
-    outputs = sum(len(table) for table in tables)
-    scores = np.empty((len(metrics), outputs, resampling.samples))
+    segments = tables[0].shape[1]
+    outputs = [output for table in tables for output in table]
+    sums = _Sums(outputs, _single_enough(tables))
+    scores = np.empty((len(metrics), len(outputs), resampling.samples))
     rng = _stream(resampling, _BOOTSTRAP)
-    for chunk in _chunks(resampling.samples, segments):
+    for chunk in _chunks(resampling.samples, segments, _BOOTSTRAP_ENTRIES):
         size = chunk.stop - chunk.start
         drawn = rng.integers(segments, size=(size, segments))
         drawn += np.arange(size)[:, np.newaxis] * segments
-        times = np.bincount(drawn.ravel(), minlength=size * segments).astype(np.float64)
-        sums = (times.reshape(size, segments) @ joined).reshape(size, outputs, width)
-        for m, (metric, part) in enumerate(zip(metrics, columns, strict=True)):
-            scores[m, :, chunk] = metric.score(sums[..., part]).T
+        times = np.bincount(drawn.ravel(), minlength=size * segments).astype(np.float32)
+        sampled = sums.of(times.reshape(size, segments))
+        for m, metric in enumerate(metrics):
+            scores[m, :, chunk] = _scored(metric, sampled, places[m])
     ends = np.cumsum([len(table) for table in tables])[:-1]
     return [np.split(of_metric, ends) for of_metric in scores]
 
 
 def _randomized(
     metrics: Sequence[Metric],
-    columns: Sequence[slice],
+    places: Sequence[IntArray],
     tables: Sequence[FloatArray],
     resampling: Resampling,
     replicas: int,
@@ -275,26 +341,30 @@ def _randomized(
     Systems of unequal numbers of replicas share out all outputs of a segment at random.
     """
     first = tables[0]
-    own, segments = first.shape[:2]
+    own, segments, width = first.shape
     members = [i for i in range(1, len(tables)) if len(tables[i]) == replicas]
-    whole = [first.sum(axis=(0, 1)), *(tables[i].sum(axis=(0, 1)) for i in members)]
-    theirs = np.stack([tables[i] for i in members])  # (N, R, S, K)
-    theirs = theirs.transpose(1, 2, 0, 3).reshape(replicas * segments, -1)
-    ours = first.reshape(own * segments, -1)
+    whole = first.sum(axis=(0, 1))[:, np.newaxis]
+    others = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
+    single = _single_enough(tables)
+    ours = _Sums([first.reshape(-1, width)], single)
+    theirs = _Sums([tables[i].reshape(-1, width) for i in members], single)
+    observed = [
+        _scored(metric, others, place) - _scored(metric, whole, place)
+        for metric, place in zip(metrics, places, strict=True)
+    ]
     extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
     rng = _stream(resampling, _RANDOMIZATION, replicas)
-    for chunk in _chunks(resampling.samples, segments * (own + replicas)):
+    entries = segments * (own + replicas)
+    for chunk in _chunks(resampling.samples, entries, _RANDOMIZATION_ENTRIES):
         size = chunk.stop - chunk.start
         kept, taken = _assignments(rng, size, segments, own, replicas)
-        base = kept.reshape(size, -1) @ ours
-        added = (taken.reshape(size, -1) @ theirs).reshape(size, len(members), -1)
-        for n in range(len(members)):
-            one = base + added[:, n]
-            other = whole[0] + whole[n + 1] - one
-            for m, (metric, part) in enumerate(zip(metrics, columns, strict=True)):
-                change = metric.score(other[:, part]) - metric.score(one[:, part])
-                observed = metric.score(whole[n + 1][part]) - metric.score(whole[0][part])
-                extreme[n, m] += count_as_extreme(change, float(observed))
+        one = theirs.of(taken.reshape(size, -1))
+        one += ours.of(kept.reshape(size, -1))
+        other = (whole + others)[..., np.newaxis] - one
+        for m, metric in enumerate(metrics):
+            change = _scored(metric, other, places[m]) - _scored(metric, one, places[m])
+            for n in range(len(members)):
+                extreme[n, m] += count_as_extreme(change[n], float(observed[m][n]))
     return {
         member: ((1 + extreme[n]) / (resampling.samples + 1)).tolist()
         for n, member in enumerate(members)
@@ -303,21 +373,21 @@ def _randomized(
 
 def _assignments(
     rng: np.random.Generator, size: int, segments: int, own: int, replicas: int
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[SingleArray, SingleArray]:
     """Return which outputs make up the randomized first system: 0 or 1 each.
 
     Returns
     -------
-    (size, own, segments), (size, replicas, segments) float64
+    (size, own, segments), (size, replicas, segments) float32
         Of the first system's own outputs and of the other's; `own` of each segment in all.
     """
     if own != replicas:
         keys = rng.random((size, own + replicas, segments), dtype=np.float32)
         chosen = keys.argsort(axis=1).argsort(axis=1) < own
-        return chosen[:, :own].astype(np.float64), chosen[:, own:].astype(np.float64)
+        return chosen[:, :own].astype(np.float32), chosen[:, own:].astype(np.float32)
     shape = (size, own, segments)
     bits = np.frombuffer(rng.bytes(-(-size * own * segments // 8)), dtype=np.uint8)
-    swapped = np.unpackbits(bits, count=size * own * segments).reshape(shape).astype(np.float64)
+    swapped = np.unpackbits(bits, count=size * own * segments).reshape(shape).astype(np.float32)
     if own == 1:
         return 1.0 - swapped, swapped
     # The swaps of a segment's outputs are alike, so that to permute one side's is enough.

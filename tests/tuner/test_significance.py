@@ -166,6 +166,25 @@ def test_scores_of_fractions_are_not_changed_by_rounding():
     assert spreads[0].score == spreads[1].score  # sums are exact, in any order
 
 
+@pytest.mark.parametrize("largest", [9, 2**17, 2**20, 2**40])
+def test_sums_of_counts_of_any_size_are_exact(largest):
+    rng, segments, samples = np.random.default_rng(3), 31, 200
+    weights = rng.integers(largest // 2, largest, size=(2, segments))
+    counts = np.stack([rng.integers(0, weights + 1), weights], axis=-1)
+    spreads, found = pair(*counts, samples=samples, seed=4)
+    drawn = np.random.default_rng([4, 0]).integers(segments, size=(samples, segments))
+    for stats, spread in zip(counts, spreads, strict=True):
+        scores = V.score(stats[drawn].sum(axis=1).astype(float))
+        expected = [*np.quantile(scores, [0.025, 0.975]), scores.std(ddof=1)]
+        assert [spread.low, spread.high, spread.s_sel] == pytest.approx(expected, rel=1e-13)
+    bits = np.frombuffer(np.random.default_rng([4, 1, 1]).bytes(segments * samples // 8), "u1")
+    swapped = np.unpackbits(bits).reshape(samples, segments, 1)
+    one, other = np.where(swapped, *counts[::-1]), np.where(swapped, *counts)
+    one, other = (V.score(side.sum(axis=1).astype(float)) for side in (one, other))
+    extreme = np.abs(other - one) >= abs(found.difference) - 1e-12
+    assert found.p_randomization == (1 + extreme.sum()) / (samples + 1)
+
+
 def test_false_positives_under_a_true_null():
     # Of 400 pairs of systems without a difference about 5 % are taken for different: between 2
     # and 8.5 % is four standard deviations around it.
