@@ -44,6 +44,9 @@ FOLDER_VARIABLE = "PORTMERT_CACHE"
 SIZE_VARIABLE = "PORTMERT_CACHE_SIZE"
 DEFAULT_SIZE = 4 << 30
 
+IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Primary codes of errors that another process is the reason of."""
+
 PER_QUERY = 500
 """Keys in one query: more are no faster."""
 
@@ -325,7 +328,10 @@ def clear(folder: Path, annotator: str = "") -> int:
         return _clear(path, annotator)
     except sqlite3.OperationalError as error:
         raise StateError(
-            f"{path}: {error}; is it in use by another run, or may it not be written?"
+            f"{path}: {error}; is it in use by another run, may it not be written, or is the disk "
+            "full? Without --annotator all is deleted, which needs no room"
+            if annotator
+            else f"{path}: {error}; is it in use by another run?"
         ) from None
     except OSError as error:
         raise StateError(f"{path}: {_reason(error)}") from None
@@ -351,15 +357,23 @@ def _clear(path: Path, annotator: str) -> int:
                 )
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except sqlite3.OperationalError:
-        raise
+    except sqlite3.OperationalError as error:
+        # Where the disk is full nothing can be noted down as deleted either.
+        if annotator or error.sqlite_errorcode & 0xFF in IN_USE:
+            raise
+        return _unlink(path)
     except (sqlite3.DatabaseError, UnusableError) as error:
         if annotator:
             raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return 0
+        return _unlink(path)
     return deleted
+
+
+def _unlink(path: Path) -> int:
+    """Delete the files; how many sentences were in them is not known."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return 0
 
 
 def _reason(error: Exception) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -336,6 +337,39 @@ def test_info_counts_and_clear_deletes(tmp_path, opened):
     assert get(in_use, KEYS[:1]) == [None]
     in_use.put(rows(KEYS[:1]))
     assert [kind.annotator for kind in info(tmp_path)[1]] == ["udpipe 1"]
+
+
+def test_on_a_full_disk_all_is_cleared_but_no_part(tmp_path, opened, monkeypatch):
+    opened().put(rows(KEYS))
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    @contextmanager
+    def full(_):
+        raise error
+        yield
+
+    monkeypatch.setattr(annotation_cache, "transaction", full)
+    with pytest.raises(StateError, match=r"disk is full; is it .* Without --annotator all is"):
+        clear(tmp_path, "udpipe")
+    assert (tmp_path / FILE).exists()
+    clear(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    assert get(opened(), KEYS[:1]) == [None]
+
+
+def test_what_another_process_writes_to_is_not_cleared_from_under_it(
+    tmp_path, opened, monkeypatch
+):
+    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
+    opened().put(rows(KEYS[:1]))
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StateError, match="database is locked; is it in use by another run"):
+        clear(tmp_path)
+    other.close()
+    assert get(opened(), KEYS[:1]) == KEYS[:1]
 
 
 def test_a_damaged_file_is_cleared_but_not_shown(tmp_path):

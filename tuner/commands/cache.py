@@ -36,7 +36,8 @@ def show(folder: Path | None) -> None:
 
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
-    click.echo(f"{folder / FILE}: {size / MIB:.1f} of {size_limit() / MIB:.0f} MiB")
+    limit = f"{size_limit() / MIB:.1f}".removesuffix(".0")
+    click.echo(f"{folder / FILE}: {size / MIB:.1f} of {limit} MiB")
     if kinds:
         rows = [
             (kind.annotator, kind.layer, kind.sentences, f"{kind.size / MIB:.1f}", kind.used)
