@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
 
 _COMPRESSED = (".gz", ".xz", ".zst")
+_MOST_DIGITS = 7
+"""Of a segment: a slip must not ask for a table of all memory."""
+_HIGHEST = 1e100
+"""Of a score: squares of sums must be finite too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +162,10 @@ def read_human_scores(path: Path) -> HumanScores:
 
 
 def _segment(text: str, path: Path, number: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InputError(
-            f"{path}:{number}: segment is '{text}'; expected a line number counted from 0"
+            f"{path}:{number}: segment is '{text}'; expected a line number counted from 0, of at "
+            f"most {_MOST_DIGITS} digits"
         )
     return int(text)
 
@@ -174,6 +179,11 @@ def _score(text: str, path: Path, number: int) -> float:
         raise InputError(
             f"{path}:{number}: score is '{text}'; expected a finite number (leave the line out if "
             f"the segment was not judged)"
+        )
+    if abs(value) > _HIGHEST:
+        raise InputError(
+            f"{path}:{number}: score is '{text}'; expected a number between {-_HIGHEST:g} and "
+            f"{_HIGHEST:g}"
         )
     return value + 0.0  # no -0.0
 

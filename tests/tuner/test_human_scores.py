@@ -53,7 +53,7 @@ def test_segments_after_the_last_score_are_not_judged(read):
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("ABC"), st.integers(0, 5)),
-        st.floats(allow_nan=False, allow_infinity=False),
+        st.floats(-1e100, 1e100),
         min_size=1,
     )
 )
@@ -81,6 +81,9 @@ def test_what_is_written_is_read(tmp_path_factory, scores):
         (HEADER + "A\t-1\td\t1\n", "human.tsv:2: segment is '-1'; expected a line number"),
         (HEADER + "A\t0\td\tnan\n", "human.tsv:2: score is 'nan'; expected a finite number"),
         (HEADER + "A\t0\td\tinf\n", "human.tsv:2: score is 'inf'"),
+        (HEADER + "A\t0\td\t-2e300\n", "score is '-2e300'; expected a number between -1e+100 and"),
+        # A table of all these segments would not fit into memory.
+        (HEADER + "A\t999999999\td\t1\n", "human.tsv:2: segment is '999999999'; expected a line"),
         (HEADER + "A\t0\td\tNone\n", "leave the line out if the segment was not judged"),
         (HEADER + "A\t0\td\t1\nA\t0\td\t2\n", "human.tsv:3: system 'A' has a score of segment 0 "),
         (HEADER + "A\t0\td\t1\nB\t0\te\t2\n", "segment 0 is in document 'e', but line 2 has it"),
