@@ -6,8 +6,11 @@ import errno
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +19,23 @@ from aligners._base import AlignerError
 from tuner import commands
 from tuner.errors import PortmertError, suggest
 
-INTERRUPTED = 130
-"""Exit status, as shells have it: 128 and the number of SIGINT."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""What `kill`, `timeout`, a batch system, and a terminal that is closed send."""
 
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What any write may meet, also one that nobody thinks of as a file of the user's."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asks this program to end; what it runs must end with it."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
 
 
 class CommandFolder(click.Group):
@@ -51,7 +66,8 @@ class CommandFolder(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         try:
-            return super().invoke(ctx)
+            with _signals_as_interrupts():
+                return super().invoke(ctx)
         except (PortmertError, AlignerError) as error:
             click.echo(f"portmert: error: {error}", err=True)
             ctx.exit(1)
@@ -65,11 +81,37 @@ class CommandFolder(click.Group):
             click.echo(f"portmert: error: {place}: cannot write: {error.strerror}", err=True)
             sys.stderr.close()  # what waits to be written fails once more when Python ends
             ctx.exit(1)
-        except KeyboardInterrupt:
-            click.echo("portmert: interrupted", err=True)
+        except KeyboardInterrupt as error:
+            number = error.number if isinstance(error, Interrupted) else signal.SIGINT
+            said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+            click.echo(f"portmert: {said}", err=True)
+            status = 128 + number  # as shells have it
             if any(thread is not threading.main_thread() for thread in _waited_for()):
-                os._exit(INTERRUPTED)
-            ctx.exit(INTERRUPTED)
+                os._exit(status)
+            ctx.exit(status)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let signals that end the program unwind it: decoders and trainers would work on without it.
+
+    A signal that is ignored (`nohup`) stays so. The same signal again ends the program at once.
+    """
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise Interrupted(signal.Signals(number))
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        ours = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _waited_for() -> list[threading.Thread]:

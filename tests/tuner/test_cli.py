@@ -1,9 +1,12 @@
 """The group of all commands."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import click
@@ -16,6 +19,9 @@ from tuner.cli import main
 COMMANDS = sorted(
     path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
 )
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments):
@@ -64,6 +70,56 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
     result = run("metrics")
     assert (result.exit_code, result.stderr) == (130, "portmert: interrupted\n")
     assert left == [130] * searching  # Python would wait for the search
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number):
+    decoder, started = tmp_path / "decoder", tmp_path / "started"
+    # It is there once it has said its number; `exec` keeps the number.
+    decoder.write_text(f"#!/bin/sh\necho $$ >{started}.part; mv {started}.part {started}\n"
+                       "exec sleep 600\n")  # fmt: skip
+    decoder.chmod(0o755)
+    command = [sys.executable, "-m", "tuner", "tune", ROOT / "configs" / "moses.toml"]
+    overrides = [f"decoder.program={decoder}", f"tune.output={tmp_path / 'run'}"]
+    run = subprocess.Popen(
+        [*command, *(f"--set={override}" for override in overrides)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    wait_for(lambda: started.exists() or run.poll() is not None)
+    run.send_signal(number)
+    said = run.communicate(timeout=60)[1]
+    assert (run.returncode, said.splitlines()[-1]) == (
+        128 + number,
+        f"portmert: ended by {number.name}",
+    )
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    # As `nohup` leaves it; and who calls a command from Python keeps handlers of their own.
+    seen = []
+
+    def look():
+        seen.extend(signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP))
+
+    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=look))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run("metrics").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert callable(seen[0])
+    assert seen[1] is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_help_imports_nothing_heavy():
