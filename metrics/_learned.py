@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,7 +36,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
 substitutions, precision and recall of n-grams, differences of length."""
 RESOURCES = ("synonyms", "paraphrases", "stop_words")
 """What TERp reads: options of those who use it, too."""
+HEAVIEST = 1e100
+"""Of weights in a file: sums of features times weights are finite."""
 _FORMAT = "portmert learned metric 1"
+_KINDS = {str: "a text", int: "a whole number", dict: "an object"}
+
+T = TypeVar("T")
 
 
 def feature_names(groups: str) -> tuple[str, ...]:
@@ -216,7 +220,7 @@ def read_model(path: Path) -> Model:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
@@ -225,41 +229,65 @@ def read_model(path: Path) -> Model:
         )
     try:
         return _model(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path}: no model of portmert metric-train: {what}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: no model of portmert metric-train: {error}") from None
 
 
 def _model(content: Mapping[str, Any]) -> Model:
     features = Features(
-        checked_groups(content["groups"]),
-        int(content["parses"]),
-        float(content["gamma"]),
-        content["costs"],
-        content["language"],
+        checked_groups(_held(content, "groups", str)),
+        _held(content, "parses", int),
+        _number(content, "gamma", 0.0, 1.0),
+        _held(content, "costs", str),
+        _held(content, "language", str),
     )
     if features.costs not in PRESETS:
         raise ValueError(f"costs is {features.costs!r}; expected one of {', '.join(PRESETS)}")
-    if features.parses < 0 or not 0.0 <= features.gamma <= 1.0:
-        raise ValueError(f"parses {features.parses} and gamma {features.gamma} are out of range")
-    weights = content["weights"]
+    if features.parses < 0:
+        raise ValueError(f"parses is {features.parses}; expected 0 or more")
+    weights = _held(content, "weights", dict)
     if set(weights) != set(features.names):
         odd = sorted(set(weights) ^ set(features.names))
         raise ValueError(f"weights of other features than groups {features.groups} has: {odd[0]}")
-    if not all(
-        isinstance(weight, int | float) and math.isfinite(weight) for weight in weights.values()
-    ):
-        raise ValueError("a weight is no finite number")
-    resources = content["resources"]
+    resources = _held(content, "resources", dict)
     for name in resources:
         if name not in RESOURCES:
             raise ValueError(f"resource {name!r}; expected some of {', '.join(RESOURCES)}")
     return Model(
         features,
-        tuple(float(weights[name]) for name in features.names),
-        dict(resources),
-        dict(content.get("trained", {})),
+        tuple(_number(weights, name, -HEAVIEST, HEAVIEST) for name in features.names),
+        {name: _held(resources, name, str) for name in resources},
+        _held(content, "trained", dict) if "trained" in content else {},
     )
+
+
+def _held(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return what a key of a JSON object holds if it is of a kind; true and false are no int."""
+    value = _value(content, key)
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"{key} is {_shown(value)}; expected {_KINDS[kind]}")
+
+
+def _number(content: Mapping[str, Any], key: str, lowest: float, highest: float) -> float:
+    value = _value(content, key)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and lowest <= value <= highest:  # NaN is not, nor is what no float can hold
+        return float(value)
+    raise ValueError(
+        f"{key} is {_shown(value)}; expected a number between {lowest:g} and {highest:g}"
+    )
+
+
+def _value(content: Mapping[str, Any], key: str) -> Any:
+    if key not in content:
+        raise ValueError(f"'{key}' is missing")
+    return content[key]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def check_resources(model: Model, path: Path | None, files: Mapping[str, Path | None]) -> None:

@@ -174,7 +174,7 @@ def read_lexicon(
     """
     if language not in Stemmer.algorithms():
         raise ValueError(
-            f"language is '{language}'; Snowball has stemmers for "
+            f"language is {language!r}; Snowball has stemmers for "
             f"{', '.join(Stemmer.algorithms())}"
         )
     return Lexicon(

@@ -87,5 +87,5 @@ class Learned(Metric):
         return weighted_mean(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the reference length of stats (2,)."""
-        return {"learned": float(weighted_mean(stats)), "ref_len": float(stats[1])}
+        """Return the reference length of stats (2,)."""
+        return {"ref_len": float(stats[1])}

@@ -106,7 +106,7 @@ def test_score_is_the_mean_weighted_by_length(tmp_path):
     rows = np.array([[-2.0, 4.0], [6.0, 1.0]])
     assert metric.score(rows) == pytest.approx([-0.5, 6.0])
     assert metric.score(rows.sum(axis=0)) == pytest.approx(4 / 5)
-    assert metric.parts(rows[0]) == {"learned": -0.5, "ref_len": 4.0}
+    assert metric.parts(rows[0]) == {"ref_len": 4.0}  # no share, to be shown in percent
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,9 @@ def test_files_must_be_those_it_was_learnt_with(tmp_path):
         registry.metric(both)
 
 
+ALL_WEIGHTS = dict.fromkeys(TERP_ALONE.features.names, -1.0)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -155,9 +158,19 @@ def test_files_must_be_those_it_was_learnt_with(tmp_path):
         ({"groups": "TX"}, "groups 'TX'; expected some of the letters ETPNB"),
         ({"groups": "T"}, "weights of other features than groups T has: phrase_edits"),
         ({"costs": "free"}, "costs is 'free'; expected one of ter, terpa, terph"),
-        ({"gamma": 2}, "parses 50 and gamma 2.0 are out of range"),
-        ({"weights": None}, "no model of portmert metric-train: "),
-        ({"weights": dict.fromkeys((*GROUPS["T"], *GROUPS["P"]), 1e999)}, "no finite number"),
+        ("[" * 100_000, "m.json: not JSON: maximum recursion depth"),
+        ({"gamma": 2}, "gamma is 2; expected a number between 0 and 1"),
+        ({"gamma": 10**400}, r"gamma is 10{39}\.\.\.; expected a number between 0 and 1"),
+        ({"gamma": True}, "gamma is true; expected a number between 0 and 1"),
+        ({"parses": 1e999}, "parses is Infinity; expected a whole number"),
+        ({"parses": "50"}, 'parses is "50"; expected a whole number'),
+        ({"parses": -1}, "parses is -1; expected 0 or more"),
+        ({"groups": ["T"]}, 'groups is \\["T"\\]; expected a text'),
+        ({"weights": None}, "no model of portmert metric-train: weights is null; expected an obj"),
+        ({"weights": ALL_WEIGHTS | {"stem": 1e999}}, "stem is Infinity; expected a number betw"),
+        ({"weights": ALL_WEIGHTS | {"stem": -1e300}}, r"stem is -1e\+300; expected a number betw"),
+        ({"weights": ALL_WEIGHTS | {"stem": "1"}}, 'stem is "1"; expected a number between'),
+        ({"resources": ["synonyms"]}, 'resources is \\["synonyms"\\]; expected an object'),
         ({"resources": {"cat": ""}}, "resource 'cat'; expected some of synonyms"),
         ({"language": "klingon"}, "language is 'klingon'"),
     ],
