@@ -57,6 +57,15 @@ def fault(result, status=1):
     return result.stderr
 
 
+def test_a_metric_that_learnt_nothing_is_said(run):
+    for system in OUTPUTS:
+        Path("out", f"{system}.en").write_text(Path("ref").read_text())
+    result = run("metric-train", *ALL, "--out", "m.json")
+    assert result.exit_code == 0, result.stderr
+    assert "all its weights are 0: no feature differs" in result.stderr
+    assert set(json.loads(Path("m.json").read_text())["weights"].values()) == {0.0}
+
+
 def test_table_has_every_set_of_features_that_can_be(run):
     result = run("metric-train", *ALL, "--table", "--paraphrases", "table", "--json", "m.json")
     assert result.exit_code == 0, result.stderr

@@ -191,6 +191,8 @@ def command(
     )
     if out is not None:
         notice(f"the metric, learnt on all documents, is learned:model={out}")
+        if not np.any(weights):
+            notice("all its weights are 0: no feature differs between systems as human scores do")
 
 
 def _available(annotator_text: str | None, paraphrases: Path | None) -> str:
