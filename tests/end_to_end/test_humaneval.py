@@ -84,6 +84,8 @@ def test_the_same_seed_makes_the_same_files(run, tmp_path):
     [
         (["--judges", "2", "--judge", "ada"], 2, "--judges or --judge, not both"),
         (["--judge", "a/b"], 2, "expected a name that a file can have"),
+        (["--judge", "\u00e9", "--judge", "E\u0301"], 2, "--judge names one judge twice"),
+        (["--top-share", "nan"], 2, "nan is not a finite number"),
         (["--judge", "Ada", "--judge", "ada"], 2, "names one judge twice"),
         (["--items", "2", "--common", "3"], 2, "--common 3 is more than --items 2"),
         (["--min-length", "9", "--max-length", "8"], 2, "--min-length 9 is more than"),

@@ -41,6 +41,27 @@ def test_every_command_explains_itself(name):
     assert re.match(rf"Usage: \w+ {name}\b", result.stdout)
 
 
+def options(command, context):
+    """All options of a command and of those below it."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            yield from options(command.get_command(context, name), context)
+    yield from (one for one in command.params if isinstance(one, click.Option))
+
+
+def test_no_option_takes_a_number_that_is_not_finite():
+    context = click.Context(main)
+    numbers = [
+        one.type for one in options(main, context)
+        if isinstance(one.type, click.types.FloatParamType)
+    ]  # fmt: skip
+    assert numbers
+    for kind in numbers:
+        for text in ("nan", "inf", "-inf"):
+            with pytest.raises(click.BadParameter):
+                kind.convert(text, None, context)
+
+
 def test_version():
     assert run("--version").stdout == f"portmert, version {__version__}\n"
 

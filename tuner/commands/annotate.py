@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,7 @@ LINES_AT_ONCE = 2048
 @click.option("--processes", type=click.IntRange(1), help="Worker processes. Default: all cores.")
 @click.option(
     "--max-failed",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.5,
     show_default=True,
     help="Stop if a larger share of the sentences has no parse.",

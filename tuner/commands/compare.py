@@ -12,6 +12,7 @@ import click
 from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 from tuner.commands._outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--samples", type=click.IntRange(1), default=10_000, show_default=True,
               help="Resampled test sets and randomized pairs.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+@click.option("--confidence", type=FiniteRange(0, 1, min_open=True, max_open=True),
               default=0.95, show_default=True, help="Level of the intervals.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option(

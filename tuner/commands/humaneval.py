@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import click
 
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 from tuner.commands._outputs import check_outputs, output_options, show
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def command() -> None:
 )
 @click.option(
     "--top-share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=0.5,
     show_default=True,
     help="Of these segments, the share of those with the highest 1-TER of either system; 1: all.",
@@ -170,7 +172,8 @@ def make(
 def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     if count is not None and names:
         raise click.UsageError("--judges or --judge, not both")
-    if len({name.casefold() for name in names}) < len(names):
+    # As file systems compare names that do not tell cases, or ways to write an accent, apart.
+    if len({unicodedata.normalize("NFC", name.casefold()) for name in names}) < len(names):
         raise click.UsageError("--judge names one judge twice")
     for name in names:
         if not name.strip() or name.strip(" .") != name or any(

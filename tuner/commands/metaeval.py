@@ -12,6 +12,7 @@ from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._judged import read_outputs
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 from tuner.commands._outputs import check_outputs, output_options, show
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
     help="Share of the samples within an interval.",

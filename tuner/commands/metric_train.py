@@ -11,6 +11,7 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._judged import read_outputs
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 from tuner.commands._outputs import check_outputs, output_options, show
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option(
     "--gamma",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.25,
     show_default=True,
     help="Of E: how much better parses count more.",

@@ -19,6 +19,7 @@ from tuner.commands._lists import (
     text_options,
 )
 from tuner.commands._notice import notice
+from tuner.commands._numbers import FiniteRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--prior",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     default=0.0,
     help="Pull towards the start weights; the penalty is at most 4 times this. 0: none.",
 )

@@ -61,7 +61,7 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
     judge = _judge(f"{path}:{number}", first["judge"].strip(), evaluation)
     for number, row in rows:
         for name, expected in (("evaluation", evaluation.id), ("judge", judge)):
-            if row[name].strip() != expected:
+            if row[name].strip() not in (expected, harmless(expected)):
                 raise InputError(
                     f"{path}:{number}: {name} is '{row[name].strip()}', that of the first row is "
                     f"'{expected}'; a sheet is of one judge and one evaluation"
@@ -135,12 +135,14 @@ def _evaluation(where: str, found: str, evaluations: Sequence[Evaluation]) -> Ev
 
 
 def _judge(where: str, found: str, evaluation: Evaluation) -> str:
-    if found not in evaluation.sheets:
-        raise InputError(
-            f"{where}: evaluation {evaluation.id} has no judge '{found}'"
-            f"{suggest(found, evaluation.sheets)}"
-        )
-    return found
+    for written in (str, harmless):
+        for judge in evaluation.sheets:
+            if found == written(judge):
+                return judge
+    raise InputError(
+        f"{where}: evaluation {evaluation.id} has no judge '{found}'"
+        f"{suggest(found, evaluation.sheets)}"
+    )
 
 
 def _check_judge(

@@ -106,6 +106,18 @@ def test_columns_of_ones_own_without_a_name_are_let_be(sheet):
     assert read_answers(sheet, [ONE]).votes == before
 
 
+@pytest.mark.parametrize("suffix", [".xlsx", ".csv", ".json"])
+def test_a_judge_may_be_called_like_a_formula(tmp_path, suffix):
+    one = evaluation(judges=("=1+1", "-bob"))
+    path = tmp_path / f"sheet{suffix}"
+    if suffix == ".json":
+        path.write_text(export(one, "-bob", lambda _: "equal"))
+    else:
+        path.write_bytes({".xlsx": as_xlsx, ".csv": as_csv}[suffix](one, "-bob"))
+        {".xlsx": answered_xlsx, ".csv": answered_csv}[suffix](path, lambda _: "equal")
+    assert read_answers(path, [one]).judge == "-bob"
+
+
 def test_a_sheet_of_ones_own_in_front_is_passed_over(tmp_path):
     path = tmp_path / "ada.xlsx"
     path.write_bytes(as_xlsx(ONE, "ada"))
