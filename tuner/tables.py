@@ -27,9 +27,19 @@ WIDTH = 99
 WIDEST = 60
 """Characters of a column of words before it is folded."""
 _PAGE_WIDTH = r"p{0.5\linewidth}"
-_MANY_COLUMNS = 8
-_NARROW = r"\footnotesize\setlength{\tabcolsep}{3pt}"
-"""Of a table of more columns than those, so that it is not wider than a page."""
+_LINE_WIDTH = 345.0
+"""Points of LaTeX's class article at 10 points, the narrowest common page."""
+_SIZES = (
+    ("", 5.2, 6.0),
+    (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.4, 3.0),
+    (r"\scriptsize\setlength{\tabcolsep}{2pt}", 3.8, 2.0),
+    (r"\tiny\setlength{\tabcolsep}{2pt}", 3.1, 2.0),
+)
+"""How a table is set, how wide a character and half a gap between columns then are, in points."""
+MOST_ROWS = 40
+"""Lines of one float in LaTeX: no float can be longer than a page."""
+_PROSE_LINE = 34
+"""Characters of a line of a column of prose."""
 _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
@@ -71,7 +81,37 @@ class Table:
         return f"{inert(self.title)}\n\n{self._tabulated(self.headers, rows, 'simple')}{folded}"
 
     def latex(self) -> str:
-        """Return a table with a caption, to be set with the package booktabs."""
+        """Return a table with a caption, to be set with the package booktabs.
+
+        A long one is several floats, and a wide one is set in smaller letters.
+        """
+        size = self._size()
+        parts: list[list[Sequence[str]]] = [[]]
+        room = MOST_ROWS
+        for row in self.rows:
+            lines = 1 + max((len(row[n]) // _PROSE_LINE for n in self.prose), default=0)
+            if parts[-1] and lines > room:
+                parts.append([])
+                room = MOST_ROWS
+            parts[-1].append(row)
+            room -= lines
+        return "\n".join(
+            self._float(rows, size, is_first=number == 0) for number, rows in enumerate(parts)
+        )
+
+    def _size(self) -> str:
+        """Return the largest size at which the table is no wider than a page."""
+        widths = [max(map(len, column)) for column in zip(self.headers, *self.rows, strict=True)]
+        letters = sum(width for n, width in enumerate(widths) if n not in self.prose)
+        room = _LINE_WIDTH / 2 if self.prose else _LINE_WIDTH
+        fitting = [
+            size
+            for size, letter, gap in _SIZES
+            if letter * letters + 2 * gap * len(widths) <= room
+        ]
+        return fitting[0] if fitting else _SIZES[-1][0]
+
+    def _float(self, rows: Sequence[Sequence[str]], size: str, *, is_first: bool) -> str:
         # Escaped here and set as it is: of a header tabulate escapes less than of a cell.
         body = self._tabulated(
             [latex_escaped(cell) for cell in self.headers],
@@ -80,7 +120,7 @@ class Table:
                     _minus(latex_escaped(cell)) if n >= self.left else latex_escaped(cell)
                     for n, cell in enumerate(row)
                 ]
-                for row in self.rows
+                for row in rows
             ],
             "latex_raw",
         )
@@ -91,10 +131,11 @@ class Table:
             wide = [_PAGE_WIDTH if n == place else kind for n, kind in enumerate(columns)]
             body = body.replace(f"{{{columns}}}", f"{{{''.join(wide)}}}", 1)
         caption = f"{self.title}. {self.note}" if self.note else self.title
-        label = f"\\label{{tab:{self.label}}}\n" if self.label else ""
-        small = "" if len(self.headers) <= _MANY_COLUMNS else _NARROW
+        if not is_first:
+            caption = f"{self.title}, continued"
+        label = f"\\label{{tab:{self.label}}}\n" if self.label and is_first else ""
         return (
-            f"\\begin{{table}}\n\\centering{small}\n\\caption{{{latex_escaped(caption)}}}\n{label}{body}\n"
+            f"\\begin{{table}}\n\\centering{size}\n\\caption{{{latex_escaped(caption)}}}\n{label}{body}\n"
             f"\\end{{table}}\n"
         )
 

@@ -112,17 +112,18 @@ def test_runs_bring_their_test_set_and_links(corpus):
 def test_several_sets_of_links(corpus):
     write_lines(corpus / "other.links", ["0-3 1-2 2-1 3-0", *LINKS[1:]])
     found, result = document(
-        *FILES, *LINKED, "--links=other=other.links,bad.links,good.links", "--metric=port"
-    )
+        *FILES, *LINKED, "--links=other=other.links,bad.links,good.links", "--metric=port",
+        "--metric=bleu",
+    )  # fmt: skip
     table = found["alignments"]
     assert table["sets"] == ["gold", "other"]
-    assert len(table["scores"]) == 4
+    assert len(table["scores"]) == 4  # of BLEU none: links do not change it
     # 7 of the 11 links of each are the other's too: 1 - 2 * 7 / 22.
     assert table["agreement"] == [
         {"first": "gold", "second": "other", "aer": pytest.approx(1 - 14 / 22)}
     ]
     by_set = {(s["links"], s["system"]): s["score"] for s in table["scores"]}
-    main_scores = {s["system"]: s["score"] for s in found["scores"]}
+    main_scores = {s["system"]: s["score"] for s in found["scores"] if s["metric"] == "port"}
     assert by_set["gold", "good"] == main_scores["good"]
     assert by_set["other", "good"] != by_set["gold", "good"]
     assert "Table 7" in result.stdout
@@ -141,6 +142,33 @@ def test_same_call_same_bytes_for_any_number_of_threads(corpus):
         )
     assert contents[0] == contents[1]
     assert json.loads(contents[0][1])["timing"] == []
+
+
+@pytest.mark.usefixtures("corpus")
+def test_examples_show_all_references():
+    result = compare(*FILES, "--ref=test.ref", "--ref=bad", "--metric=ter")
+    examples = result.stdout.split("Segments with the largest differences")[1]
+    kinds = [line[18:].split("  ")[0] for line in examples.splitlines()[4:8]]
+    assert kinds == ["reference 1", "reference 2", "bad", "good"], examples
+
+
+@pytest.mark.usefixtures("corpus")
+def test_many_systems_stand_in_rows():
+    systems = [f"s{n}={'good' if n % 2 else 'bad'}" for n in range(6)]
+    result = compare(*systems, "--ref=test.ref", "--metric=ter", "--no-timing")
+    verdict = "s1, s2, s3, s4 and s5 against s0: no difference shown on ter"
+    assert result.stdout.splitlines()[0] == verdict
+    (line,) = [x for x in result.stdout.splitlines() if x.startswith("metric    system      1-10")]
+    assert line.split() == ["metric", "system", "1-10", "(4)"]
+    assert max(map(len, result.stdout.splitlines())) <= 99
+
+
+@pytest.mark.parametrize(("level", "word"), [("0.5", "better"), ("0.99", "no difference")])
+@pytest.mark.usefixtures("corpus")
+def test_sentences_call_a_difference_shown_at_the_level_asked_for(level, word):
+    # Of 4 segments 3 differ, all to the better: p is 2 / 8.
+    result = compare(*FILES, "--ref=test.ref", "--metric=ter", f"--confidence={level}")
+    assert word in result.stdout.splitlines()[0]
 
 
 @pytest.mark.usefixtures("corpus")
@@ -198,6 +226,10 @@ WRONG = {
     "a file without a name": (
         ("good", "bad=bad", "--ref=test.ref"),
         "good: a file needs a name; write it as name=good",
+    ),
+    "a comma too many": (
+        ("x=good,", "bad=bad", "--ref=test.ref"),
+        "system 'x' has a comma without a file beside it; expected name=FILE[,FILE...]",
     ),
     "two of one name": (
         ("x=good", "x=bad", "--ref=test.ref"),

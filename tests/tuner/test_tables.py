@@ -1,6 +1,6 @@
 import re
 
-from tuner.tables import Table, as_latex
+from tuner.tables import MOST_ROWS, Table, as_latex
 
 
 def test_latex_has_minus_signs_in_numbers_and_hyphens_in_words():
@@ -20,8 +20,21 @@ def test_every_special_sign_is_escaped_with_what_plain_latex_has():
     )
 
 
-def test_a_table_of_many_columns_is_set_narrow():
-    few, many = (Table("T", ["x"] * n, [["1"] * n]) for n in (8, 9))
+def test_a_wide_table_is_set_in_small_letters():
+    few, many = (Table("T", ["x" * 8] * n, [["1"] * n]) for n in (4, 9))
     assert "tabcolsep" not in few.latex()
-    assert r"\footnotesize\setlength{\tabcolsep}{3pt}" in many.latex()
+    # 9 columns of 8 letters: at 10 points 72 * 5.2 + 18 * 6 > 345, at 7 points they fit.
+    assert r"\scriptsize\setlength{\tabcolsep}{2pt}" in many.latex()
     assert as_latex([few, many]).startswith(r"% Needs \usepackage{booktabs};")
+
+
+def test_a_long_table_is_several_floats_in_order():
+    rows = [[f"r{n}", str(n)] for n in range(2 * MOST_ROWS + 1)]
+    latex = Table("T", ["a", "b"], rows, label="t", note="Why.").latex()
+    assert re.findall(r"^ (r\d+) ", latex, re.MULTILINE) == [row[0] for row in rows]
+    captions = re.findall(r"\\caption\{(.*)\}", latex)
+    assert captions == ["T. Why.", "T, continued", "T, continued"]
+    assert latex.count(r"\label{tab:t}") == 1
+    assert Table("T", ["a"], []).latex().count(r"\begin{table}") == 1
+    prose = Table("T", ["a", "b"], [["x", "word " * 30]] * MOST_ROWS, left=2, prose=(1,))
+    assert prose.latex().count(r"\begin{table}") == 5  # 150 letters are 5 lines

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Chart = dict[str, Any]
 
+MOST_TOGETHER = 3
+"""Systems whose differences share a chart; of more, one metric at a time is shown."""
 MOST_FEATURES = 40
 """In a chart of weights; the table beside it has all."""
 
@@ -65,11 +67,12 @@ def _differences(document: Mapping[str, Any]) -> Chart | None:
                 "high": [row.get("difference_high") for row in found],
             }
         )
-    labels = [
-        metric["label"] + ("" if metric["higher_is_better"] else " (lower is better)")
-        for metric in metrics
-    ]
-    confidence = round(100 * document["confidence"])
+    labels = [_with_direction(metric) for metric in metrics]
+    choices = [{"label": "", "series": series, "categories": labels, "percent": True, "marker": 0}]
+    if len(series) > MOST_TOGETHER:
+        choices = [_one_metric(label, place, series) for place, label in enumerate(labels)]
+    lines = len(series) * (len(labels) if len(choices) == 1 else 1)
+    confidence = f"{100 * document['confidence']:g}"
     return _chart(
         "differences",
         "scores",
@@ -77,13 +80,32 @@ def _differences(document: Mapping[str, Any]) -> Chart | None:
         f"Difference from {systems[0]}",
         caption=f"In points, with {confidence} % bootstrap intervals over segments; the dashed "
         f"line is no difference.",
-        x="difference",
-        choices=[
-            {"label": "", "series": series, "categories": labels, "percent": True, "marker": 0}
-        ]
-        if series
-        else [],
+        x="difference (points)",
+        tall=80 + 26 * max(lines, len(labels)),
+        choices=choices if series and labels else [],
     )
+
+
+def _one_metric(label: str, place: int, series: Sequence[Mapping[str, Any]]) -> Chart:
+    """Return the choice that shows all systems under one metric, a row each."""
+    return {
+        "label": label,
+        "categories": [one["name"] for one in series],
+        "percent": True,
+        "marker": 0,
+        "series": [
+            {
+                "name": label,
+                "system": 0,
+                "systems": [one["system"] for one in series],
+                **{key: [one[key][place] for one in series] for key in ("values", "low", "high")},
+            }
+        ],
+    }
+
+
+def _with_direction(metric: Mapping[str, Any]) -> str:
+    return str(metric["label"]) + ("" if metric["higher_is_better"] else " (lower is better)")
 
 
 def _buckets(document: Mapping[str, Any]) -> Iterable[Chart]:
@@ -96,7 +118,7 @@ def _buckets(document: Mapping[str, Any]) -> Iterable[Chart]:
         buckets = differences.get(name) or []
         choices = [
             {
-                "label": metric["label"],
+                "label": _with_direction(metric),
                 "percent": metric["in_percent"],
                 "categories": [f"{bucket['label']} ({bucket['segments']})" for bucket in buckets],
                 "series": [
@@ -122,6 +144,7 @@ def _buckets(document: Mapping[str, Any]) -> Iterable[Chart]:
             title,
             caption="Score of the segments of each group by itself; in brackets, how many.",
             x=axis,
+            y="score",
             choices=choices if buckets else [],
         )
 
@@ -368,7 +391,9 @@ def _surface(number: int, run: Mapping[str, Any]) -> Chart:
         f"{run['name']}: {run['metric']} along one weight",
         caption="The score of the best hypotheses of all lists as one weight moves and the "
         "others stay: the exact function, every step of it. The dashed line is where tuning "
-        "ended" + (f" ({run['sliced']})." if len(run["replicas"]) > 1 else "."),
+        "ended"
+        + (f" ({run['sliced']})." if len(run["replicas"]) > 1 else ".")
+        + " Weights are the decoder's own, not scaled.",
         x="weight",
         y=f"dev {run['metric']}",
         choices=[

@@ -110,7 +110,9 @@ def compare(
     ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
     return Comparison(
         portmert=tuner.__version__,
-        headlines=tables.headlines(scores, described, names[0]),
+        headlines=tables.headlines(
+            scores, described, names[0], confidence=setup.resampling.confidence
+        ),
         notes=tuple(_notes(systems, materials)),
         source=None if test.source is None else test.source.name,
         references=tuple(path.name for path in test.references),
@@ -168,11 +170,13 @@ def _alignments(
     counted: Sequence[Counted],
     setup: Setup,
 ) -> Alignments | None:
+    # The scores of all other metrics are the same under any links.
+    linked = {label: one for label, one in setup.metrics.items() if "links" in one.needs}
     rows = []
     for material in materials:
-        again = counted
+        again = [one for one in counted if one.label in linked]
         if material is not materials[0]:
-            again = tables.count(material, setup.metrics, threads=setup.threads)
+            again = tables.count(material, linked, threads=setup.threads)
         if material.links is not None:
             rows += tables.links_scores(names, material, again)
     return alignments(materials, rows)
@@ -190,7 +194,8 @@ def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> lis
     if single:
         lines.append(
             f"one replica only of {', '.join(single)}: how much its tuning varies (s_opt) cannot "
-            f"be estimated, so a difference may be luck of the optimizer"
+            f"be estimated"
+            + (", so a difference may be luck of the optimizer" if len(systems) > 1 else "")
         )
     if len({len(system.outputs) for system in systems}) > 1:
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,7 @@ def segments_of(
     """Return all segments: texts, links, orders and scores; outputs are of first replicas."""
     chosen = [material.members(system)[0] for system in range(len(material.replicas))]
     lengths = material.references.source_lengths
-    outputs = [_linked_texts(material.outputs[output], lengths) for output in chosen]
+    outputs = [_with_v(material.outputs[output], material.references) for output in chosen]
     count = np.diff(material.references.offsets)
     references = _linked_texts(
         material.references.texts, None if lengths is None else np.repeat(lengths, count)
@@ -109,6 +110,19 @@ def segments_of(
         )
         for s in range(len(material))
     )
+
+
+def _with_v(texts: Texts, references: References) -> list[LinkedText]:
+    """Return outputs as they are drawn, with v against the first reference."""
+    found = _linked_texts(texts, references.source_lengths)
+    if texts.links is None or references.texts.links is None or references.source_lengths is None:
+        return found
+    offsets = np.arange(len(texts) + 1, dtype=np.int64)
+    first = references.texts.take(references.offsets[:-1])
+    metric = registry.metric("v")
+    batch = make_batch(texts, offsets, References(first, offsets, references.source_lengths))
+    scores = metric.score(compute_stats(metric, batch)).tolist()
+    return [replace(text, v=v) for text, v in zip(found, scores, strict=True)]
 
 
 def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[LinkedText]:

@@ -277,11 +277,14 @@ class LinkedText:
     order
         The source positions in the order in which this text has them, `0 2 1`: the permutation
         that v compares; None where links are not known.
+    v
+        Of this order against the first reference's, 0..1; only of outputs.
     """
 
     text: str
     links: str | None = None
     order: str | None = None
+    v: float | None = None
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ import jinja2
 from markupsafe import Markup
 
 from tuner.comparison.charts import charts_of, run_colours
+from tuner.comparison.formats import fixed, p_value, percent, shown, signed, signed_count, whole
+from tuner.comparison.summary import summaries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
-
-NOTHING = "\N{EN DASH}"
-"""Stands where there is no number."""
 
 MOST_BYTES = 5_000_000
 """Of a page; mail and trackers refuse much larger ones."""
@@ -72,10 +71,9 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
         "segments": _segments(document, keep_links=keep_links, keep_segments=keep_segments),
     }
     script, chart_library, style = _own_script(), _chart_library(), _text("page.css")
-    style += f":root[data-theme=dark]{{{_text('dark.css')}}}"
-    style += (
-        "@media (prefers-color-scheme:dark){:root:not([data-theme]){" + _text("dark.css") + "}}"
-    )
+    dark = _text("dark.css")  # of screens: paper is white
+    style += f"@media screen{{:root[data-theme=dark]{{{dark}}}}}"
+    style += f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme]){{{dark}}}}}"
     policy = (
         f"default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_source(chart_library)} {_source(script)}; style-src {_source(style)}"
@@ -108,51 +106,6 @@ def _title(document: Mapping[str, Any]) -> str:
     return " / ".join(names)
 
 
-def summaries(document: Mapping[str, Any]) -> list[str]:
-    """Return one sentence for each system but the first: on what it is better, worse, neither.
-
-    Better or worse is what approximate randomization shows at the level of the comparison,
-    corrected for all its tests.
-    """
-    metrics = {metric["label"]: metric for metric in document.get("metrics", ())}
-    systems = [system["name"] for system in document.get("systems", ())]
-    sentences = []
-    for name in systems[1:]:
-        found: dict[str, list[str]] = {"better": [], "worse": [], "neither": []}
-        for row in document["scores"]:
-            if row["system"] != name or row["difference"] is None:
-                continue
-            metric, p = metrics[row["metric"]], row["p_randomization_holm"]
-            if p is None or p >= 1 - document["confidence"] or row["difference"] == 0:
-                found["neither"].append(row["metric"])
-                continue
-            gain = (row["difference"] > 0) == metric["higher_is_better"]
-            change = signed(row["difference"], metric)
-            text = (
-                f"{row['metric']} ({change}, p {p_value(p) if p < 0.0001 else '= ' + p_value(p)})"
-            )
-            found["better" if gain else "worse"].append(text)
-        parts = [
-            f"{way} than {systems[0]} on {_listed(found[way])}"
-            for way in ("better", "worse")
-            if found[way]
-        ]
-        nothing = f"no difference shown on {_listed(found['neither'])}" if found["neither"] else ""
-        if parts:
-            sentence = f"{name} is {', '.join(parts)}" + (f"; {nothing}" if nothing else "")
-        elif nothing:
-            sentence = f"{name} and {systems[0]}: {nothing}"
-        else:
-            continue
-        sentences.append(sentence)
-    return sentences
-
-
-def _listed(names: list[str]) -> str:
-    """Return `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def _segments(
     document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool
 ) -> list[dict[str, Any]]:
@@ -168,7 +121,11 @@ def _segments(
         links = keep_links or number in listed
 
         def short(text: Mapping[str, Any], links: bool = links) -> list[Any]:
-            return [text["text"], *((text["links"], text["order"]) if links else (None, None))]
+            drawn = ("links", "order", "v")
+            return [
+                text["text"],
+                *(_rounded(text.get(key) if links else None, 4) for key in drawn),
+            ]
 
         scores = [segment["scores"].get(label) or () for label in labels]
         found.append(
@@ -184,8 +141,8 @@ def _segments(
     return found
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+def _rounded(value: Any, digits: int) -> Any:
+    return round(value, digits) if isinstance(value, float) else value
 
 
 def _visible(value: Any) -> Any:
@@ -260,48 +217,10 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "shown": shown,
         "signed": signed,
+        "signed_count": signed_count,
         "fixed": fixed,
         "p": p_value,
         "whole": whole,
         "percent": percent,
     }
     return environment
-
-
-def shown(value: float | None, metric: Mapping[str, Any]) -> str:
-    """Return a score as it is printed."""
-    if value is None:
-        return NOTHING
-    return f"{100 * value:.2f}" if metric["in_percent"] else f"{value:.4f}"
-
-
-def signed(value: float | None, metric: Mapping[str, Any]) -> str:
-    """Return a difference of scores with its sign."""
-    if value is None:
-        return NOTHING
-    text = shown(abs(value), metric)
-    return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + text
-
-
-def fixed(value: float | None, digits: int) -> str:
-    """Return a number with so many decimals."""
-    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def percent(value: float | None, digits: int = 2) -> str:
-    """Return a share in percent."""
-    return fixed(None if value is None else 100 * value, digits)
-
-
-def p_value(value: float | None) -> str:
-    """Return a p-value with as many digits as matter."""
-    if value is None:
-        return NOTHING
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
-
-
-def whole(value: float | None) -> str:
-    """Return a count; a mean of counts with one decimal."""
-    if value is None:
-        return NOTHING
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"

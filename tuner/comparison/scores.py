@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
-SHOWN_BELOW = 0.05
-"""A difference is said to be shown if its corrected p is below this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +138,16 @@ def score_systems(
 
 
 def headlines(
-    scores: Sequence[SystemScore], metrics: Sequence[ComparedMetric], first: str
+    scores: Sequence[SystemScore],
+    metrics: Sequence[ComparedMetric],
+    first: str,
+    *,
+    confidence: float,
 ) -> tuple[str, ...]:
-    """Return a sentence for each system but the first and each metric: what was shown."""
+    """Return a sentence for each system but the first and each metric: what was shown.
+
+    A difference is shown if its corrected p is below 1 - `confidence`.
+    """
     by_label = {metric.label: metric for metric in metrics}
     lines = []
     for score in scores:
@@ -152,7 +157,7 @@ def headlines(
         change = f"{shown(score.difference, metric, sign=True)}, p = {score.p_randomization:.4f}"
         if score.p_randomization_holm != score.p_randomization:
             change += f", {score.p_randomization_holm:.4f} corrected"
-        if score.p_randomization_holm >= SHOWN_BELOW:
+        if score.p_randomization_holm >= 1 - confidence:
             lines.append(
                 f"{score.metric}: no difference shown between {score.system} and {first} "
                 f"({change})"

@@ -131,7 +131,10 @@ def _find(text: str) -> NamedSystem:
 
 
 def _files(name: str, rest: str) -> NamedSystem:
-    paths = [Path(part) for part in rest.split(",") if part]
+    paths = [Path(part) for part in rest.split(",")]
+    if not all(rest.split(",")):
+        missing = "no file" if not rest.strip(",") else "a comma without a file beside it"
+        raise InputError(f"system '{name}' has {missing}; expected name=FILE[,FILE...]")
     for path in paths:
         if path.is_dir():
             raise InputError(f"{path}: a folder among files; a run is a system of its own")
@@ -140,8 +143,6 @@ def _files(name: str, rest: str) -> NamedSystem:
                 f"{path}: there is no such file or folder; a system is the folder of a run, or "
                 f"name=FILE[,FILE...]"
             )
-    if not paths:
-        raise InputError(f"system '{name}' has no file; expected name=FILE[,FILE...]")
     if not name:
         raise InputError(f"{rest}: a file needs a name; write it as name={rest}")
     return NamedSystem(name, tuple(Output(path) for path in paths))

@@ -16,6 +16,8 @@ NOTHING = ""
 """What stands for a value that is not known."""
 MOST_NGRAMS = 5
 """N-grams of each system and direction in these tables; JSON and HTML have more."""
+MOST_ACROSS = 4
+"""Systems in columns; more stand in rows, so that the table is not wider than a page."""
 EXAMPLES = 1
 """Segments of each metric, system and direction in these tables."""
 
@@ -126,7 +128,7 @@ def _similarity(comparison: Comparison) -> Table:
         )
         for pair in comparison.similarity
     ]
-    columns = ("system", "against", "identical %", "1-TER")
+    columns = ("system", "against", "identical %", "1-TER %")
     return _table("similarity", "Similarity of outputs", "Table 3", columns, rows, left=2)
 
 
@@ -185,8 +187,11 @@ def _links(comparison: Comparison) -> Table | None:
     found = comparison.alignments
     if found is None:
         return None
-    by_label = {metric.label: metric for metric in comparison.metrics}
     scores = {(one.links, one.system, one.metric): one.score for one in found.scores}
+    linked = {one.metric for one in found.scores}
+    by_label = {metric.label: metric for metric in comparison.metrics if metric.label in linked}
+    if not by_label:
+        return None
     rows = [
         (
             links,
@@ -232,7 +237,7 @@ def _by_length(comparison: Comparison) -> Table:
 
 def _by_reordering(comparison: Comparison) -> Table:
     buckets = comparison.differences.by_reordering
-    title = "Scores by the reference's amount of reordering, 1 - v"
+    title = "Scores by the reference's amount of reordering, 1 - v (0: the source's order)"
     return _bucket_table(comparison, "by-reordering", title, "reordering", buckets)
 
 
@@ -240,6 +245,19 @@ def _bucket_table(
     comparison: Comparison, key: str, title: str, what: str, buckets: Sequence[Bucket]
 ) -> Table:
     names = [system.name for system in comparison.systems]
+    if len(names) > MOST_ACROSS:
+        columns = ["metric", "system", *(f"{one.label} ({one.segments})" for one in buckets)]
+        rows = [
+            (
+                metric.label,
+                name,
+                *(shown(bucket.scores[metric.label][place], metric) for bucket in buckets),
+            )
+            for metric in comparison.metrics
+            for place, name in enumerate(names)
+        ]
+        note = f"Columns: {what}, in brackets the number of segments."
+        return _table(key, title, "", columns, rows if buckets else [], left=2, note=note)
     columns = ["metric", what, "segments", *names]
     rows = [
         (
@@ -286,7 +304,11 @@ def _segments(comparison: Comparison) -> Table:
         scores = segment.scores[one[0]]
         place = places[one[1]]
         head = (one[0], str(one[2] + 1))
-        rows.append((*head, "reference", segment.references[0].text, NOTHING))
+        for number, reference in enumerate(segment.references, 1):
+            name = "reference" if len(segment.references) == 1 else f"reference {number}"
+            rows.append(
+                (*(head if number == 1 else (NOTHING,) * 2), name, reference.text, NOTHING)
+            )
         for name, number in ((first, 0), (one[1], place)):
             text = segment.outputs[number].text
             rows.append((NOTHING, NOTHING, name, text, shown(scores[number], metric)))

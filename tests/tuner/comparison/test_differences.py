@@ -53,6 +53,19 @@ def test_segments_show_links_and_orders_of_the_texts():
     assert segment.scores == {"bleu": (0.0, 0.0)}  # two words have no 4-gram
 
 
+def test_segments_tell_v_of_each_drawn_order():
+    material = linked([(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+    (v,) = counted(material, "v")
+    found = segments_of(material, [v], reference_reordering(material))
+    for segment, score in zip(found, v.metric.score(v.stats[0]), strict=True):
+        assert segment.outputs[0].v == pytest.approx(score)
+        assert segment.references[0].v is None
+    assert found[0].outputs[0].v == 1.0
+    alone = material_of([[("a",)]], [[("a",)]], systems=1)
+    (segment,) = segments_of(alone, [], None)
+    assert segment.outputs[0].v is None
+
+
 @given(materials())
 def test_buckets_share_out_the_segments(drawn):
     material, _, golds = drawn

@@ -6,16 +6,9 @@ import pytest
 
 from tests.documents import document
 from tuner.comparison.charts import charts_of
-from tuner.comparison.page import (
-    MOST_BYTES,
-    fixed,
-    p_value,
-    render,
-    shown,
-    signed,
-    summaries,
-    whole,
-)
+from tuner.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
+from tuner.comparison.page import MOST_BYTES, render
+from tuner.comparison.summary import summaries
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
 
@@ -74,6 +67,22 @@ def test_the_headline_says_what_was_shown_and_what_was_not():
         row["p_randomization_holm"] = 1.0
     assert summaries(given) == ["port and bleu: no difference shown on port, bleu, ter and nist"]
     assert summaries(document(1, systems=("alone",))) == []
+
+
+def test_many_systems_of_one_verdict_share_a_sentence():
+    given = document(1, systems=("base", "a", "b", "c", "d"))
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row["p_randomization_holm"] = 1.0 if row["system"] == "c" else 0.01
+            row["difference"] = -0.02 if row["metric"] == "ter" else 0.03
+            if row["system"] == "d":
+                row["difference"] *= -1
+    all_metrics = "port, bleu, ter and nist"
+    assert summaries(given) == [
+        f"a and b are better than base on {all_metrics}",
+        f"c and base: no difference shown on {all_metrics}",
+        f"d is worse than base on {all_metrics}",
+    ]
 
 
 def test_hostile_texts_are_escaped_wherever_they_stand():
@@ -192,6 +201,7 @@ def test_numbers_are_shown_with_the_digits_that_matter():
         "1.00",
     ]
     assert [whole(n) for n in (12000.0, 0.5)] == ["12,000", "0.5"]
+    assert [signed_count(n) for n in (13.0, -0.5, 0.0)] == ["+13", "\N{MINUS SIGN}0.5", "0"]
 
 
 def test_the_projected_score_stands_at_the_iteration_it_was_projected_for():
@@ -203,6 +213,25 @@ def test_the_projected_score_stands_at_the_iteration_it_was_projected_for():
     assert lines["projected"] == [[p["number"] + 1, p["optimized_score"]] for p in passes[:-1]]
     assert lines["real"] == [[p["number"], p["dev_score"]] for p in passes]
     assert len(lines["oracle of the lists"]) == len(passes) - 1
+
+
+def test_differences_of_many_systems_are_drawn_one_metric_at_a_time():
+    few, many = (
+        next(c for c in charts_of(document(1, systems=names)) if c["id"] == "chart-differences")
+        for names in (("base", "a", "b", "c"), ("base", "a", "b", "c", "d"))
+    )
+    (choice,) = few["choices"]
+    assert [one["name"] for one in choice["series"]] == ["a", "b", "c"]
+    metrics = ["port", "bleu", "ter (lower is better)"]
+    assert choice["categories"] == [choice["label"] for choice in many["choices"]] == metrics
+    rows = {(r["metric"], r["system"]): r for r in document(1, systems=tuple("zabcd"))["scores"]}
+    bleu = many["choices"][1]
+    (series,) = bleu["series"]
+    assert bleu["categories"] == ["a", "b", "c", "d"]
+    assert series["systems"] == [1, 2, 3, 4]
+    for name, key in (("values", "difference"), ("low", "difference_low")):
+        assert series[name] == [rows["bleu", system][key] for system in "abcd"]
+    assert many["tall"] > 26 * 4
 
 
 def test_a_slice_is_drawn_piece_by_piece():

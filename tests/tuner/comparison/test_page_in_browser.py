@@ -78,6 +78,15 @@ def test_tables_filter_by_text(shown):
     assert driver.execute_script(count) == "4 of 10"
 
 
+def test_a_long_table_scrolls_within_the_page_and_is_reached_by_key(shown):
+    driver = shown(document(1, systems=("base", *"abcdefgh")))
+    box = "document.querySelector('table[data-filter=similarity-filter]').parentElement"
+    assert driver.execute_script(f"return {box}.scrollHeight > {box}.clientHeight + 100")
+    assert driver.execute_script(f"return {box}.tabIndex") == 0
+    write(driver, "#similarity-filter", "base")
+    assert len(rows(driver, 'table[data-filter="similarity-filter"]')) == 9
+
+
 def test_segments_come_by_difference_then_as_asked(shown):
     given = document(100)
     driver = shown(given)
@@ -185,6 +194,11 @@ def test_the_theme_follows_the_switch_and_stays(shown):
     assert dark != light
     driver.refresh()
     assert driver.execute_script(paper) == dark
+    ink = "return getComputedStyle(document.body).color"
+    on_screen = driver.execute_script(ink)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert driver.execute_script(ink) != on_screen  # paper is white
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     click(driver, "#theme")
     assert driver.execute_script(paper) == light
     assert console(driver) == []

@@ -26,10 +26,11 @@ const whiskers = {
       if (!dataset.low || meta.hidden) return;
       const scale = chart.scales.x;
       ctx.save();
-      ctx.strokeStyle = dataset.whisker;
       ctx.lineWidth = 1.5;
       meta.data.forEach((element, i) => {
         if (dataset.low[i] === null || dataset.low[i] === undefined) return;
+        const tint = Array.isArray(dataset.whisker) ? dataset.whisker[i] : dataset.whisker;
+        ctx.strokeStyle = ctx.fillStyle = tint;
         const from = scale.getPixelForValue(dataset.low[i]);
         const to = scale.getPixelForValue(dataset.high[i]);
         ctx.beginPath();
@@ -37,6 +38,10 @@ const whiskers = {
         ctx.lineTo(to, element.y);
         for (const end of [from, to]) { ctx.moveTo(end, element.y - 4); ctx.lineTo(end, element.y + 4); }
         ctx.stroke();
+        if (!dataset.dots) return;
+        ctx.beginPath();
+        ctx.arc(element.x, element.y, 4.5, 0, 2 * Math.PI);
+        ctx.fill();
       });
       ctx.restore();
     });
@@ -92,9 +97,11 @@ function dataset(series, chart) {
     return { ...common, type: "bar", data: series.values, maxBarThickness: 34, borderRadius: 2 };
   }
   if (chart.kind === "intervals") {
+    // Bars that cannot be seen: they stand side by side where several systems share a row.
+    const tints = series.systems?.map(systemColour) ?? tint;
     return {
-      ...common, type: "line", showLine: false, pointRadius: 5, pointHoverRadius: 7,
-      whisker: tint, data: series.values,
+      ...common, type: "bar", data: series.values, dots: true, whisker: tints,
+      backgroundColor: "transparent", borderColor: tints, borderWidth: 0, maxBarThickness: 22,
     };
   }
   const steps = chart.kind === "steps";
@@ -127,12 +134,15 @@ function options(choice, chart) {
   const shown = { callback: (value) => tick(value, choice.percent) };
   const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > 22 ? `${label.slice(0, 21)}\u2026` : label; } };
   const counted = { autoSkip: false, callback(value) { return this.getLabelForValue(value).split(/ (?=\()/); } };
-  const x = sideways ? axis(chart.x, shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
-  const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(chart.y, shown);
+  const unit = (name) => (name && choice.percent && chart.kind !== "intervals" ? `${name} (%)` : name);
+  const x = sideways ? axis(unit(chart.x), shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
+  const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(unit(chart.y), shown);
   if (sideways || categories) (sideways ? y : x).grid.display = false;
   if (sideways) Object.assign(x, reach(choice));
-  if (chart.kind === "intervals") y.offset = true;
-  if (chart.kind === "steps") Object.assign(x, { min: choice.low, max: choice.high });
+  if (chart.kind === "steps") {
+    Object.assign(x, { min: choice.low, max: choice.high });
+    x.ticks.includeBounds = false;
+  }
   const value = (item) => (sideways ? item.parsed.x : item.parsed.y);
   const spread = (item) => {
     const low = item.dataset.low?.[item.dataIndex];
@@ -232,7 +242,7 @@ function setUpCharts(charts) {
     figure.querySelector("canvas").addEventListener("keydown", (event) => walk(event, chart));
     draw(figure, chart);
   }
-  document.addEventListener("themechange", () => {
-    for (const chart of charts) draw(document.getElementById(chart.id), chart);
-  });
+  const drawAll = () => { for (const chart of charts) draw(document.getElementById(chart.id), chart); };
+  document.addEventListener("themechange", drawAll);
+  matchMedia("print").addEventListener("change", drawAll);  // paper is light
 }

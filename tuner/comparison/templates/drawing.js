@@ -90,12 +90,12 @@ function drawOrders(source, reference, others) {
   const rows = others.length > 1
     ? [others[0], { ...reference, reference: true }, others[1]]
     : [{ ...reference, reference: true }, ...others];
-  const left = Math.max(...rows.map(({ name }) => widthOf(shorten(name)))) + 2 * GAP;
+  const left = Math.max(widthOf("v 100.00"), ...rows.map(({ name }) => widthOf(shorten(name)))) + 2 * GAP;
   const places = rows.map(({ order }) => layOut(order.map((at) => source[at]), left));
   const width = Math.max(...places.map(({ end }) => end));
   const step = 66;
   const label = `Source words in the order of ${rows.map(({ name }) => name).join(", ")}`;
-  const { block, picture } = frame(width, step * (rows.length - 1) + 24, label, null);
+  const { block, picture } = frame(width, step * (rows.length - 1) + 36, label, null);
   for (let r = 0; r + 1 < rows.length; r += 1) {
     const system = rows[r].reference ? rows[r + 1].system : rows[r].system;
     const below = new Map(rows[r + 1].order.map((at, place) => [at, place]));
@@ -107,9 +107,10 @@ function drawOrders(source, reference, others) {
     });
     picture.append(group);
   }
-  rows.forEach(({ order, name }, r) => {
+  rows.forEach(({ order, name, v }, r) => {
     picture.append(...row(order.map((at) => source[at]), places[r].middles, 15 + r * step));
     picture.append(svg("text", { class: "label", x: 0, y: 15 + r * step }, document.createTextNode(shorten(name))));
+    if (typeof v === "number") picture.append(svg("text", { class: "label v", x: 0, y: 31 + r * step }, document.createTextNode(`v ${(100 * v).toFixed(2)}`)));
   });
   return block;
 }

@@ -139,7 +139,7 @@ function setUpSegments(data) {
     const orderOf = (text) => text.split(" ").filter(Boolean).map(Number);
     if (order && pair.every((system) => segment.o[system][2])) {
       made.push(drawOrders(source, { name: "reference", order: orderOf(order) },
-        pair.map((system) => ({ name: systems[system], system, order: orderOf(segment.o[system][2]) }))));
+        pair.map((system) => ({ name: systems[system], system, order: orderOf(segment.o[system][2]), v: segment.o[system][3] }))));
     }
     if (links !== null && links !== undefined) made.push(drawLinks(source, wordsOf(segment.r[0][0]), linksOf(links), "Source and reference", null));
     for (const system of pair) {

@@ -57,6 +57,17 @@ function setUpTable(table) {
   }
 }
 
+/** What scrolls can be reached with the keyboard, and only that. */
+function reachScrollers() {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+    if (scrolls) box.tabIndex = 0; else box.removeAttribute("tabindex");
+  }
+}
+
 function setUpTables() {
+  reachScrollers();
+  window.addEventListener("resize", reachScrollers);
+  document.addEventListener("toggle", reachScrollers, true);
   document.querySelectorAll("table.sortable").forEach(setUpTable);
 }
