@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -160,7 +160,8 @@ def read_penalised_weights(path: Path | str) -> tuple[FeatureWeights, float]:
     if not _is_json(lines):
         return weights, 0.0
     alpha = json.loads("\n".join(lines)).get("length_penalty", 0.0)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
+    number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
+    if not number or not abs(alpha) <= sys.float_info.max:  # NaN neither
         raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
     return weights, float(alpha)
 
@@ -175,15 +176,22 @@ def parse_number(text: str) -> float | None:
     return None
 
 
-def _from_json(text: str, where: str) -> FeatureWeights:
+def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
-        content = json.loads(text, object_pairs_hook=_unique_keys)
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{where}:{error.lineno}: not JSON: {error.msg}; is the file cut off?"
         ) from None
+    except (ValueError, RecursionError) as error:  # numbers too long, brackets too deep
+        raise InputError(f"{where}: not JSON: {error}") from None
     except KeyError as error:
         raise InputError(f"{where}: the key {error} stands twice in one object") from None
+    return content
+
+
+def _from_json(text: str, where: str) -> FeatureWeights:
+    content = _parsed(text, where)
     weights = content.get("weights")
     if not isinstance(weights, dict) or not weights:
         raise InputError(f'{where}: no weights, expected {{"weights": {{"LM0": [0.5]}}}}')

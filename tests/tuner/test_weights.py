@@ -111,6 +111,8 @@ def test_real_moses_files_are_read():
         ("LM0=\n", "weights:1: feature LM0 has no weight"),
         ("0.5 0.3\n", "weights:1: '0.5 0.3' is not a weight, expected `LM0= 0.5`"),
         ('{"weights": {"LM0": [0.5]', "weights:1: not JSON: "),
+        pytest.param('{"a":' * 100_000, "weights: not JSON: maximum recursion", id="deep"),
+        pytest.param('{"weights": ' + "1" * 9999 + "}", "weights: not JSON: Exceeds", id="long"),
         ("{}", 'weights: no weights, expected {"weights": {"LM0": [0.5]}}'),
         ('{"weights": [1]}', "weights: no weights, expected"),
         ('{"weights": {"LM0": []}}', "weights: feature LM0 has no weight"),

@@ -96,7 +96,7 @@ class JsonlReader(Reader):
         for number, line in enumerate(file.lines(), 1):
             try:
                 content = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 reason = getattr(error, "msg", str(error))
                 file.fail(number, f"not JSON: {reason}; expected one object a line")
             if not isinstance(content, dict):

@@ -232,6 +232,7 @@ def test_long_lines_are_recognised(tmp_path):
         ),
         ("tsv", "id\thyp\tLM\tlinks\n0\ta\t1\t0_0\n", "list1:2: '0_0' is not a link, expected"),
         ("jsonl", "{]\n", "list1:1: not JSON: "),
+        pytest.param("jsonl", "[" * 100_000, "list1:1: not JSON: maximum recursion", id="deep"),
         ("jsonl", "[1]\n", "list1:1: '[1]' is no JSON object"),
         (
             "jsonl",
