@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from metrics._base import Arcs, Need, Texts
+from metrics._base import Arcs, Metric, Need, Texts
 from metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
 from metrics._ngrams import flat, hypothesis_lengths, matched, totals
 from metrics._references import best_reference
@@ -68,19 +68,98 @@ def decompositions(of: str) -> tuple[str, ...]:
     return names
 
 
-def links_need(of: str, *, parses: int, gamma: float) -> frozenset[Need]:
-    """Return what the decompositions `of` need: nothing if all are n-grams.
+@dataclass(frozen=True)
+class DependencyMatch(Metric):
+    """A metric of expected counts of words, word pairs and links: what the DPM family shares.
 
-    Of one parse gamma says nothing: any best parse will do.
+    Parameters
+    ----------
+    of
+        The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
+        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
+        label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
+    parses
+        So many best parses are counted, each by its weight; 1 is the best parse alone.
+    gamma
+        How much better parses count more: the weight of a parse is proportional to its
+        probability to this power. 1: as the parser says. 0: all parses the same. Of one parse it
+        says nothing.
+    combination
+        `f`: the harmonic mean of precision and recall of the counts of all decompositions added
+        up.
+        `mu-pr`: the harmonic mean of the precision and the recall of every decomposition; 0 if
+        one of them is 0.
     """
-    if not any(name in _KINDS for name in decompositions(of)):
-        return frozenset()
-    return frozenset({"heads"} if parses == 1 else {Arcs(parses, gamma)})
 
+    of: str = "1g+2g+dl+lh"
+    parses: int = 1
+    gamma: float = 0.25
+    combination: Combination = "f"
 
-def names_of_counts(of: str) -> tuple[str, ...]:
-    """Return the names of the statistics: `match_dl`, `hyp_dl`, `ref_dl` for each."""
-    return tuple(f"{what}_{name}" for name in of.split("+") for what in ItemCounts._fields)
+    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
+    source: ClassVar[str] = PAPER
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {"parses": (1, 1000), "gamma": (0.0, 1.0)}
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {"of": ("1g+3g+dlh+dh",)}
+
+    def __post_init__(self) -> None:
+        """Check the options, and say what these decompositions need.
+
+        Raises
+        ------
+        ValueError
+            As in the base class, or `of` is no list of decompositions.
+        """
+        super().__post_init__()
+        object.__setattr__(self, "needs", self._needed())
+
+    def _needed(self) -> frozenset[Need]:
+        if not any(name in _KINDS for name in decompositions(self.of)):
+            return frozenset()
+        # Of one parse gamma says nothing: any best parse will do.
+        return frozenset({"heads"} if self.parses == 1 else {Arcs(self.parses, self.gamma)})
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
+        return tuple(
+            f"{what}_{name}" for name in self.of.split("+") for what in ItemCounts._fields
+        )
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3C) in the order of `stat_names`, against the reference that scores best.
+
+        Raises
+        ------
+        ValueError
+            As `item_counts`.
+        """
+        names = decompositions(self.of)
+        need = next(iter(self.needs), None)
+        # Less is cut per reference.
+        batch = replace(
+            batch,
+            hypotheses=_only(batch.hypotheses, need),
+            references=_only(batch.references, need),
+        )
+
+        def stats(single: Batch) -> FloatArray:
+            counts = np.stack(item_counts(single, need, names), axis=-1)
+            return counts.reshape(len(counts), 3 * len(names))
+
+        return best_reference(batch, stats, self.score)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score in 0..1 (...) of stats (..., 3C)."""
+        return combined(stats, self.combination)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precision and recall of each decomposition, for stats (3C,)."""
+        parts: dict[str, float] = {}
+        for c, name in enumerate(self.of.split("+")):
+            match, hyp, ref = (float(value) for value in stats[3 * c : 3 * c + 3])
+            parts[f"p_{name}"] = match / hyp if hyp else 0.0
+            parts[f"r_{name}"] = match / ref if ref else 0.0
+        return parts
 
 
 def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCounts:
@@ -134,30 +213,6 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     return counts
 
 
-def dependency_stats(
-    batch: Batch, needs: frozenset[Need], of: str, how: Combination
-) -> FloatArray:
-    """Return (H, 3C): `names_of_counts` against the reference of the highest score.
-
-    Raises
-    ------
-    ValueError
-        As `item_counts`.
-    """
-    names = decompositions(of)
-    need = next(iter(needs), None)
-    # Less is cut per reference.
-    batch = replace(
-        batch, hypotheses=_only(batch.hypotheses, need), references=_only(batch.references, need)
-    )
-
-    def stats(single: Batch) -> FloatArray:
-        counts = np.stack(item_counts(single, need, names), axis=-1)
-        return counts.reshape(len(counts), 3 * len(names))
-
-    return best_reference(batch, stats, lambda rows: combined(rows, how))
-
-
 def combined(stats: FloatArray, how: Combination) -> FloatArray:
     """Return (...): the score of counts (..., 3C).
 
@@ -172,16 +227,6 @@ def combined(stats: FloatArray, how: Combination) -> FloatArray:
     zero = (match <= 0).any(axis=-1)
     inverse = _added((hyp + ref) / np.where(match > 0, match, 1.0))
     return np.where(zero, 0.0, 2.0 * match.shape[-1] / np.where(zero, 1.0, inverse))
-
-
-def parts_of(stats: FloatArray, of: str) -> dict[str, float]:
-    """Return P and R of each decomposition, for one row (3C,) of summed counts."""
-    parts: dict[str, float] = {}
-    for c, name in enumerate(of.split("+")):
-        match, hyp, ref = (float(value) for value in stats[3 * c : 3 * c + 3])
-        parts[f"p_{name}"] = match / hyp if hyp else 0.0
-        parts[f"r_{name}"] = match / ref if ref else 0.0
-    return parts
 
 
 def _added(values: FloatArray) -> FloatArray:

@@ -6,12 +6,12 @@ Liu and Gildea 2005; section 7 of the metric specification.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from metrics import _tree_kernels
-from metrics._base import Ragged
+from metrics._base import Metric, Ragged
 from metrics._ngrams import SMALLEST_COUNT, flat, reference_lengths, require_references
 from metrics._orders import weighted_mean
 
@@ -23,6 +23,9 @@ Noparse = Literal["ignore", "worst"]
 Average = Literal["corpus", "segments"]
 Weight = Literal["one", "reflen"]
 Items = Literal["chains", "subtrees"]
+
+LIU_GILDEA = "Liu and Gildea, ACL workshop on evaluation measures 2005"
+MOSES = f"{LIU_GILDEA}; Moses mert/HwcmScorer.cpp"
 
 WEIGHT_NAMES: dict[Weight, str] = {"one": "segments", "reflen": "ref_len"}
 """What the sum of the weights is."""
@@ -108,39 +111,51 @@ class Forests:
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """How items of parses that match become a score; the options are those of the metrics.
+class Overlap(Metric):
+    """A metric of the items of parses that match: what HWCM, STM and DSTM and their F share.
+
+    A subclass says which items of which parses (`items`, `needs`), and whether the score is the
+    mean precision over the orders 1..depth, or F of that and the mean recall (`kind`).
 
     Parameters
     ----------
-    kind
-        The mean precision over the orders 1..depth, or F of that and the mean recall.
     depth
-        D, the longest chain or the most levels of a subtree.
+        D, the longest chain, or the most levels of a subtree.
     noparse
-        What a hypothesis without a parse counts as.
+        The precision of a hypothesis without a parse (an empty one has none): `ignore` it, or
+        count it as matching nothing of as many items as the reference has (`worst`). The recall
+        always counts it. To tune on a precision take `worst`: else leaving out the parse, or the
+        words, costs nothing.
     average
-        Sums of counts over the corpus, or the mean of segment scores.
+        `corpus` sums the counts over all segments first; `segments` is the mean of the scores of
+        the segments, as the paper defines them. Of a precision, segments that `noparse` ignores
+        are left out.
     """
 
-    kind: Kind
-    depth: int
-    noparse: Noparse
-    average: Average
+    depth: int = 4
+    noparse: Noparse = "ignore"
+    average: Average = "corpus"
+
+    kind: ClassVar[Kind] = "precision"
+    items: ClassVar[Items]
+    source: ClassVar[str] = LIU_GILDEA
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {"depth": (1, 16)}
 
     @property
     def stat_names(self) -> tuple[str, ...]:
-        """Matched items of each order, those of the hypothesis and of the reference."""
+        """Of each order the items that match, those of the hypothesis and of the reference."""
         if self.average == "segments":
             return ("score", "segments")
         kinds = ("matched", "total", "ref_total")
         return tuple(f"{kind}_{n}" for n in range(1, self.depth + 1) for kind in kinds)
 
-    def stats(self, batch: Batch, forests: Forests, items: Items) -> FloatArray:
-        """Return (H, K) float64 in the order of `stat_names`."""
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3 D) counts in the order of `stat_names`, (H, 2) of means over segments."""
+        of_words = "heads" in self.needs
+        forests = Forests.dependency(batch) if of_words else Forests.constituency(batch)
         parsed = forests.hypotheses.lengths > 0
         matches, totals, reference_totals = _tree_kernels.item_matches(
-            *_arrays(batch, forests), self.depth, items == "chains"
+            *_arrays(batch, forests), self.depth, self.items == "chains"
         )
         closest = _closest_totals(batch, totals[:, 0], reference_totals)
         if self.noparse == "worst":
@@ -158,11 +173,11 @@ class Overlap:
         return np.column_stack([self._of_counts(counts), counted])
 
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return the score in 0..1 (...) of stats (..., K)."""
+        """Return the score (...) of stats (..., K): 0..1, F of several references may be more."""
         return weighted_mean(stats) if self.average == "segments" else self._of_counts(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return what the score is made of, and the counts, for one row (K,)."""
+        """Return precisions, recalls, their means and the counts of stats (K,)."""
         counts = dict(zip(self.stat_names, stats.tolist(), strict=True))
         if self.average == "segments":
             return {"score": float(self.score(stats)), "segments": float(stats[1])}

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from metrics._base import Arcs, Metric, Need
-from metrics._dependencies import (
-    PAPER,
-    Combination,
-    combined,
-    dependency_stats,
-    links_need,
-    names_of_counts,
-    parts_of,
-)
-
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._base import Arcs, Need
+from metrics._dependencies import PAPER, DependencyMatch
 
 
 @dataclass(frozen=True)
-class EdpmExact(Metric):
+class EdpmExact(DependencyMatch):
     """Words, word pairs and dependency links that match, expected over all trees.
 
     The expectation of EDPM without a limit on the number of parses: over all trees of a parser
@@ -32,54 +21,13 @@ class EdpmExact(Metric):
 
     Parameters
     ----------
-    of
-        The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
-        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
-        label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
     gamma
         How much better trees count more: the weight of a tree is proportional to its
         probability to this power. 1: as the parser says. 0: all trees the same.
-    combination
-        `f`: the harmonic mean of precision and recall of the counts of all decompositions added
-        up.
-        `mu-pr`: the harmonic mean of the precision and the recall of every decomposition; 0 if
-        one of them is 0.
     """
 
-    of: str = "1g+2g+dl+lh"
-    gamma: float = 0.25
-    combination: Combination = "f"
+    parses: ClassVar[int] = 0  # type: ignore[misc]  # all: no option here
 
     needs: ClassVar[frozenset[Need]] = frozenset({Arcs(0, 0.25)})
     source: ClassVar[str] = f"{PAPER}, in the limit of all parses"
     bounds: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.0, 1.0)}
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {"of": ("1g+3g+dlh+dh",)}
-
-    def __post_init__(self) -> None:
-        """Check the options, and say what these decompositions need.
-
-        Raises
-        ------
-        ValueError
-            As in the base class, or `of` is no list of decompositions.
-        """
-        super().__post_init__()
-        needs = links_need(self.of, parses=0, gamma=self.gamma)
-        object.__setattr__(self, "needs", needs)
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
-        return names_of_counts(self.of)
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, K) in the order of `stat_names`."""
-        return dependency_stats(batch, self.needs, self.of, self.combination)
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return EDPM in 0..1 for stats (..., K)."""
-        return combined(stats, self.combination)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precision and recall of each decomposition."""
-        return parts_of(stats, self.of)

@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from metrics._base import Metric, Need
-from metrics._trees import Average, Forests, Noparse, Overlap
-
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._base import Need  # noqa: TC001  read at run time, to check options
+from metrics._trees import Items, Overlap
 
 
 @dataclass(frozen=True)
-class Hwcm(Metric):
+class Hwcm(Overlap):
     """Mean precision of the head-word chains of 1..D words in dependency parses.
 
-    A chain is a path from a word down to a dependent of a dependent.
-    A precision without a length penalty: to tune on it rewards short output; `hwcm-f` does not.
-    Matches are clipped by the one reference that has most of a chain. A reference without a parse
-    is left out; without any the segment does not count.
-
-    Parameters
-    ----------
-    depth
-        D, the longest chain.
-    noparse
-        Of a hypothesis without a parse (an empty one has none): `ignore` its segment, or count it
-        as matching nothing of as many items as the reference has (`worst`). Tune with `worst`:
-        else leaving out the parse, or the words, costs nothing.
-    average
-        `corpus` sums the counts over all segments first; `segments` is the mean of the scores of
-        the segments, as the paper defines them. A segment that `noparse` ignores is
-        left out.
+    A chain of n words is a path down the parse: a word, a dependent of it, a dependent of that,
+    and so on; one word is a chain by itself. Matches are clipped by the one reference that has
+    most of a chain. A reference without a parse is left out; without any the segment does not
+    count. A precision without a length penalty: to tune on it rewards short output; `hwcm-f`
+    does not.
     """
 
-    depth: int = 4
-    noparse: Noparse = "ignore"
-    average: Average = "corpus"
-
+    items: ClassVar[Items] = "chains"
     needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
-    source: ClassVar[str] = "Liu and Gildea, ACL workshop on evaluation measures 2005"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"depth": (1, 16)}
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Of each order the chains that match, those of the hypothesis and of the reference."""
-        return self._overlap.stat_names
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 3 D) counts in the order of `stat_names`, (H, 2) of means over segments."""
-        return self._overlap.stats(batch, Forests.dependency(batch), "chains")
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return HWCM in 0..1 for stats (..., K)."""
-        return self._overlap.score(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, their means and the counts of stats (K,)."""
-        return self._overlap.parts(stats)
-
-    @property
-    def _overlap(self) -> Overlap:
-        return Overlap("precision", self.depth, self.noparse, self.average)

@@ -3,63 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from metrics._base import Metric, Need
-from metrics._trees import Average, Forests, Noparse, Overlap
-
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._base import Need  # noqa: TC001  read at run time, to check options
+from metrics._trees import Items, Overlap
 
 
 @dataclass(frozen=True)
-class Stm(Metric):
+class Stm(Overlap):
     """Mean precision of the subtrees of 1..D levels of constituency parses without their words.
 
-    A subtree is a node with all below it, cut off at a level; one level is a node alone.
+    A subtree of n levels is a node with all below it, cut off at the n-th level, if it goes so
+    deep; one level is a node alone. Matches are clipped by the one reference that has most of a
+    subtree. A reference without a parse is left out; without any the segment does not count.
     A precision without a length penalty: to tune on it rewards short output; `stm-f` does not.
-    Matches are clipped by the one reference that has most of a subtree. A reference without a
-    parse is left out; without any the segment does not count.
-
-    Parameters
-    ----------
-    depth
-        D, the most levels.
-    noparse
-        Of a hypothesis without a parse (an empty one has none): `ignore` its segment, or count it
-        as matching nothing of as many items as the reference has (`worst`). Tune with `worst`:
-        else leaving out the parse, or the words, costs nothing.
-    average
-        `corpus` sums the counts over all segments first; `segments` is the mean of the scores of
-        the segments, as the paper defines them. A segment that `noparse` ignores is
-        left out.
     """
 
-    depth: int = 4
-    noparse: Noparse = "ignore"
-    average: Average = "corpus"
-
+    items: ClassVar[Items] = "subtrees"
     needs: ClassVar[frozenset[Need]] = frozenset({"trees"})
-    source: ClassVar[str] = "Liu and Gildea, ACL workshop on evaluation measures 2005"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"depth": (1, 16)}
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Of each order the subtrees that match, those of the hypothesis and of the reference."""
-        return self._overlap.stat_names
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 3 D) counts in the order of `stat_names`, (H, 2) of means over segments."""
-        return self._overlap.stats(batch, Forests.constituency(batch), "subtrees")
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return STM in 0..1 for stats (..., K)."""
-        return self._overlap.score(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, their means and the counts of stats (K,)."""
-        return self._overlap.parts(stats)
-
-    @property
-    def _overlap(self) -> Overlap:
-        return Overlap("precision", self.depth, self.noparse, self.average)

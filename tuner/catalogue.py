@@ -7,6 +7,7 @@ import inspect
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -31,7 +32,7 @@ class Option:
     default
         As a user writes it; None if it must be given.
     meaning
-        From the docstring.
+        From the docstring of its class, or of a base class.
     """
 
     name: str
@@ -71,7 +72,11 @@ def describe(family: str, name: str) -> Component:
         There is none of this name.
     """
     cls = registry.component(family, name)
-    head, meanings = _read_docstring(inspect.getdoc(cls) or "")
+    head, _ = _read_docstring(inspect.getdoc(cls) or "")
+    # An option that a family of components shares is explained once, in their common base.
+    meanings: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
     hints = get_type_hints(cls)
     bounds: Mapping[str, tuple[float, float]] = getattr(cls, "bounds", {})
@@ -116,7 +121,7 @@ def _values(hint: Any, bounds: tuple[float, float] | None) -> str:
         kind = next(part for part in get_args(hint) if part is not type(None))
     if kind is bool:
         return "true | false"
-    named = {float: "number", int: "integer", str: "text"}
+    named = {float: "number", int: "integer", str: "text", Path: "path"}
     text = named.get(kind, str(kind) if get_args(kind) else kind.__name__)
     if bounds is None:
         return text

@@ -97,8 +97,8 @@ def test_every_metric_of_the_specification_is_there():
 @pytest.mark.parametrize("name", NAMES)
 def test_class_is_a_frozen_dataclass_of_the_base(name):
     cls = registry.component("metric", name)
-    assert cls.__bases__ == (Metric,)
-    assert cls.__dataclass_params__.frozen
+    assert issubclass(cls, Metric)
+    assert all(base.__dataclass_params__.frozen for base in cls.__mro__[:-2])
     assert cls.name() == name
 
 
@@ -119,6 +119,14 @@ def test_every_choice_is_explained(name):
         if " | " in option.values and option.values != "true | false":
             for value in option.values.split(" | "):
                 assert f"`{value}`" in option.meaning, (option.name, value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_lists_of_choices_are_broken_into_lines(name):
+    """A line of a docstring that happens to begin with a value would be shown as a new item."""
+    for option in describe("metric", name).options:
+        before = option.meaning.splitlines()[:-1]
+        assert all(line.endswith((".", ":", ";")) for line in before), option
 
 
 @pytest.mark.parametrize("name", NAMES)
