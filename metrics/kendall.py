@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Kendall(Metric):
     """Mean over segments of the Kendall similarity of word order times a brevity factor.
 
-    The similarity is the 1 - sqrt(share of discordant pairs of source words);
+    The similarity is 1 - sqrt(share of discordant pairs of source words);
     the factor min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0.
     Moses rounds each segment to 5 places; here nothing is rounded.
 
@@ -34,9 +34,9 @@ class Kendall(Metric):
         Where an unaligned source word stands in target order: `inherit` the place of the
         previous source word and follow it, or `plus_one` target position after it.
     encoding
-        What is compared: `order`, the source positions in target order or
-        `rank`, for each source word its rank in target order, which does not depend on how the
-        source is numbered.
+        What is compared: the source positions in target order (`order`), or for each
+        source word its rank in target order (`rank`), which does not depend on how the source is
+        numbered.
     refchoice
         Of several references the one that gives most (`closest`, Moses' name for it), or the
         mean over all (`average`).

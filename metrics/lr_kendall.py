@@ -38,9 +38,9 @@ class LrKendall(Metric):
         Where an unaligned source word stands in target order: `inherit` the place of the
         previous source word and follow it, or `plus_one` target position after it.
     encoding
-        What is compared: `order`, the source positions in target order or
-        `rank`, for each source word its rank in target order, which does not depend on how the
-        source is numbered.
+        What is compared: the source positions in target order (`order`), or for each
+        source word its rank in target order (`rank`), which does not depend on how the source is
+        numbered.
     refchoice
         Of several references the one that gives most (`closest`, Moses' name for it), or the
         mean over all (`average`).

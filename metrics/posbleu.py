@@ -28,8 +28,8 @@ class Posbleu(Metric):
         As in `bleu`: the reference length that is `closest` to the hypothesis's, the `shortest`,
         or the `average`.
     smooth
-        As in `bleu`, for an order without a match: `none`, `exp`, `sacre-exp`, `add1`, `moses+1`,
-        `floor` (0.1 matches), `add-k` (k is 1).
+        As in `bleu`, for an order without a match: `none`, `exp`, `sacre-exp`, `add1`,
+        as well as `moses+1`, `floor` (0.1 matches) and `add-k` (k is 1).
     """
 
     max_order: int = 4

@@ -34,9 +34,9 @@ class Tau(Metric):
         Where an unaligned source word stands in target order: `inherit` the place of the
         previous source word and follow it, or `plus_one` target position after it.
     encoding
-        What is compared: `order`, the source positions in target order as in the paper, or
-        `rank`, for each source word its rank in target order, which does not depend on how the
-        source is numbered.
+        What is compared: the source positions in target order (`order`, as in the paper), or for
+        each source word its rank in target order (`rank`), which does not depend on how the source
+        is numbered.
     scale
         From -1..1 to 0..1: `linear`, (x + 1) / 2, or `clip`, max(0, x).
     tau_lr

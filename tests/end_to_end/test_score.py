@@ -229,6 +229,20 @@ def test_metrics_describes_one(run, name):
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bleu", "needs:      nothing besides the tokens"),
+        ("port", "needs:      links: word alignments with the source"),
+        ("edpm", "needs:      arcs: weighted dependency links, from an annotator"),
+        ("stm-f", "needs:      trees: constituency parses, from an annotator"),
+        ("learned", "Options, as in learned:model=FILE\n"),
+    ],
+)
+def test_metrics_says_what_a_metric_needs_and_how_to_write_options(run, name, expected):
+    assert expected in run("metrics", name).stdout
+
+
 def test_metrics_suggests_a_name(run):
     assert "unknown metric 'prot'; did you mean 'port'?" in fault(run("metrics", "prot"))
 

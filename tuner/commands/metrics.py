@@ -28,6 +28,15 @@ def command(*, name: str | None, as_json: bool) -> None:
         click.echo(_details(entries[0]))
 
 
+_NEEDS = {
+    "links": "links: word alignments with the source",
+    "tags": "tags: parts of speech, from an annotator",
+    "heads": "heads: dependency parses, from an annotator",
+    "trees": "trees: constituency parses, from an annotator",
+    "arcs": "arcs: weighted dependency links, from an annotator",
+}
+
+
 def _entry(name: str) -> dict[str, Any]:
     from tuner import registry  # noqa: PLC0415
     from tuner.catalogue import describe  # noqa: PLC0415
@@ -64,6 +73,7 @@ def _table(entries: list[dict[str, Any]]) -> str:
 
 
 def _details(entry: dict[str, Any]) -> str:
+    needs = ", ".join(_NEEDS[need] for need in entry["needs"])
     lines = [entry["name"], "", *_wrapped(entry["summary"], "")]
     if entry["description"]:
         for paragraph in entry["description"].split("\n\n"):
@@ -71,7 +81,7 @@ def _details(entry: dict[str, Any]) -> str:
     lines += [
         "",
         f"source:     {entry['source']}",
-        f"needs:      {', '.join(entry['needs']) or 'nothing besides the tokens'}",
+        f"needs:      {needs or 'nothing besides the tokens'}",
         f"better:     {'higher' if entry['higher_is_better'] else 'lower'}",
         f"signature:  {entry['signature']}",
         *_wrapped(f"statistics: {', '.join(entry['statistics'])}", "            "),
@@ -95,6 +105,8 @@ def _details(entry: dict[str, Any]) -> str:
 
 def _example(entry: dict[str, Any]) -> str:
     set_options = [option for option in entry["options"] if option["default"] != "unset"]
+    if not set_options:
+        return f"{entry['options'][0]['name']}=FILE"  # all others have a default
     return ",".join(f"{option['name']}={option['default']}" for option in set_options[:2])
 
 
