@@ -97,6 +97,7 @@ class TextAnnotator:
         self._made: set[bytes] = set()
         self._unparsed: set[bytes] = set()
         self._seen_before = self._failed_before = 0
+        self._failed_told = 0
         self.seconds = 0.0
 
     def reset(self) -> None:
@@ -106,6 +107,7 @@ class TextAnnotator:
         self._seen.clear()
         self._made.clear()
         self._unparsed.clear()
+        self._failed_told = 0
 
     @property
     def hits(self) -> int:
@@ -230,7 +232,6 @@ class TextAnnotator:
             layer: [records.UNPARSED if record is None else record for record in column]
             for layer, column in kept.items()
         }
-        known, unparsed = len(self._seen), len(self._unparsed)
         self._seen.update(keys)
         self._made.update(keys[place] for place in missing)
         if missing:
@@ -240,10 +241,12 @@ class TextAnnotator:
         self._check_failures(
             [keys[place] for place in failed], [distinct[p] for p in failed], found
         )
-        if len(self._unparsed) > unparsed:
+        # A search asks for sentences many times, a few each: again when there are twice as many.
+        if self.failed >= max(1, 2 * self._failed_told):
+            self._failed_told = self.failed
             self._notice(
-                f"annotator {self._name}: {len(self._unparsed) - unparsed} of "
-                f"{len(self._seen) - known} new sentences have no parse and count as unparsed"
+                f"annotator {self._name}: {self.failed} of {len(self._seen)} sentences have no "
+                f"parse and count as unparsed"
             )
         return found
 

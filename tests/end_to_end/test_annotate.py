@@ -101,7 +101,7 @@ def test_a_sentence_without_a_parse_is_marked_and_read_so(portmert, tmp_path):
         "annotate", "--annotator", "conllu", "--model", "x.conllu", "--in", "text", "--out", "-",
     )  # fmt: skip
     assert "1 without a parse" in found.stderr
-    assert "1 of 2 new sentences have no parse and count as unparsed" in found.stderr
+    assert "1 of 2 sentences have no parse and count as unparsed" in found.stderr
 
 
 def test_the_cache_is_shown_and_cleared(portmert, text, tmp_path):

@@ -261,8 +261,19 @@ def test_a_parse_that_is_none_counts_as_failed(heads):
     assert found.tags.lengths.tolist() == [2, 1]
     assert one.counts == (0, 2, 1)
     assert one.said == [
-        "annotator known-annotator: 1 of 2 new sentences have no parse and count as unparsed"
+        "annotator known-annotator: 1 of 2 sentences have no parse and count as unparsed"
     ]
+
+
+def test_failures_are_told_again_when_there_are_twice_as_many():
+    rows = [replace(GO, words=(f"w{number}",)) for number in range(8)]
+    one = Fixed([replace(row, heads=BAD_PARSES[0][:1]) for row in rows], OneTree)
+    for row in rows:
+        one.annotate([row], ["heads"])
+    assert [int(line.split(" of ")[0].split()[-1]) for line in one.said] == [1, 2, 4, 8]
+    one.annotator.reset()
+    one.annotate(rows[:1], ["heads"])
+    assert "1 of 1 sentences" in one.said[-1]
 
 
 @pytest.mark.parametrize("heads", BAD_PARSES)
