@@ -38,6 +38,8 @@ def test_report_prints_every_iteration_and_all_weights(run):
         f"mine: dev port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} "
         f"in iteration {result['best_iteration']} of {len(result['iterations'])}, finished"
     )
+    assert "held out" not in shown.stdout  # nothing was
+    assert "projected: of the weights then found" in " ".join(shown.stdout.split())
     for one in result["iterations"]:
         assert f"  {one['hypotheses']}" in shown.stdout
         assert f"{100 * one['dev_score']:.2f}" in shown.stdout

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import tuner
 from tuner.comparison.model import plain
-from tuner.tables import inert
+from tuner.tables import fold, inert
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tuner.comparison.history import Pass, ReplicaHistory, RunHistory
+
+COLUMNS = (
+    "dev: of the decoder's own best output under the iteration's weights. projected: of the "
+    "weights then found, over the lists so far; the next dev score shows what came of it. oracle: "
+    "of the best choice of hypotheses from these lists. change: of the weights, 0 to 2."
+)
+"""What the columns of an iteration mean."""
 
 
 def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -63,14 +70,18 @@ def as_text(run: RunHistory) -> str:
     labels = [label for label in run.percents or () if label != run.metric]
     columns = ["iteration", "hypotheses", "new", f"dev {run.metric}", "held out", "projected",
                "oracle", "change", *(f"dev {label}" for label in labels)]  # fmt: skip
+    is_held_out = any(
+        one.held_out_score is not None for replica in run.replicas for one in replica.passes
+    )
+    left_out = () if is_held_out else (columns.index("held out"),)
     blocks = ["\n".join(headlines(run))]
     for replica in run.replicas:
         table = tabulate(
-            [[inert(cell) for cell in _row(run, one, labels)] for one in replica.passes],
-            headers=[inert(column) for column in columns],
+            [_without(_row(run, one, labels), left_out) for one in replica.passes],
+            headers=_without(columns, left_out),
             tablefmt="simple",
             disable_numparse=True,
-            colalign=["right"] * len(columns),
+            colalign=["right"] * (len(columns) - len(left_out)),
         )
         counts = [one.annotations for one in replica.passes if one.annotations]
         if counts:
@@ -84,6 +95,7 @@ def as_text(run: RunHistory) -> str:
         state = replica.stopped or replica.doing
         title = f"{replica.name}: {replica.state}" + (f" ({state})" if state else "")
         blocks.append(f"{title}\n\n{table}")
+    blocks.append(fold(COLUMNS))
     if run.weights:
         rows = [
             [weight.feature, f"{weight.start:.4f}", f"{weight.mean:.4f}",
@@ -97,9 +109,16 @@ def as_text(run: RunHistory) -> str:
             disable_numparse=True,
             colalign=["left", "right", "right", "right"],
         )
-        blocks.append(f"weights, absolute values adding to 1\n\n{table}")
+        blocks.append(
+            f"weights, absolute values adding to 1; s: standard deviation over replicas\n\n{table}"
+        )
     blocks += [f"note: {note}" for note in run.notes]
     return inert("\n\n".join(blocks))
+
+
+def _without(cells: Sequence[str], places: Sequence[int]) -> list[str]:
+    """Return the cells but those of these places, safe to print."""
+    return [inert(cell) for place, cell in enumerate(cells) if place not in places]
 
 
 def _row(run: RunHistory, one: Pass, labels: list[str]) -> list[str]:
