@@ -113,7 +113,7 @@ def compare(
         headlines=tables.headlines(
             scores, described, names[0], confidence=setup.resampling.confidence
         ),
-        notes=tuple(_notes(systems, materials)),
+        notes=(*_notes(systems, materials), *tables.unsure_of_replicas(scores)),
         source=None if test.source is None else test.source.name,
         references=tuple(path.name for path in test.references),
         reference_links=material.links,

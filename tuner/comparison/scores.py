@@ -137,6 +137,34 @@ def score_systems(
     return tuple(scores)
 
 
+def unsure_of_replicas(scores: Sequence[SystemScore]) -> tuple[str, ...]:
+    """Return a note on each system whose replicas differ too much to be sure of its differences.
+
+    The tests over segments take replicas as exchangeable; this looks at replicas alone: is the
+    difference less than twice its standard error, sqrt(s_1 ** 2 / n_1 + s_2 ** 2 / n_2)?
+    """
+    firsts = {score.metric: score for score in scores if score.difference is None}
+    unsure: dict[str, list[str]] = {}
+    for score in scores:
+        first = firsts[score.metric]
+        if not score.difference or score.s_opt is None or first.s_opt is None:
+            continue
+        squares = sum(
+            one.s_opt**2 / len(one.replica_scores)
+            for one in (first, score)
+            if one.s_opt is not None
+        )
+        if abs(score.difference) < 2.0 * squares**0.5:
+            unsure.setdefault(score.system, []).append(score.metric)
+    first_name = next((one.system for one in firsts.values()), "")
+    return tuple(
+        f"{system} against {first_name} on {', '.join(labels)}: the difference is less than twice "
+        f"its standard error over replicas; it may be luck of the optimizer, which tests over "
+        f"segments do not see"
+        for system, labels in unsure.items()
+    )
+
+
 def headlines(
     scores: Sequence[SystemScore],
     metrics: Sequence[ComparedMetric],
