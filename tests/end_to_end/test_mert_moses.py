@@ -252,13 +252,23 @@ def test_missing_files_are_named(tmp_path):
     for position, message in (
         (0, "gone: there is no such file"),
         (1, "gone: there is no such file, nor gone0 or gone.ref0"),
-        (2, "gone: not an executable file; the third argument is the decoder"),
+        (2, "gone: not an executable file here or on PATH; the third argument is the decoder"),
         (3, "gone: there is no such file"),
     ):
         four = [*FOUR[:position], "gone", *FOUR[position + 1 :]]
         result = tune(tmp_path / "work", four=four)
         assert result.exit_code == 1
         assert message in result.stderr
+
+
+def test_a_decoder_on_path_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(PROGRAM.parent), prepend=os.pathsep)
+    four = [*FOUR[:2], PROGRAM.name, FOUR[3]]
+    result = tune(tmp_path / "work", "--maximum-iterations=1", four=four)
+    assert result.exit_code == 0, result.output
+    four[2] = f"elsewhere/{PROGRAM.name}"
+    result = tune(tmp_path / "other", four=four)
+    assert f"{four[2]}: not an executable file; the third argument" in result.stderr
 
 
 def test_work_of_another_metric_is_not_continued(finished, tmp_path):

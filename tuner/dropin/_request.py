@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -332,9 +333,16 @@ def _file(name: str) -> Path:
 
 def _program(name: str) -> Path:
     path = Path(name).absolute()
-    if not path.is_file() or not os.access(path, os.X_OK):
+    if path.is_file() and os.access(path, os.X_OK):
+        return path
+    if "/" in name:
         raise InputError(f"{name}: not an executable file; the third argument is the decoder")
-    return path
+    found = shutil.which(name)
+    if found is None:
+        raise InputError(
+            f"{name}: not an executable file here or on PATH; the third argument is the decoder"
+        )
+    return Path(found).absolute()
 
 
 def _references(stem: str) -> tuple[Path, ...]:
