@@ -72,7 +72,7 @@ def test_the_log_has_the_weights_of_the_next_step_and_of_the_tuned_moses_ini(fin
     first = (folder / "moses.ini").read_text().splitlines()
     assert first[0] == "# MERT optimized configuration"
     assert first[2] == f"# PORT {score} on dev {RECORDED / 'dev.src'}"
-    assert (folder / "moses.ini").read_text().endswith("[v]\n0\n")
+    assert (folder / "moses.ini").read_text().endswith("[verbose]\n0\n")
 
 
 def test_the_shims_find_the_same_weights_from_the_files(finished, tmp_path, monkeypatch, capsys):

@@ -14,6 +14,7 @@ from annotated_types import Ge
 from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._moses_features import ShownFeatures, parse_shown
+from tuner.decoders._moses_flags import flag_sections, parse_flags
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
 from tuner.errors import InputError, ProgramError
 from tuner.files import read_bytes, write_text, writing
@@ -24,7 +25,7 @@ from tuner.processors import available_processors
 from tuner.weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",
@@ -73,11 +74,11 @@ class Moses(Decoder):
                 shlex.split(getattr(self, name))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}: {getattr(self, name)}") from None
-        flags = self._flags
+        flags = parse_flags(self.flags)
         for flag in flags:
             if flag in OURS:
                 raise ValueError(f"flags has -{flag}, which is set by {OURS[flag]}; leave it out")
-        if flags.get("inputtype") == "1":
+        if flags.get("inputtype") == ["1"]:
             raise ValueError(
                 "flags has -inputtype 1: a confusion network takes several lines, but a segment "
                 "must be one; write the input as lattices (-inputtype 2)"
@@ -118,18 +119,6 @@ class Moses(Decoder):
         return "_" in name and name not in {*shown.weights.values, *shown.untuneable}
 
     # The decoder's command line.
-
-    @property
-    def _flags(self) -> dict[str, str]:
-        """The switches of `flags`, without dashes, with the first value of each."""
-        found, name = {}, ""
-        for word in shlex.split(self.flags):
-            if word.startswith("-") and word[1:2] not in {*"0123456789", ""}:
-                name = word.lstrip("-")
-                found[name] = ""
-            elif name and not found[name]:
-                found[name] = word
-        return found
 
     def _command(self, arguments: Sequence[str]) -> tuple[str, ...]:
         """Return the command line of one process."""
@@ -267,7 +256,7 @@ class Moses(Decoder):
         workdir.mkdir(parents=True, exist_ok=True)
         count = min(self.jobs, len(lines))
         threads = self.threads or max(1, available_processors() // count)
-        if not self._flags.keys() & {"threads", "th"} and threads > 1:
+        if "threads" not in flag_sections(self.flags) and threads > 1:
             arguments = [*arguments, "-threads", str(threads)]
         cuts = [len(lines) * part // count for part in range(count + 1)]
         parts = []
@@ -297,7 +286,7 @@ class Moses(Decoder):
     # The result.
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
-        """Write moses.ini with its weights replaced and nothing else changed.
+        """Write moses.ini with its weights replaced and with `flags`: they fit each other.
 
         Sparse features that its [weight] section does not name go to a file beside it, `.sparse`.
         """
@@ -311,9 +300,11 @@ class Moses(Decoder):
         path: Path,
         *,
         header: str,
-        extra: Mapping[str, Sequence[str]] | None = None,
     ) -> bytes:
-        """Return the content of `config` with these weights, to be written to `path`."""
+        """Return the content of `config` with these weights and `flags`, to be written to `path`.
+
+        Nothing else is changed.
+        """
         shown, ini = self.shown(), read_moses_ini(config)
         own = ini.weighted
         values: dict[str, tuple[float, ...]] = {}
@@ -322,7 +313,7 @@ class Moses(Decoder):
             (sparse if self._is_sparse(name, shown) and name not in own else values)[name] = (
                 numbers
             )
-        extra = dict(extra or {})
+        extra = flag_sections(self.flags)
         if sparse:
             beside = path.with_name(f"{path.name}.sparse")
             write_text(beside, sparse_text(sparse))

@@ -476,7 +476,6 @@ class _Run:
             state.weights,
             path,
             header=header,
-            extra=flag_sections(self.request.flags),
         )
         with writing(path) as out:
             out.write(content)
@@ -515,17 +514,3 @@ class _Run:
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.folder / name, text)
-
-
-def flag_sections(flags: str) -> dict[str, list[str]]:
-    """Return the decoder's switches as sections of its moses.ini: name -> lines."""
-    found: dict[str, list[str]] = {}
-    name = ""
-    for word in shlex.split(flags):
-        match = re.fullmatch(r"--?([^\d].*)", word)
-        if match is not None:
-            name = match[1]
-            found[name] = []
-        elif name:
-            found[name].append(word)
-    return found

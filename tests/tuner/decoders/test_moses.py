@@ -1,5 +1,6 @@
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 from metrics._base import Vocabulary
 from tuner import registry
 from tuner.decoders._moses_features import parse_shown
+from tuner.decoders._moses_flags import flag_sections
 from tuner.decoders._moses_program import wrapped
 from tuner.decoders.moses import Moses
 from tuner.errors import ConfigError, InputError, ProgramError
+from tuner.moses_ini import read_moses_ini
 from tuner.nbest import model_score_mismatch, read_nbest
 from tuner.weights import FeatureWeights, read_weights
 
@@ -162,6 +165,45 @@ def test_written_moses_ini_differs_in_the_weights_alone_and_reads_back(system, t
         for name in ("1.nbest.gz", "2.nbest.gz", "dev.src"):
             shutil.copy(RECORDED / name, tmp_path)
     assert tuned.read_weights() == weights
+
+
+def test_written_moses_ini_has_the_flags_under_names_that_moses_reads(tmp_path):
+    # Moses takes a section [s] or [dl] for what it does not know, without a word.
+    ini = (RECORDED / "moses.ini").read_text() + "\n[distortion-limit]\n6\n"
+    for name in ("1.nbest.gz", "2.nbest.gz", "dev.src"):
+        shutil.copy(RECORDED / name, tmp_path)
+    decoder = recorded(tmp_path, ini, flags="-s 50 -dl 0 -search-algorithm 1 -v 0")
+    decoder.write_config(decoder.read_weights(), tmp_path / "tuned.ini", header="")
+    found, given = read_moses_ini(tmp_path / "tuned.ini"), read_moses_ini(decoder.config)
+    added = {
+        "distortion-limit": ["0"], "stack": ["50"], "search-algorithm": ["1"], "verbose": ["0"],
+    }  # fmt: skip
+    for section in {*given.sections, *found.sections} - {"weight"}:
+        assert found.values(section) == added.get(section, given.values(section)), section
+
+
+def test_a_switch_without_a_value_is_true_in_moses_ini():
+    assert flag_sections("-mbr -T 'a file' --drop-unknown -tot -2.5") == {
+        "minimum-bayes-risk": ["true"],
+        "translation-details": ["a file"],
+        "drop-unknown": ["true"],
+        "translation-option-threshold": ["-2.5"],
+    }
+
+
+def test_moses_reads_the_flags_from_the_moses_ini_that_is_written(tmp_path):
+    decoder, source = real_system(tmp_path)
+    source.write_text("das neue haus\n")
+    for flags, output in (
+        ("", "the house neue \n"),
+        ("-dl 0", "the neue house \n"),
+        ("-du -s 20", "the house \n"),
+    ):
+        tuned = replace(decoder, flags=flags)
+        tuned.write_config(tuned.read_weights(), tmp_path / "tuned.ini", header="")
+        command = [decoder.program, "-f", tmp_path / "tuned.ini", "-i", source]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert said.stdout == output
 
 
 def test_logs_stay_and_other_scratch_files_do_not(system, tmp_path):
