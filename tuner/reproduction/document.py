@@ -40,6 +40,8 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
     parts = ["# The tables of the PORT paper, with our own systems", origin]
     if published.citation:
         parts.append(f"The paper: {published.citation}.")
+    if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
+        parts.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
     parts.append(_systems(comparison))
     if comparison.headlines:
         parts.append("\n".join(f"- {_cell(line)}" for line in comparison.headlines))
@@ -49,21 +51,15 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
         parts.append(f"## Table {table.number}: {table.caption}")
         headers, rows = table.rows(comparison)
         parts.append(_markdown(headers, rows) if rows else "Nothing to show: links are not known.")
-        parts.append(_as_published(table.number, published))
+        if found := published.find(table.number):
+            parts.append(f"In the paper: {_cell(found.caption)}")
+            parts.append(_markdown(list(found.headers), [list(row) for row in found.rows]))
     shown = {table.number for table in TABLES}
     for one in published.table:
         if one.number not in shown:
             parts.append(f"## Table {one.number}, published only: {_cell(one.caption)}")
             parts.append(_markdown(list(one.headers), [list(row) for row in one.rows]))
     return "\n\n".join(parts) + "\n"
-
-
-def _as_published(number: int, published: Published) -> str:
-    found = published.find(number)
-    if found is None:
-        return "The paper's own figures of this table are not in the file of published figures."
-    caption = f"In the paper: {_cell(found.caption)}"
-    return f"{caption}\n\n" + _markdown(list(found.headers), [list(row) for row in found.rows])
 
 
 def _systems(comparison: Comparison) -> str:
