@@ -52,9 +52,10 @@ class Moses(Decoder):
     flags : str
         More switches, split as a shell would: `-search-algorithm 1 -cube-pruning-pop-limit 500`.
     threads : int
-        Threads of each process; 0 shares all processors between the jobs. Changes no list.
+        Threads of each process; 0 shares all processors between the jobs. Changes no list, but
+        that Moses breaks exact ties anyhow, also from one call to the next with one thread.
     jobs : int
-        Processes that each decode a part of the source. Changes no list.
+        Processes that each decode a part of the source. Changes no list, as `threads`.
     command : str
         What starts the decoder, before its own command line: `nice -n 10`, `srun -c 8`,
         `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
