@@ -125,6 +125,7 @@ def _subtrees(
     first: int,
     last: int,
     table: tuple[IntArray, int, bool],
+    alone: IntArray,
     total: IntArray,
     known: IntArray,
     work: IntArray,
@@ -133,13 +134,15 @@ def _subtrees(
 
     A subtree is the sequence of its root's label and the slots of its children's subtrees of one
     level less, so that equal slots mean equal trees; a branch that ends earlier goes in whole.
-    `work` (6, nodes) is work space.
+    `alone` holds the slot of each label, UNKNOWN where it has none; `work` (6, nodes) is work
+    space.
     """
     keys, mask, grow = table
     size, count, inner = last - first, 0, 0
-    work[LEVELS, :size] = 1
     for v in range(size):
-        slot = _extend(keys, mask, ABSENT, np.int64(nodes[first + v, 0]), grow)
+        work[LEVELS, v] = 1
+    for v in range(size):
+        slot = alone[nodes[first + v, 0]]
         work[LABEL, v] = work[SHALLOW, v] = slot
         known[0, count] = slot
         known[1, count] = 0
@@ -151,7 +154,8 @@ def _subtrees(
                 inner += 1
             work[LEVELS, above] = reach
             above, reach = nodes[first + above, 1], min(reach + 1, total.size)
-    total[:] = 0
+    for n in range(total.size):
+        total[n] = 0
     total[0] = size
     for k in range(inner):
         for n in range(1, work[LEVELS, work[INNER, k]]):
@@ -219,12 +223,17 @@ def item_matches(
         often as it occurs in the one reference that has most of it.
     reference_totals : (R, D) float64
     """
-    largest, longest = 0, 0
+    largest, longest, highest = 0, 0, 0
     for s in range(offsets.size - 1):
         first, last = reference_offsets[s], reference_offsets[s + 1]
         largest = max(largest, reference_node_offsets[last] - reference_node_offsets[first])
     for h in range(node_offsets.size - 1):
         longest = max(longest, node_offsets[h + 1] - node_offsets[h])
+    for v in range(node_offsets[0], node_offsets[-1]):
+        highest = max(highest, nodes[v, 0])
+    for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
+        highest = max(highest, reference_nodes[v, 0])
+    alone = np.full(highest + 1, UNKNOWN)  # slots of labels: without them half the look-ups
     size = 16
     while size < 2 * depth * largest:
         size *= 2
@@ -248,13 +257,16 @@ def item_matches(
         counts[:used] = 0
         limits[:used] = 0
         table = (keys, used - 1, True)
+        for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+            label = reference_nodes[v, 0]
+            alone[label] = _extend(keys, used - 1, ABSENT, np.int64(label), table[2])
         for r in range(first, last):
             turn += 1
             begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
             if chains:
                 count = _chains(reference_nodes, begin, end, table, total, known)
             else:
-                count = _subtrees(reference_nodes, begin, end, table, total, known, work)
+                count = _subtrees(reference_nodes, begin, end, table, alone, total, known, work)
             base = turn << 32  # more than the count of any forest before this one
             for k in range(count):
                 slot = known[0, k]
@@ -269,7 +281,7 @@ def item_matches(
             if chains:
                 count = _chains(nodes, begin, end, table, total, known)
             else:
-                count = _subtrees(nodes, begin, end, table, total, known, work)
+                count = _subtrees(nodes, begin, end, table, alone, total, known, work)
             base = turn << 32
             for k in range(count):
                 slot = known[0, k]
@@ -277,6 +289,8 @@ def item_matches(
                 matches[h, known[1, k]] += counts[slot] - base <= limits[slot]
             for n in range(depth):
                 totals[h, n] = total[n]
+        for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+            alone[reference_nodes[v, 0]] = UNKNOWN
     return matches, totals, reference_totals
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from metrics._base import SYNTAX, Arcs, ExpectedArcs, Ragged, Texts
 from tuner import annotation_layers as layers_of
 from tuner import annotation_records as records
-from tuner.annotation_cache import AnnotationCache, sentence_key
+from tuner.annotation_cache import AnnotationCache, line_key
 from tuner.annotators._base import Annotation, AnnotatorError
 from tuner.annotators._lookup import shown
 from tuner.errors import InputError, ProgramError
@@ -148,11 +148,11 @@ class TextAnnotator:
         layers = sorted({self._layer(need) for need in wanted})
         distinct = _Distinct.of(texts)
         with self._lock:
-            found = self._records(distinct.sentences, layers)
+            found = self._records(distinct.lines, layers)
             try:
                 return self._filled(texts, wanted, distinct, found)
             except records.RecordError:
-                found = self._made_anew(distinct.sentences, layers)
+                found = self._made_anew(distinct.lines, layers)
                 return self._filled(texts, wanted, distinct, found)
 
     def annotations(
@@ -182,29 +182,29 @@ class TextAnnotator:
             raise InputError(f"annotator {self._name}: no tags and no parses in its files")
         wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
         layers = [self._layer(need) for need in wanted]
-        distinct = list(dict.fromkeys(sentence for sentence in sentences if sentence))
+        lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
         with self._lock:
-            found = self._records(distinct, layers)
-        places = {sentence: place for place, sentence in enumerate(distinct)}
+            found = self._records(lines, layers)
+        places = {line: place for place, line in enumerate(lines)}
         for sentence in sentences:
             if not sentence:
                 yield Annotation()
                 continue
-            place = places[sentence]
+            place = places[" ".join(sentence)]
             try:
                 answer = layers_of.unpack(_row(found, place), sentence)
             except records.RecordError:
-                found = self._made_anew(distinct, layers)
+                found = self._made_anew(lines, layers)
                 answer = layers_of.unpack(_row(found, place), sentence)
             yield answer
 
     def _made_anew(
-        self, distinct: Sequence[Words], layers: Sequence[KeptLayer]
+        self, lines: Sequence[str], layers: Sequence[KeptLayer]
     ) -> dict[KeptLayer, list[bytes]]:
         """Return records in place of damaged ones."""
         with self._lock:
             self._cache.set_aside("damaged")
-            return self._records(distinct, layers)
+            return self._records(lines, layers)
 
     def _layer(self, need: Need) -> KeptLayer:
         """Return what to keep for the sake of a need."""
@@ -221,10 +221,10 @@ class TextAnnotator:
         )
 
     def _records(
-        self, distinct: Sequence[Words], layers: Sequence[KeptLayer]
+        self, lines: Sequence[str], layers: Sequence[KeptLayer]
     ) -> dict[KeptLayer, list[bytes]]:
         """Return the records of distinct sentences, none empty; those not kept are made."""
-        keys = [sentence_key(words) for words in distinct]
+        keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
         kept = {layer: by_name[str(layer)] for layer in layers}
         missing = _places(None, kept.values())
@@ -235,11 +235,11 @@ class TextAnnotator:
         self._seen.update(keys)
         self._made.update(keys[place] for place in missing)
         if missing:
-            self._make(distinct, keys, missing, found)
+            self._make(lines, keys, missing, found)
         failed = _places(records.UNPARSED, found.values())
         self._unparsed.update(keys[place] for place in failed)
         self._check_failures(
-            [keys[place] for place in failed], [distinct[p] for p in failed], found
+            [keys[place] for place in failed], [lines[place] for place in failed], found
         )
         # A search asks for sentences many times, a few each: again when there are twice as many.
         if self.failed >= max(1, 2 * self._failed_told):
@@ -252,7 +252,7 @@ class TextAnnotator:
 
     def _make(
         self,
-        distinct: Sequence[Words],
+        lines: Sequence[str],
         keys: Sequence[bytes],
         missing: Sequence[int],
         found: Mapping[KeptLayer, list[bytes]],
@@ -263,10 +263,11 @@ class TextAnnotator:
         for request, layers in layers_of.requests(list(found), self._annotator.gives):
             rows: list[Row] = []
             since = time.monotonic()
-            answers = self._answers([distinct[place] for place in missing], request)
+            sentences = [_words(lines[place]) for place in missing]
+            answers = self._answers(sentences, request)
             try:
-                for place, answer in zip(missing, answers, strict=True):
-                    made = self._made_records(layers, answer, distinct[place])
+                for place, words, answer in zip(missing, sentences, answers, strict=True):
+                    made = self._made_records(layers, answer, words)
                     for layer, record in made.items():
                         found[layer][place] = record
                     rows.append((keys[place], {str(layer): made[layer] for layer in made}))
@@ -278,7 +279,7 @@ class TextAnnotator:
                         rows, since = [], now
                         # No need to wait for the end of what cannot end well.
                         self._check_failures(
-                            [keys[p] for p in failed], [distinct[p] for p in failed], found
+                            [keys[p] for p in failed], [lines[p] for p in failed], found
                         )
             finally:
                 self._cache.put(rows)
@@ -316,7 +317,7 @@ class TextAnnotator:
     def _check_failures(
         self,
         keys: Sequence[bytes],
-        sentences: Sequence[Words],
+        lines: Sequence[str],
         layers: Iterable[KeptLayer],
     ) -> None:
         """Stop where failures are too many; they are then not kept: the reason may go away."""
@@ -325,9 +326,10 @@ class TextAnnotator:
         if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
             return
         self._cache.forget([str(layer) for layer in layers], keys)
+        one = shown(_words(lines[0]))
         raise ProgramError(
             f"annotator {self._name}: no parse of {failed} of {seen} sentences, more than the "
-            f"share of {self._max_failed:g} that may fail (one is {shown(sentences[0])}); is it "
+            f"share of {self._max_failed:g} that may fail (one is {one}); is it "
             f"the right model for this language?"
         )
 
@@ -393,15 +395,15 @@ class _Distinct:
 
     Parameters
     ----------
-    sentences
-        The words of each, in order of appearance.
+    lines
+        The words of each, joined by spaces, in order of appearance.
     tokens : Ragged
         D + 1 rows, the last one empty.
     index : (N,) int64
         Which of the D + 1 each text is.
     """
 
-    sentences: list[Words]
+    lines: list[str]
     tokens: Ragged
     index: IntArray
 
@@ -409,28 +411,24 @@ class _Distinct:
     def of(cls, texts: Texts) -> _Distinct:
         """Find the different texts."""
         tokens = texts.tokens
-        starts = (tokens.offsets - tokens.offsets[0]).tolist()
         used = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-        data, width = used.tobytes(), used.itemsize
-        numbers: dict[bytes, int] = {}
-        rows: list[int] = []
-        index = np.empty(len(texts), dtype=np.int64)
-        for row, (start, stop) in enumerate(pairwise(starts)):
-            if start == stop:
-                index[row] = -1
-                continue
-            number = numbers.setdefault(data[width * start : width * stop], len(numbers))
-            index[row] = number
-            if number == len(rows):
-                rows.append(row)
-        index[index < 0] = len(rows)
-        words = [texts.vocabulary.words[token] for token in used.tolist()]
-        taken = tokens.take(np.array(rows, dtype=np.int64))
-        return cls(
-            [tuple(words[starts[row] : starts[row + 1]]) for row in rows],
-            Ragged(taken.values, np.append(taken.offsets, taken.offsets[-1])),
-            index,
-        )
+        data = used.tobytes()
+        ends = (used.itemsize * (tokens.offsets - tokens.offsets[0])).tolist()
+        rows = [data[start:stop] for start, stop in pairwise(ends)]
+        distinct = [row for row in dict.fromkeys(rows) if row]
+        numbers = {row: number for number, row in enumerate(distinct)}
+        numbers[b""] = len(distinct)
+        index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
+        lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
+        words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
+        lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
+        return cls(lines, Ragged(values, offsets), index)
+
+
+def _words(line: str) -> Words:
+    return tuple(line.split(" "))
 
 
 def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]:

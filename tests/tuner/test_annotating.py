@@ -429,6 +429,26 @@ def test_damaged_heads_are_noticed(record):
         records.unpack_heads([whole, record], np.array([2, 2]), Vocabulary())
 
 
+@pytest.mark.parametrize("odd", ["", " ", "a b", "\t", "é", "\u3000", "\x85", "\r"])
+def test_tags_may_be_any_text_but_line_ends(odd):
+    tags = [("DT", odd), (), (odd, "DT", "NN"), ("NN",)]
+    vocabulary = Vocabulary()
+    kept = [records.pack_tags(row) for row in tags]
+    found = records.unpack_tags(kept, np.array([2, 0, 3, 1]), vocabulary)
+    words = [vocabulary.words[tag] for tag in found.values.tolist()]
+    assert words == [tag for row in tags for tag in row]
+    assert found.lengths.tolist() == [2, 0, 3, 1]
+    assert vocabulary.words == ["DT", odd, "NN"]
+
+
+@pytest.mark.parametrize(
+    "records_of_two", [[b"a\nb", b"c\nd\n"], [b"a\nb\n", b"c\nd"], [b"a\nb\nc\n", b"d\n"]]
+)
+def test_tags_that_were_cut_off_are_noticed(records_of_two):
+    with pytest.raises(records.RecordError):
+        records.unpack_tags(records_of_two, np.array([2, 2]), Vocabulary())
+
+
 def test_a_sentence_of_more_words_than_a_record_can_count_is_refused():
     long = tuple((0, "x") for _ in range(65_536))
     with pytest.raises(records.RecordError, match="more than 65535 tokens"):

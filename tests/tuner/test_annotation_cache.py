@@ -304,6 +304,21 @@ def test_beyond_the_limit_what_was_not_used_for_longest_goes(tmp_path, opened, m
     assert sum(found[800:]) > 550
 
 
+@pytest.mark.parametrize("among", [1, 2, 3, 50])
+def test_records_are_found_however_many_others_lie_between(tmp_path, opened, monkeypatch, among):
+    monkeypatch.setattr(time, "time", lambda: 20_000 * DAY)
+    opened().put(rows(KEYS[1:]))
+    monkeypatch.setattr(time, "time", lambda: 20_001 * DAY)
+    asked = KEYS[::among]
+    assert get(opened(), asked) == [None, *asked[1:]]
+    with sqlite3.connect(tmp_path / FILE) as database:
+        used = {
+            key for (key,) in database.execute("SELECT sentence FROM words WHERE used > 20000")
+        }
+    database.close()
+    assert used == set(asked[1:])
+
+
 def test_use_is_noted_once_a_day(tmp_path, opened, monkeypatch):
     now = 20_000 * DAY
     monkeypatch.setattr(time, "time", lambda: now)
