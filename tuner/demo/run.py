@@ -171,7 +171,14 @@ def run_demo(
     log("comparing the systems")
     page = folder / PAGE
     with contextlib.ExitStack() as opened:
-        syntax = functools.partial(_open_syntax, annotated, opened, log)
+
+        @functools.cache  # of several it would say the same several times
+        def annotator() -> TextAnnotator | None:
+            if annotated is None:
+                return None
+            return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
+
+        syntax = functools.partial(_open_syntax, annotator)
         write_text(page, _page([experiments[name].tune.output for name in names], syntax, log))
     return replace(scored, page=page)
 
@@ -191,20 +198,15 @@ def _tuned(
 
 
 def _open_syntax(
-    annotated: Experiment | None,
-    opened: contextlib.ExitStack,
-    log: Callable[[str], None],
+    annotator: Callable[[], TextAnnotator | None],
     metrics: Sequence[Metric],
     pipeline: TextPipeline,
     _recorded: Annotator | None,
 ) -> Syntax | None:
     """Return what annotates texts for the page; None where nothing is tuned on syntax."""
     needs = needs_of(metrics)
-    if annotated is None or not needs:
-        return None
-    annotator = _annotator(annotated, log)
-    opened.callback(annotator.close)
-    return Syntax(annotator, pipeline, needs)
+    opened = annotator() if needs else None
+    return None if opened is None else Syntax(opened, pipeline, needs)
 
 
 def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
