@@ -229,10 +229,11 @@ def item_matches(
         largest = max(largest, reference_node_offsets[last] - reference_node_offsets[first])
     for h in range(node_offsets.size - 1):
         longest = max(longest, node_offsets[h + 1] - node_offsets[h])
-    for v in range(node_offsets[0], node_offsets[-1]):
-        highest = max(highest, nodes[v, 0])
-    for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
-        highest = max(highest, reference_nodes[v, 0])
+    if not chains:
+        for v in range(node_offsets[0], node_offsets[-1]):
+            highest = max(highest, nodes[v, 0])
+        for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
+            highest = max(highest, reference_nodes[v, 0])
     alone = np.full(highest + 1, UNKNOWN)  # slots of labels: without them half the look-ups
     size = 16
     while size < 2 * depth * largest:
@@ -257,9 +258,10 @@ def item_matches(
         counts[:used] = 0
         limits[:used] = 0
         table = (keys, used - 1, True)
-        for v in range(reference_node_offsets[first], reference_node_offsets[last]):
-            label = reference_nodes[v, 0]
-            alone[label] = _extend(keys, used - 1, ABSENT, np.int64(label), table[2])
+        if not chains:
+            for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+                label = reference_nodes[v, 0]
+                alone[label] = _extend(keys, used - 1, ABSENT, np.int64(label), table[2])
         for r in range(first, last):
             turn += 1
             begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
@@ -289,8 +291,9 @@ def item_matches(
                 matches[h, known[1, k]] += counts[slot] - base <= limits[slot]
             for n in range(depth):
                 totals[h, n] = total[n]
-        for v in range(reference_node_offsets[first], reference_node_offsets[last]):
-            alone[reference_nodes[v, 0]] = UNKNOWN
+        if not chains:
+            for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+                alone[reference_nodes[v, 0]] = UNKNOWN
     return matches, totals, reference_totals
 
 
