@@ -383,15 +383,19 @@ def _check_text(path: Path, data: Data) -> None:
 
 
 def _check_files(experiment: Experiment) -> None:
-    path, data = experiment.path, experiment.data
-    for table, content in (("tune", experiment.tune), ("data", data)):
-        for item in dataclasses.fields(content):
-            value = getattr(content, item.name)
-            if (table, item.name) in {("tune", "output"), ("tune", "annotation_cache")}:
-                continue
+    path = experiment.path
+    made = {"output", "annotation_cache"}
+    named = {
+        "tune": [item.name for item in dataclasses.fields(Tune) if item.name not in made],
+        "data": [item.name for item in dataclasses.fields(Data)],
+        "decoder": experiment.decoder.inputs,
+    }
+    for table, names in named.items():
+        for name in names:
+            value = getattr(getattr(experiment, table), name)
             for file in value if isinstance(value, tuple) else (value,):
                 if isinstance(file, Path) and not file.is_file():
-                    raise ConfigError(f"{path}: [{table}] {item.name}: there is no file {file}")
+                    raise ConfigError(f"{path}: [{table}] {name}: there is no file {file}")
     _check_sets(experiment)
 
 

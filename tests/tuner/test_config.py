@@ -164,6 +164,8 @@ def test_a_missing_key_is_named(folder):
         ("data.references=['dev.ref', 'x']", "[data] references: there is no file {}/x"),
         ("data.reference_links=['x']", "[data] reference_links: there is no file {}/x"),
         ("tune.weights='x'", "[tune] weights: there is no file {}/x"),
+        ("decoder.lists=['run1.nbest', 'x']", "[decoder] lists: there is no file {}/x"),
+        ("decoder.config='x'", "[decoder] config: there is no file {}/x"),
     ],
 )
 def test_a_missing_file_is_named_with_its_key(folder, override, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,15 @@ class Decoder(ABC):
     """A decoder; its fields are the keys of the [decoder] table.
 
     A subclass is a frozen dataclass in a file of the decoder's name.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        The fields whose files must be there before a run begins: what a run holds is told by
+        what they hold, so that one begun without them could not go on with them.
     """
+
+    inputs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def read_weights(self) -> FeatureWeights:

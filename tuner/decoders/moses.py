@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from annotated_types import Ge
 
@@ -61,6 +61,8 @@ class Moses(Decoder):
         `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
         `qrsh -cwd {command}`. The files must be reachable under the same paths there.
     """
+
+    inputs: ClassVar[tuple[str, ...]] = ("config",)
 
     config: Path
     program: Path = Path("moses")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class RecordedDecoder(Decoder):
     format : str
         Format of the lists, as `--nbest-format` takes it: moses, auto, marian, flat:n=5 and so on.
     """
+
+    inputs: ClassVar[tuple[str, ...]] = ("lists", "start", "config")
 
     lists: tuple[Path, ...]
     start: Path | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import Any
+from typing import Any, ClassVar
 
 from aligners._base import AlignerError, tokens
 from aligners._bitext import digest
@@ -86,6 +86,8 @@ class ThotDecoder(Decoder):
     Ortiz-Martinez and Casacuberta, "The New Thot Toolkit for Fully-Automatic and Interactive
     Statistical Machine Translation", EACL 2014.
     """
+
+    inputs: ClassVar[tuple[str, ...]] = ("train_source", "train_target", "start")
 
     train_source: Path
     train_target: Path
