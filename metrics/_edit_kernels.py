@@ -285,7 +285,8 @@ def translation_edits(
             for i in range(n):
                 hypothesis[i] = tokens[token_offsets[h] + i]
             least = _unmatched(hypothesis, reference, where)  # no shift changes that
-            first, shifts, tried = 1, 0, 0
+            first, shifts = 1, 0
+            tried = np.int64(0)  # a plain 0 would have one more version compiled
             while True:
                 _fill(costs, hypothesis, reference, first, OUT_OF_REACH, limits[3])
                 distance = costs[n, m]
