@@ -35,7 +35,7 @@ test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, t
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto \
 		tests/metrics tests/tuner tests/contracts -m "not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto \
-		tests/metrics tests/tuner/test_kernels.py tests/tuner/test_line_search.py
+		tests/metrics tests/tuner/search/test_kernels.py tests/tuner/search/test_line_search.py
 
 test-slow: $(READY)  ## Run the slow tests.
 	$(BIN)/python -m pytest -q -m slow

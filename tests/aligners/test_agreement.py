@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aligners._agreement import Gold, agreement, parse_gold
 from aligners._base import AlignerError
-from tests import oracles_aligners as oracle
+from tests.oracles import aligners as oracle
 
 
 def gold(line):

@@ -9,7 +9,7 @@ from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.eflomal import EflomalAligner
-from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tests.support.aligner_programs import DATA, install, real, recorded_bitext
 from tuner.demo.grammar import generate
 
 PAIRS = generate(60, seed=3)

@@ -10,7 +10,7 @@ from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.fast_align import FastAlignAligner
-from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tests.support.aligner_programs import DATA, install, real, recorded_bitext
 from tuner.demo.grammar import generate
 
 PAIRS = generate(60, seed=3)

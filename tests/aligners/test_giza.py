@@ -16,10 +16,11 @@ from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.giza import GizaAligner
-from tests.aligner_programs import DATA, install, real, recorded_bitext
+from tests.support.aligner_programs import DATA, install, real, recorded_bitext
+from tests.support.places import SHARED
 from tuner.demo.grammar import generate
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "giza"
+REAL = SHARED / "data" / "moses-ja-en" / "giza"
 PAIRS = generate(60, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]
 TARGET = [" ".join(pair.target) for pair in PAIRS]
@@ -333,16 +334,16 @@ def test_damaged_links_are_an_error(parts, change, message):
 
 
 def test_links_of_a_real_run_are_symal_s(tmp_path):
-    if not SHARED.is_dir():
+    if not REAL.is_dir():
         pytest.skip("no ../shared/data/moses-ja-en/giza")
     texts = {
-        side: [line.split() for line in (SHARED / f"corpus.{side}").read_text().splitlines()]
+        side: [line.split() for line in (REAL / f"corpus.{side}").read_text().splitlines()]
         for side in ("ja", "en")
     }
     found = {}
     for way in ("ja-en", "en-ja"):
         (tmp_path / f"{way}.log").write_text("")
-        for part in SHARED.glob(f"{way}.A3.final.part*.gz"):
+        for part in REAL.glob(f"{way}.A3.final.part*.gz"):
             (tmp_path / part.stem).write_bytes(gzip.decompress(part.read_bytes()))
         # Moses calls en-ja what generates English from Japanese.
         generated, generating = way.split("-")
@@ -350,7 +351,7 @@ def test_links_of_a_real_run_are_symal_s(tmp_path):
             (len(e), len(f)) for e, f in zip(texts[generating], texts[generated], strict=True)
         ]
         found[way] = _giza.read_links(tmp_path, way, "A3.final", lengths)
-    expected = (SHARED / "aligned.grow-diag-final-and").read_text().splitlines()
+    expected = (REAL / "aligned.grow-diag-final-and").read_text().splitlines()
     for en_ja, ja_en, line in zip(found["en-ja"], found["ja-en"], expected, strict=True):
         by_source = [(s, t) for t, s in ja_en]
         links = symmetrize("grow-diag-final-and", by_source=by_source, by_target=en_ja)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,10 +9,11 @@ from hypothesis import strategies as st
 
 from aligners._base import parse_links
 from aligners._symmetrize import HEURISTICS, symmetrize
-from tests import oracles_aligners as oracle
-from tests.aligner_programs import DATA
+from tests.oracles import aligners as oracle
+from tests.support.aligner_programs import DATA
+from tests.support.places import SHARED
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "giza"
+REAL = SHARED / "data" / "moses-ja-en" / "giza"
 
 #   target 0  .  a  .       a: by_source and by_target (the intersection)
 #          1  s  .  .       s: by_source only (source 0 - target 1)
@@ -125,11 +125,11 @@ def test_symmetrize_is_symal_on_the_recorded_sample(heuristic):
 
 @pytest.fixture(scope="module")
 def moses_pairs():
-    if not SHARED.is_dir():
+    if not REAL.is_dir():
         pytest.skip("no ../shared/data/moses-ja-en/giza")
     return both(
-        a3_links(SHARED / "en-ja.A3.final.gz"),  # every English word has one Japanese word
-        a3_links(SHARED / "ja-en.A3.final.gz"),
+        a3_links(REAL / "en-ja.A3.final.gz"),  # every English word has one Japanese word
+        a3_links(REAL / "ja-en.A3.final.gz"),
     )
 
 
@@ -141,7 +141,7 @@ def moses_pairs():
     ],
 )
 def test_symmetrize_is_symal_on_2000_pairs(moses_pairs, name):
-    expected = (SHARED / f"aligned.{name}").read_text().split("\n")[:-1]
+    expected = (REAL / f"aligned.{name}").read_text().split("\n")[:-1]
     assert len(expected) == len(moses_pairs) == 2000
     heuristic = "intersection" if name == "intersect" else name
     wrong = [

@@ -19,12 +19,12 @@ from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
-from tuner import registry
-from tuner.corpus import make_batch, read_references
-from tuner.line_search import LineSearch
-from tuner.nbest import read_nbest
-from tuner.problem import StatTable, TuningProblem
-from tuner.statistics import compute_stats
+from tuner.components import registry
+from tuner.nbest.model import read_nbest
+from tuner.search.line_search import LineSearch
+from tuner.search.problem import StatTable, TuningProblem
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.statistics import compute_stats
 
 MIB = 2**20
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from metrics._base import Vocabulary
 from tests.bench.measure import in_turn, median_ratio
-from tuner import registry
-from tuner.corpus import make_batch, read_references
-from tuner.nbest import read_nbest
-from tuner.statistics import compute_stats
+from tuner.components import registry
+from tuner.nbest.model import read_nbest
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from pathlib import Path

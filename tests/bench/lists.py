@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en"
+from tests.support.places import SHARED
+
+REAL = SHARED / "data" / "moses-ja-en"
 FEATURES = (
     ("LexicalReordering0", 6),
     ("Distortion0", 1),
@@ -36,17 +38,17 @@ class Lists:
 
 def moses_or_generated(folder: Path) -> Lists:
     """Return the real lists, or write some like them into `folder`."""
-    if SHARED.is_dir():
+    if REAL.is_dir():
         runs = range(1, 8)
         return Lists(
             real=True,
-            features=[SHARED / "mert-bleu" / f"run{n}.features.dat.gz" for n in runs],
-            scores=[SHARED / "mert-bleu" / f"run{n}.scores.dat.gz" for n in runs],
-            weights=SHARED / "mert-bleu" / "run1.dense",
-            nbest=SHARED / "mert-bleu" / "run1.best100.out.gz",
-            source=SHARED / "dev.ja",
-            reference=SHARED / "dev.en",
-            links=SHARED / "dev.ja-en.giza",
+            features=[REAL / "mert-bleu" / f"run{n}.features.dat.gz" for n in runs],
+            scores=[REAL / "mert-bleu" / f"run{n}.scores.dat.gz" for n in runs],
+            weights=REAL / "mert-bleu" / "run1.dense",
+            nbest=REAL / "mert-bleu" / "run1.best100.out.gz",
+            source=REAL / "dev.ja",
+            reference=REAL / "dev.en",
+            links=REAL / "dev.ja-en.giza",
         )
     return generate(folder)
 

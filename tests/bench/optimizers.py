@@ -17,13 +17,13 @@ from tabulate import tabulate
 
 from tests.bench.lists import moses_or_generated
 from tests.bench.measure import unit_seconds
-from tuner import registry
-from tuner.moses_dat import read_dat
-from tuner.optimization import Setup, optimize_dat
-from tuner.weights import read_weights
+from tuner.components import registry
+from tuner.nbest.moses_dat import read_dat
+from tuner.search.optimization import Setup, optimize_dat
+from tuner.weights.feature_weights import read_weights
 
 if TYPE_CHECKING:
-    from tuner.optimizers._base import Optimizer
+    from tuner.search.optimizers._base import Optimizer
 
 DEFAULT = (
     "coordinate",

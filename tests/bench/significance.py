@@ -10,13 +10,13 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from tests.bench.measure import in_turn, median_ratio, run
-from tuner import registry
-from tuner.comparison.linking import Linking
-from tuner.comparison.material import read_material
-from tuner.comparison.scores import count
-from tuner.comparison.systems import TestSet, find_systems
-from tuner.significance import Resampling, systems_tested
-from tuner.text_pipeline import TextPipeline
+from tuner.components import registry
+from tuner.evaluation.comparison.linking import Linking
+from tuner.evaluation.comparison.material import read_material
+from tuner.evaluation.comparison.scores import count
+from tuner.evaluation.comparison.systems import TestSet, find_systems
+from tuner.evaluation.significance import Resampling, systems_tested
+from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,16 +10,17 @@ import numpy as np
 
 from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from tests.bench.measure import in_turn, median_ratio
-from tuner import registry
-from tuner.annotating import TextAnnotator
-from tuner.corpus import make_batch, read_references
-from tuner.nbest import read_nbest
-from tuner.statistics import compute_stats
+from tests.support.places import SHARED
+from tuner.annotation.annotating import TextAnnotator
+from tuner.components import registry
+from tuner.nbest.model import read_nbest
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from tests.bench.lists import Lists
 
-MODEL = Path(__file__).parents[3] / "shared/data/parsers/models/en_ewt_tiny.udpipe"
+MODEL = SHARED / "data/parsers/models/en_ewt_tiny.udpipe"
 EXPECTED = Arcs(50, 0.25)
 GOALS = {
     "posf": 2,

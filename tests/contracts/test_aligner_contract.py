@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from aligners._base import Aligner
-from tests.aligner_programs import NAMES, install, real
-from tuner import registry
+from tests.support.aligner_programs import NAMES, install, real
+from tuner.components import registry
 from tuner.demo.grammar import generate
 
 PAIRS = generate(60, seed=8)

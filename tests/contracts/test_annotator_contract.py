@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from tests import annotation_models, optional_models
-from tests.annotation_models import SENTENCES
-from tuner import registry
-from tuner.annotators import _brackets, _forest
-from tuner.annotators._base import Annotation, Annotator, Request
-from tuner.annotators._tokens import comparable
+from tests.support import annotation_models, optional_models
+from tests.support.annotation_models import SENTENCES
+from tuner.annotation.annotators import _brackets, _forest
+from tuner.annotation.annotators._base import Annotation, Annotator, Request
+from tuner.annotation.annotators._tokens import comparable
+from tuner.components import registry
 
 OPTIONS = annotation_models.OPTIONS | optional_models.OPTIONS
 KINDS = {"supar": {"heads", "marginals"}}

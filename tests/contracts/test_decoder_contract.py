@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metrics._base import Vocabulary
-from tuner import registry
+from tests.support.places import TESTS
+from tuner.components import registry
 from tuner.decoders._base import Decoder
 from tuner.demo.grammar import generate
 from tuner.errors import InputError
-from tuner.nbest import model_scores, read_nbest
-from tuner.weights import FeatureWeights, read_weights
+from tuner.nbest.model import model_scores, read_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(108, seed=9)
 SEGMENTS = 9
-RECORDED_MOSES = Path(__file__).parents[1] / "programs" / "recorded_moses"
+RECORDED_MOSES = TESTS / "programs" / "recorded_moses"
 LIST = """{0} ||| one hypothesis ||| LM0= -1 TM0= -{1} -1 ||| 0 ||| 0-0
 {0} ||| another one ||| LM0= -3 TM0= -1 -1 ||| 0 ||| 0-1
 """

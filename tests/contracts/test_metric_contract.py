@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._base import Batch, Metric, Texts, Vocabulary
-from tests.oracles_metrics import Text, Tree
-from tests.strategies_metrics import arrays, batch_of, corpora
-from tuner import registry
-from tuner.catalogue import describe
-from tuner.statistics import compute_stats
+from tests.oracles.metrics import Text, Tree
+from tests.support.strategies_metrics import arrays, batch_of, corpora
+from tuner.components import registry
+from tuner.components.catalogue import describe
+from tuner.texts.statistics import compute_stats
 
 NAMES = registry.names("metric")
 EXPECTED = (
@@ -306,7 +306,7 @@ def test_input_is_not_modified(corpus):
 
 @pytest.mark.parametrize("metric", DEFAULTS)
 def test_threads_give_the_same_bytes(metric, monkeypatch):
-    monkeypatch.setattr("tuner.statistics.HYPOTHESES_PER_CHUNK", 7)
+    monkeypatch.setattr("tuner.texts.statistics.HYPOTHESES_PER_CHUNK", 7)
     rng = np.random.default_rng(3)
     vocabulary, segments, each = Vocabulary(), 20, 5
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-
 from tests.tuner.test_line_search import Misses, Share
-from tuner import registry
-from tuner.constraints import Bounds
-from tuner.optimizers._exact import ExactSearch
-from tuner.prior import Prior
-from tuner.problem import StatTable, TuningProblem
+
+from tuner.components import registry
+from tuner.search.constraints import Bounds
+from tuner.search.optimizers._exact import ExactSearch
+from tuner.search.prior import Prior
+from tuner.search.problem import StatTable, TuningProblem
 
 OPTIMIZERS = registry.names("optimizer")
 SMALL = {"mert": {"effort": 40}, "kbmira": {"epochs": 30}}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from metrics._base import Vocabulary
-from tuner import registry
-from tuner.catalogue import describe
+from tuner.components import registry
+from tuner.components.catalogue import describe
 from tuner.errors import InputError
-from tuner.nbest import read_nbest
-from tuner.readers._base import ListFile, Reader
+from tuner.nbest.model import read_nbest
+from tuner.nbest.readers._base import ListFile, Reader
 
 NAMES = registry.names("reader")
 

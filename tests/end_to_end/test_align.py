@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.aligner_programs import install
+from tests.support.aligner_programs import install
 from tuner.cli import main
 from tuner.demo.bitext import write_bitext
 

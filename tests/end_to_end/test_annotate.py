@@ -5,7 +5,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from tests.annotation_models import SENTENCES, brackets, treebank, udpipe
+from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
 from tuner.cli import main
 
 LINES = [" ".join(words) for words in SENTENCES[:12]]

@@ -6,7 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from tests.run_folders import (
+from tests.support.run_folders import (
     BAD,
     GOOD,
     LINKS,

@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tuner import warm_up
+from tests.support.places import ROOT
+from tuner.runs import warm_up
 
-ROOT = Path(__file__).parents[2]
 NOTICE = "compiling kernels, once after an installation"
 
 

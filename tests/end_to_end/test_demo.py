@@ -4,15 +4,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from tuner.cli import main
 from tuner.demo.run import CONFIGS, shipped_config
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
     "--set=optimizer.effort=5", "--set=decoder.non_monotonicity=1",
@@ -95,7 +94,7 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
     folder, first = finished
     command = [sys.executable, "-m", "tuner", "demo", "--dir", tmp_path / "run", *SMALL]
     with subprocess.Popen(
-        command, cwd=REPOSITORY, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
         for line in process.stderr:
             if "optimizing" in line:
@@ -110,10 +109,10 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
 
 @pytest.mark.parametrize("name", CONFIGS.values())
 def test_the_wheel_carries_the_shipped_configs(name):
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert included[f"configs/{name}"] == f"tuner/demo/configs/{name}"
-    assert shipped_config(name) == (REPOSITORY / "configs" / name).read_text()
+    assert shipped_config(name) == (ROOT / "configs" / name).read_text()
 
 
 @pytest.mark.slow

@@ -6,11 +6,11 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from tests.browser import browser, console
-from tests.evaluations import HOSTILE, answered_csv, evaluation, side
+from tests.support.browser import browser, console
+from tests.support.evaluations import HOSTILE, answered_csv, evaluation, side
 from tuner.cli import main
-from tuner.humaneval.evaluation import read_key, visible
-from tuner.humaneval.folder import write
+from tuner.evaluation.humaneval.evaluation import read_key, visible
+from tuner.evaluation.humaneval.folder import write
 
 MAKE = ["make", "A=one", "B=two", "--ref", "ref", "--out", "kit", "--top-share", "1"]
 SMALL = [*MAKE, "--judges", "2", "--items", "3", "--common", "2"]

@@ -3,18 +3,18 @@
 import dataclasses
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from metrics._learned import TERP_ALONE
 from metrics._lexicon_files import content_hash
-from tests.oracles_lexical import write_wordnet
+from tests.oracles.lexical import write_wordnet
+from tests.support.places import ROOT
 from tuner.cli import main
-from tuner.config import load_config
+from tuner.runs.config import load_config
 
-CONFIG = Path(__file__).resolve().parents[2] / "configs" / "recorded.toml"
+CONFIG = ROOT / "configs" / "recorded.toml"
 TABLE = "0.5 <p>plou</p> <p>detrint plou</p>\n0.1 <p>plepout</p> <p>plepount</p>\n"
 
 

@@ -4,17 +4,16 @@ import gzip
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from tuner.cli import main
 from tuner.dropin.mert import main as mert_shim
-from tuner.moses_dat import read_dat
-from tuner.weights import read_weights
+from tuner.nbest.moses_dat import read_dat
+from tuner.weights.feature_weights import read_weights
 
-ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"

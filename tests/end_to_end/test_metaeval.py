@@ -1,14 +1,14 @@
 """`portmert metaeval` as a user runs it."""
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import SHARED
 from tuner.cli import main
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "mqm-ted-zh-en"
+REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["a b c d e f", "g h i j k", "l m n o p q r", "s t u v"]
 OUTPUTS = {
     "good": REFERENCES,

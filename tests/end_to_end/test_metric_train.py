@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.oracles_lexical import write_paraphrases
+from tests.oracles.lexical import write_paraphrases
+from tests.support.places import SHARED
 from tuner.cli import main
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "mqm-ted-zh-en"
+REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["the dog walks home", "a cat and the deal", "b c d e f", "g h i j k l"]
 OUTPUTS = {
     "good": ["the dog walked home", "a cat and the deal", "b c d e f", "g h i j k l"],

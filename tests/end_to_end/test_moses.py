@@ -1,14 +1,13 @@
 """Tuning with a decoder that is a program: the recorded Moses of tests/programs."""
 
 import json
-from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from tuner.cli import main
-from tuner.weights import read_weights
+from tuner.weights.feature_weights import read_weights
 
-ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "configs" / "moses.toml"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
 

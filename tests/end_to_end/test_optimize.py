@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import SHARED
 from tuner.cli import main
 
 LIST = """\
@@ -247,7 +248,6 @@ def test_killed_leaves_older_weights_alone():
         "from tuner.cli import main\n"
         f"main({['optimize', *BASE]!r})\n"
     )
-    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", program],
         check=False,
@@ -258,17 +258,17 @@ def test_killed_leaves_older_weights_alone():
     assert Path("w.json").read_text() == "older"
 
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en" / "mert-bleu"
+REAL = SHARED / "data" / "moses-ja-en" / "mert-bleu"
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the Moses lists of ../shared")
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the Moses lists of ../shared")
 def test_moses_own_files_reach_more_than_moses(tmp_path):
     # Moses' mert: 0.36837 to 0.37042 in five seeds (README there). 169,370 after duplicates.
     dats = []
     for n in range(1, 8):
-        dats += ["--features", SHARED / f"run{n}.features.dat.gz"]
-        dats += ["--scores", SHARED / f"run{n}.scores.dat.gz"]
-    weights = ("--weights", SHARED / "run1.dense", "--out", tmp_path / "w.json")
+        dats += ["--features", REAL / f"run{n}.features.dat.gz"]
+        dats += ["--scores", REAL / f"run{n}.scores.dat.gz"]
+    weights = ("--weights", REAL / "run1.dense", "--out", tmp_path / "w.json")
     result = run("--metric", "bleu", *dats, *weights, "--set", "effort=400", "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, without_times
+from tests.support.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, without_times
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

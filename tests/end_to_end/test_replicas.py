@@ -3,21 +3,20 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tests.end_to_end.test_tune_killed import DRIVER, SHORT, products
+from tests.support.places import ROOT
 from tuner.cli import main
-from tuner.config import load_config
-from tuner.evaluation import Evaluator
-from tuner.replicas import averaged
-from tuner.weights import FeatureWeights, read_weights
+from tuner.runs.config import load_config
+from tuner.runs.replicas import averaged
+from tuner.runs.scorer import Evaluator
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-CONFIG = REPOSITORY / "configs" / "recorded.toml"
+CONFIG = ROOT / "configs" / "recorded.toml"
 
 
 def tune(folder, *options):
@@ -187,14 +186,16 @@ def test_a_prior_keeps_weights_near_the_start(tmp_path):
 
 
 def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
-    driver = DRIVER.replace("from tuner.experiment import run", "from tuner.replicas import run")
+    driver = DRIVER.replace(
+        "from tuner.runs.experiment import run", "from tuner.runs.replicas import run"
+    )
     options = ["tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1"]
 
     def drive(kind, folder):
         done = subprocess.run(
             [sys.executable, "-c", driver, CONFIG, kind, "optimizer.effort=5", *options,
              f"tune.output={folder}"],
-            cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False,
+            cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return int(done.stdout)

@@ -1,14 +1,14 @@
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.browser import browser, console
+from tests.support.browser import browser, console
+from tests.support.places import ROOT
 from tuner.cli import main
 
-CONFIG = Path(__file__).resolve().parents[2] / "configs" / "recorded.toml"
+CONFIG = ROOT / "configs" / "recorded.toml"
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,15 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.bracketed import write_trees
+from tests.support.bracketed import write_trees
+from tests.support.places import ROOT
 from tuner.cli import main
 
-CONFIG = Path(__file__).resolve().parents[2] / "configs" / "recorded.toml"
+CONFIG = ROOT / "configs" / "recorded.toml"
 RECORDED = CONFIG.parent / "recorded"
 
 

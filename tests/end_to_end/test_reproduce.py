@@ -7,8 +7,8 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from tests.bracketed import write_trees
-from tests.readme import ROOT
+from tests.support.bracketed import write_trees
+from tests.support.readme import ROOT
 from tuner.cli import main
 
 SHORT = ["--set=tune.iterations=1", "--set=optimizer.effort=5", "--set=tune.replicas=2"]

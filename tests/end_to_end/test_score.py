@@ -1,17 +1,17 @@
 """`portmert score` and `portmert metrics` as a user runs them."""
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import tuner
 from metrics._base import Arcs
-from tests.bracketed import write_trees
-from tuner import registry
+from tests.support.bracketed import write_trees
+from tests.support.places import SHARED
 from tuner.cli import main
-from tuner.statistics import needs_of
+from tuner.components import registry
+from tuner.texts.statistics import needs_of
 
 # Example 3.7 F of the specification with the first reference of each segment.
 FILES = {
@@ -28,7 +28,7 @@ SCORED = [
     for name in registry.names("metric")
     if Arcs(0, 0.25) not in registry.metric(name).needs  # no file has edge marginals
 ]
-REAL = Path(__file__).parents[3] / "shared" / "data" / "moses-ja-en"
+REAL = SHARED / "data" / "moses-ja-en"
 
 
 @pytest.fixture

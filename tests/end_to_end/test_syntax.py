@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.bracketed import write_trees
-from tuner import registry
+from tests.support.bracketed import write_trees
+from tests.support.places import ROOT
 from tuner.cli import main
-from tuner.statistics import needs_of
+from tuner.components import registry
+from tuner.texts.statistics import needs_of
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-CONFIG = REPOSITORY / "configs" / "recorded.toml"
-RECORDED = REPOSITORY / "configs" / "recorded"
-SHARED = REPOSITORY.parent / "shared" / "data"
+CONFIG = ROOT / "configs" / "recorded.toml"
+RECORDED = ROOT / "configs" / "recorded"
+SHARED = ROOT.parent / "shared" / "data"
 MOSES = SHARED / "moses-ja-en"
 MODEL = SHARED / "parsers" / "models" / "en_ewt_micro.udpipe"
 

@@ -2,16 +2,15 @@ import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from tuner.cli import main
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-CONFIG = REPOSITORY / "configs" / "recorded.toml"
-MOSES = REPOSITORY.parent / "shared" / "data" / "moses-ja-en"
+CONFIG = ROOT / "configs" / "recorded.toml"
+MOSES = ROOT.parent / "shared" / "data" / "moses-ja-en"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
            "--set", "aligner.model=ibm1", "--set", "aligner.iterations=2"]  # fmt: skip
 
@@ -60,7 +59,7 @@ def test_the_dev_score_is_that_of_portmert_score(finished, tmp_path):
     folder, _ = finished
     best = json.loads((folder / "result.json").read_text())["best_iteration"]
     nbest = folder / f"iteration-{best:02d}" / "nbest.gz"
-    data = REPOSITORY / "configs" / "recorded"
+    data = ROOT / "configs" / "recorded"
     out, links = tmp_path / "out", tmp_path / "links"
     reranked = CliRunner().invoke(
         main,
@@ -146,7 +145,7 @@ def test_fresh_with_a_wrong_config_removes_nothing(finished):
 def test_a_second_process_is_refused(finished):
     folder, _ = finished
     code = (
-        "import sys; from pathlib import Path; from tuner.run_folder import *\n"
+        "import sys; from pathlib import Path; from tuner.runs.folder import *\n"
         "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
         "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
     )
@@ -154,7 +153,7 @@ def test_a_second_process_is_refused(finished):
         [sys.executable, "-c", code, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        cwd=REPOSITORY,
+        cwd=ROOT,
     ) as other:
         assert other.stdout.readline() == b"held\n"
         result = tune(folder)
@@ -174,7 +173,7 @@ def test_the_aligner_makes_the_links_that_are_missing(tmp_path):
 def test_a_list_without_links_goes_through_the_aligner(tmp_path):
     stripped = []
     for number in (1, 2):
-        path = REPOSITORY / "configs" / "recorded" / f"{number}.nbest.gz"
+        path = ROOT / "configs" / "recorded" / f"{number}.nbest.gz"
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         stripped.append(tmp_path / f"{number}.nbest")
         stripped[-1].write_text("".join(" ||| ".join(x.split(" ||| ")[:4]) + "\n" for x in lines))
@@ -220,7 +219,7 @@ def test_constraints_reach_the_optimizer(tmp_path):
 
 def test_start_weights_are_taken_by_name(tmp_path):
     given = tmp_path / "given.json"
-    start = json.loads((REPOSITORY / "configs/recorded/start.json").read_text())["weights"]
+    start = json.loads((ROOT / "configs/recorded/start.json").read_text())["weights"]
     given.write_text(json.dumps({"weights": dict(reversed([*start.items()])) | {"LM0": [2.0]}}))
     result = tune(tmp_path / "run", f"--set=tune.weights={given}", "--set=tune.iterations=1")
     assert result.exit_code == 0, result.output
@@ -231,7 +230,7 @@ def test_start_weights_are_taken_by_name(tmp_path):
 
 def test_lowercase_reaches_the_metric(tmp_path):
     upper = tmp_path / "dev.TGT"
-    lines = (REPOSITORY / "configs/recorded/dev.tgt").read_text()
+    lines = (ROOT / "configs/recorded/dev.tgt").read_text()
     upper.write_text(lines.upper())
     options = [f"--set=data.references=['{upper}']", "--set=tune.iterations=1"]
     assert tune(tmp_path / "run", *options, "--set=data.lowercase=true").exit_code == 0

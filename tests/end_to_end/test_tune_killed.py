@@ -9,11 +9,8 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 SHORT = ("tune.iterations=2", "optimizer.effort=5")
 
@@ -22,6 +19,7 @@ import os, pathlib, signal, sys, tempfile
 from tuner import links
 from tuner.config import load_config
 from tuner.experiment import run
+from tests.support.places import ROOT
 
 config, mode = sys.argv[1:3]
 replace = pathlib.Path.replace
@@ -89,10 +87,10 @@ def products(folder):
 
 
 def drive(mode, *overrides):
-    config = REPOSITORY / "configs/recorded.toml"
+    config = ROOT / "configs/recorded.toml"
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, config, mode, *SHORT, *overrides],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=600,
@@ -120,7 +118,7 @@ def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, mode, left_
 def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):
     lists = []
     for number in (1, 2):
-        packed = (REPOSITORY / f"configs/recorded/{number}.nbest.gz").read_bytes()
+        packed = (ROOT / f"configs/recorded/{number}.nbest.gz").read_bytes()
         lines = gzip.decompress(packed).decode().splitlines()
         lists.append(tmp_path / f"{number}.nbest")
         fields = (line.split(" ||| ")[:4] for line in lines)  # without segmentation and alignment

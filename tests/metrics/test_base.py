@@ -7,7 +7,7 @@ from metrics._base import Ragged, Texts, Vocabulary
 from metrics.bleu import Bleu
 from metrics.port import Port
 from tests.metrics.test_port import EXAMPLE
-from tests.strategies_metrics import batch_of
+from tests.support.strategies_metrics import batch_of
 
 
 def test_only_ascii_white_space_ends_a_token():

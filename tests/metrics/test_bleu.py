@@ -6,9 +6,9 @@ import sacrebleu
 from hypothesis import given, settings
 
 from metrics.bleu import Bleu
-from tests import oracles_metrics as oracle
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import metrics as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 # Example 2.6 of the specification.
 SEGMENT_1 = Segment(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.chrf import Chrf
-from tests import oracles_edits as oracle
-from tests.oracles_metrics import Segment, Text
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import edits as oracle
+from tests.oracles.metrics import Segment, Text
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 # Words of several letters, one beyond the basic plane, one with white space of another script.
 SPELLING = {"a": "a", "b": "ab", "c": "b\u3000a", "d": "\U0001f600b"}

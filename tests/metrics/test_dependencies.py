@@ -15,10 +15,10 @@ from metrics.dpm import Dpm
 from metrics.edpm import Edpm
 from metrics.edpm_exact import EdpmExact
 from metrics.mu_pr import MuPr
-from tests import oracles_dependencies as oracles
-from tests.oracles_metrics import Segment, Text
-from tests.strategies_metrics import batch_of, corpora
-from tuner import registry
+from tests.oracles import dependencies as oracles
+from tests.oracles.metrics import Segment, Text
+from tests.support.strategies_metrics import batch_of, corpora
+from tuner.components import registry
 from tuner.errors import ConfigError
 
 FIRST = ((2, "det"), (3, "subj"), (0, "root"))  # of "the cat stumbled"
@@ -78,7 +78,7 @@ def test_scores_of_the_draft():
 @pytest.mark.parametrize("cls", [Edpm, EdpmExact])
 def test_expectation_of_the_specification(cls, gamma, links, all_four, monkeypatch):
     monkeypatch.setattr(
-        "tests.strategies_metrics.all_arcs", lambda: [Arcs(0, gamma), Arcs(50, gamma)]
+        "tests.support.strategies_metrics.all_arcs", lambda: [Arcs(0, gamma), Arcs(50, gamma)]
     )
     segment = example((-10.0, FIRST), (-14.0, SECOND))
     assert scored(cls(of="dl+lh", gamma=gamma), segment) == pytest.approx(links, abs=1e-6)

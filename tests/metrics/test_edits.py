@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from metrics.cder import Cder
 from metrics.per import Per
 from metrics.wer import Wer
-from tests import oracles_edits as oracle
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import edits as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 RECENTLY = Segment(0, text("i visited paris recently"), (text("recently i visited paris"),))
 TWINS = [

@@ -13,11 +13,11 @@ from metrics._base import Arcs, Batch, Vocabulary
 from metrics._learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
 from metrics._lexicon_files import content_hash
 from metrics._terp import PRESETS, terp_counts
-from tests import oracles_dependencies as dependencies
-from tests import oracles_lexical as oracle
-from tests.oracles_metrics import Text
-from tests.strategies_metrics import arrays, batch_of, corpora
-from tuner import registry
+from tests.oracles import dependencies
+from tests.oracles import lexical as oracle
+from tests.oracles.metrics import Text
+from tests.support.strategies_metrics import arrays, batch_of, corpora
+from tuner.components import registry
 from tuner.errors import ConfigError
 
 REFERENCE = Text(

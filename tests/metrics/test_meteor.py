@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from metrics._base import Batch, Texts, Vocabulary
 from metrics.meteor import _TASKS
-from tests import oracles_lexical as oracle
-from tuner import registry
+from tests.oracles import lexical as oracle
+from tuner.components import registry
 from tuner.errors import ConfigError
 
 PAIR = ("the cat sat on the mat", "the cat is on the mat")

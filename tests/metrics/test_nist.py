@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, settings
 
 from metrics.nist import Nist
-from tests import oracles_edits as oracle
 from tests.metrics.test_bleu import EXAMPLE
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
-from tuner import statistics
-from tuner.statistics import compute_stats
+from tests.oracles import edits as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
+from tuner.texts import statistics
+from tuner.texts.statistics import compute_stats
 
 
 def score_of(corpus):

@@ -16,10 +16,10 @@ from metrics.lr_kendall import LrKendall
 from metrics.rho import Rho
 from metrics.tau import Tau
 from metrics.v import V
-from tests import oracles_metrics as oracle
 from tests.metrics.test_port import EXAMPLE
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import metrics as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 
 def order_of(n, links, *, null="inherit", encoding="order", target=10):

@@ -6,9 +6,9 @@ from metrics.port import Port
 from metrics.port_rho import PortRho
 from metrics.port_tau import PortTau
 from metrics.qmean import Qmean
-from tests import oracles_metrics as oracle
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import metrics as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 # Example 3.7 F of the specification.
 IDENTITY = "0-0 1-1 2-2 3-3"

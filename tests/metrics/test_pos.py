@@ -12,9 +12,10 @@ from metrics.posp import Posp
 from metrics.posr import Posr
 from metrics.wpbleu import Wpbleu
 from metrics.wpf import Wpf
-from tests import oracles_metrics, oracles_trees
-from tests.oracles_metrics import Segment, Text
-from tests.strategies_metrics import batch_of, corpora
+from tests.oracles import metrics as oracles_metrics
+from tests.oracles import trees as oracles_trees
+from tests.oracles.metrics import Segment, Text
+from tests.support.strategies_metrics import batch_of, corpora
 
 MEANS = pytest.mark.parametrize("mean", ["gm", "am"])
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.ribes import Ribes
-from tests import oracles_edits as oracle
-from tests.oracles_metrics import Segment
-from tests.strategies_metrics import batch_of, corpora, text
+from tests.oracles import edits as oracle
+from tests.oracles.metrics import Segment
+from tests.support.strategies_metrics import batch_of, corpora, text
 
 
 def value_of(hypothesis, *references, **options):

@@ -7,8 +7,8 @@ from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from metrics.ter import Ter
 from tests.metrics.test_port import EXAMPLE
-from tests.oracles_metrics import Segment, Text
-from tests.strategies_metrics import batch_of, text
+from tests.oracles.metrics import Segment, Text
+from tests.support.strategies_metrics import batch_of, text
 
 
 def stats_of(*pairs):

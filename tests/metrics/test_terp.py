@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from metrics._base import Batch, Texts, Vocabulary
 from metrics._terp import PRESETS, terp_counts
-from tests import oracles_lexical as oracle
-from tuner import registry
+from tests.oracles import lexical as oracle
+from tuner.components import registry
 from tuner.errors import ConfigError
 
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)

@@ -13,15 +13,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from tuner import __version__, commands
 from tuner.cli import main
 
 COMMANDS = sorted(
     path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
 )
-
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments):
@@ -152,7 +150,6 @@ def test_help_imports_nothing_heavy():
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
         "print(sorted({'numpy', 'numba', 'pydantic', 'thot', 'scipy'} & set(sys.modules)))\n"
     )
-    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
     )

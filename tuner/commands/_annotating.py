@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Metric
-    from tuner.annotating import TextAnnotator
-    from tuner.annotators._base import Annotator
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.annotation.annotating import TextAnnotator
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.syntax import Syntax
+    from tuner.texts.text_pipeline import TextPipeline
 
 
 def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,9 +56,9 @@ def open_syntax(
     InputError
         One of them does, and there is no annotator.
     """
-    from tuner import registry  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
     from tuner.errors import InputError  # noqa: PLC0415
-    from tuner.statistics import needs_of  # noqa: PLC0415
+    from tuner.texts.statistics import needs_of  # noqa: PLC0415
 
     for metric in metrics:
         if needs_of([metric]) and annotator_text is None and recorded is None:
@@ -72,15 +72,15 @@ def open_syntax(
         if annotator_text is not None:
             notice("no metric here compares syntax: the annotator is not used")
         return None
-    from tuner.syntax import Syntax  # noqa: PLC0415
+    from tuner.annotation.syntax import Syntax  # noqa: PLC0415
 
     return Syntax(_opened(annotator, cache), pipeline, needs)
 
 
 def _opened(annotator: Annotator, cache: Path | None) -> TextAnnotator:
     """Return what annotates texts until the command ends; the same for the same annotator."""
+    from tuner.annotation.syntax import open_annotator  # noqa: PLC0415
     from tuner.processors import available_processors  # noqa: PLC0415  start-up time
-    from tuner.syntax import open_annotator  # noqa: PLC0415
 
     context = click.get_current_context()
     known: dict[str, TextAnnotator] = context.meta.setdefault(__name__, {})

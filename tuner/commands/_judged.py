@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import Batch
-    from tuner.human_scores import HumanScores
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.annotation.syntax import Syntax
+    from tuner.evaluation.human_scores import HumanScores
+    from tuner.texts.text_pipeline import TextPipeline
 
 
 def read_outputs(
@@ -31,8 +31,8 @@ def read_outputs(
     import numpy as np  # noqa: PLC0415
 
     from metrics._base import Vocabulary  # noqa: PLC0415
-    from tuner import corpus  # noqa: PLC0415
-    from tuner.human_scores import find_outputs  # noqa: PLC0415
+    from tuner.evaluation.human_scores import find_outputs  # noqa: PLC0415
+    from tuner.texts import corpus  # noqa: PLC0415
 
     vocabulary = Vocabulary()
     references = corpus.read_references(

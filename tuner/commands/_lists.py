@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import IntArray, Metric, Texts
-    from tuner.corpus import References
-    from tuner.nbest import NBest
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.annotation.syntax import Syntax
+    from tuner.nbest.model import NBest
+    from tuner.texts.corpus import References
+    from tuner.texts.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -53,7 +53,7 @@ def pipeline_of(
     text_steps: str, text_model: Path | None, *, lowercase: bool = False
 ) -> TextPipeline:
     """Return the text pipeline that the options ask for."""
-    from tuner.text_pipeline import TextPipeline  # noqa: PLC0415  start-up time
+    from tuner.texts.text_pipeline import TextPipeline  # noqa: PLC0415  start-up time
 
     if lowercase and text_steps:
         raise click.UsageError(
@@ -76,7 +76,7 @@ class Lists:
     references : References
         As they are scored; none for a metric that reads none.
     annotate : callable or None
-        See `tuner.optimization.statistics_table`.
+        See `tuner.search.optimization.statistics_table`.
     """
 
     nbest: NBest
@@ -106,9 +106,10 @@ def read_lists(
     With `syntax` the references are annotated, and the hypotheses when they are asked for.
     """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
-    from tuner import corpus, registry  # noqa: PLC0415
-    from tuner.external import ScoresMetric  # noqa: PLC0415
-    from tuner.nbest import check_links, read_nbest  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
+    from tuner.components.external import ScoresMetric  # noqa: PLC0415
+    from tuner.nbest.model import check_links, read_nbest  # noqa: PLC0415
+    from tuner.texts import corpus  # noqa: PLC0415
 
     reader = registry.reader(nbest_format)
     vocabulary = Vocabulary()

@@ -87,7 +87,7 @@ def command(
         ]
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
 
-    from tuner import registry  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
     from tuner.errors import InputError  # noqa: PLC0415
     from tuner.files import read_lines, write_text  # noqa: PLC0415
 

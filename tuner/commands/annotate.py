@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Need
-    from tuner.annotating import TextAnnotator
-    from tuner.annotators._base import Annotation
-    from tuner.annotators._conllu import Tagset
+    from tuner.annotation.annotating import TextAnnotator
+    from tuner.annotation.annotators._base import Annotation
+    from tuner.annotation.annotators._conllu import Tagset
 
 FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 
@@ -93,10 +93,10 @@ def command(
         missing = [name for name, value in needed.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing")
 
-    from tuner import registry  # noqa: PLC0415  start-up time
-    from tuner.annotating import TextAnnotator  # noqa: PLC0415
-    from tuner.annotation_cache import default_folder  # noqa: PLC0415
+    from tuner.annotation.annotating import TextAnnotator  # noqa: PLC0415
+    from tuner.annotation.cache import default_folder  # noqa: PLC0415
     from tuner.commands._progress import decoding  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415  start-up time
     from tuner.files import check_writable, read_lines, writing  # noqa: PLC0415
     from tuner.processors import available_processors  # noqa: PLC0415
 
@@ -143,8 +143,8 @@ def command(
 @click.option("--test", type=FILE, help="CoNLL-U: show how much of it the model gets right.")
 def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser."""
-    from tuner.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
-    from tuner.annotators.udpipe import UdpipeAnnotator  # noqa: PLC0415
+    from tuner.annotation.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
+    from tuner.annotation.annotators.udpipe import UdpipeAnnotator  # noqa: PLC0415
 
     gold = None if test is None else training.read_test(test)
     count = training.train(treebank, out, size=size, case=case, notice=notice)  # type: ignore[arg-type]  # click has checked
@@ -185,7 +185,7 @@ def _write(
 
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
     """Return the CoNLL-U of one sentence."""
-    from tuner.annotators import _conllu  # noqa: PLC0415  start-up time
+    from tuner.annotation.annotators import _conllu  # noqa: PLC0415  start-up time
     from tuner.errors import InputError  # noqa: PLC0415
 
     try:

@@ -32,7 +32,7 @@ def show(folder: Path | None) -> None:
     """Show how many sentences of which annotators are kept."""
     from tabulate import tabulate  # noqa: PLC0415  start-up time
 
-    from tuner.annotation_cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
+    from tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
@@ -58,8 +58,8 @@ def show(folder: Path | None) -> None:
 )
 def clear(folder: Path | None, annotator: str) -> None:
     """Delete what is kept."""
-    from tuner.annotation_cache import FILE, default_folder  # noqa: PLC0415  start-up time
-    from tuner.annotation_cache import clear as delete  # noqa: PLC0415
+    from tuner.annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
+    from tuner.annotation.cache import clear as delete  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aligners._base import Aligner
-    from tuner.comparison.model import Comparison
+    from tuner.evaluation.comparison.model import Comparison
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -110,8 +110,8 @@ def command(
     if settings and aligner_name is None:
         raise click.UsageError("--aligner-set needs --aligner")
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
-    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
-    from tuner.significance import Resampling  # noqa: PLC0415
+    from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
+    from tuner.evaluation.significance import Resampling  # noqa: PLC0415
 
     check_outputs(html, json_out, latex)
     announce_compiling()
@@ -138,7 +138,7 @@ def command(
 def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] | None:
     if name is None:
         return None
-    from tuner import registry  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
 
     options = {}
     for setting in settings:
@@ -152,7 +152,7 @@ def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] |
 def _write(
     comparison: Comparison, html: Path | None, json_out: Path | None, latex: Path | None
 ) -> None:
-    from tuner.comparison.text import as_latex, as_text  # noqa: PLC0415  start-up time
+    from tuner.evaluation.comparison.text import as_latex, as_text  # noqa: PLC0415  start-up time
     from tuner.files import write_text  # noqa: PLC0415
 
     document = comparison.as_json()
@@ -161,7 +161,7 @@ def _write(
     if latex is not None:
         write_text(latex, as_latex(comparison))
     if html is not None:
-        from tuner.comparison.page import render  # noqa: PLC0415
+        from tuner.evaluation.comparison.page import render  # noqa: PLC0415
 
         write_text(html, render(document))
     click.echo(as_text(comparison))

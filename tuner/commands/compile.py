@@ -13,7 +13,7 @@ def command() -> None:
     """
     import time  # noqa: PLC0415  start-up time
 
-    from tuner.warm_up import warm_up  # noqa: PLC0415
+    from tuner.runs.warm_up import warm_up  # noqa: PLC0415
 
     begin = time.perf_counter()
     warm_up()

@@ -16,7 +16,7 @@ from tuner.commands._outputs import check_outputs, output_options, show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.humaneval.evaluation import Evaluation
+    from tuner.evaluation.humaneval.evaluation import Evaluation
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -113,10 +113,10 @@ def make(
     Each judge's sheet is a table (.csv, .xlsx) and a form for a browser (.html): send one of
     them. Keep key.json: it says whose output is left and whose right.
     """
-    from tuner.comparison.systems import find_systems, find_test_set  # noqa: PLC0415  start-up
+    from tuner.evaluation.comparison.systems import find_systems, find_test_set  # noqa: PLC0415  start-up
+    from tuner.evaluation.humaneval import evaluation, folder  # noqa: PLC0415
+    from tuner.evaluation.humaneval.selection import Filters, read_and_select  # noqa: PLC0415
     from tuner.files import read_lines  # noqa: PLC0415
-    from tuner.humaneval import evaluation, folder  # noqa: PLC0415
-    from tuner.humaneval.selection import Filters, read_and_select  # noqa: PLC0415
 
     judges = _judges(count, names)
     if common > items:
@@ -139,7 +139,7 @@ def make(
     notice(", ".join(f"{name}: {left}" for name, left in selection.left.items()))
     texts = {"reference": shown[test.references[0]]}
     if source is not None:
-        from tuner.corpus import check_lines  # noqa: PLC0415
+        from tuner.texts.corpus import check_lines  # noqa: PLC0415
 
         texts["source"] = read_lines(source)
         check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
@@ -226,8 +226,8 @@ def read(
     """
     from dataclasses import replace  # noqa: PLC0415  start-up time
 
-    from tuner.humaneval import answers, folder, report, results  # noqa: PLC0415
-    from tuner.humaneval.evaluation import read_key  # noqa: PLC0415
+    from tuner.evaluation.humaneval import answers, folder, report, results  # noqa: PLC0415
+    from tuner.evaluation.humaneval.evaluation import read_key  # noqa: PLC0415
     from tuner.tables import as_text  # noqa: PLC0415
 
     check_outputs(json_out, latex_out)

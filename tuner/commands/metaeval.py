@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metrics._base import Metric
-    from tuner.metaeval.intervals import Resampled
+    from tuner.evaluation.metaeval.intervals import Resampled
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -116,13 +116,14 @@ def command(
     latex_out: Path | None,
 ) -> None:
     """Correlate metrics with human scores of several systems' outputs."""
-    from tuner import registry, scoring  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
-    from tuner.human_scores import read_human_scores  # noqa: PLC0415
-    from tuner.metaeval import data, report  # noqa: PLC0415
-    from tuner.metaeval.evaluation import Settings, evaluate  # noqa: PLC0415
-    from tuner.statistics import notices  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+    from tuner.evaluation.human_scores import read_human_scores  # noqa: PLC0415
+    from tuner.evaluation.metaeval import data, report  # noqa: PLC0415
+    from tuner.evaluation.metaeval.evaluation import Settings, evaluate  # noqa: PLC0415
     from tuner.tables import as_text  # noqa: PLC0415
+    from tuner.texts import scoring  # noqa: PLC0415  start-up time
+    from tuner.texts.statistics import notices  # noqa: PLC0415
 
     if (links is not None or ref_links) and source is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")

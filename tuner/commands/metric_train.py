@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from metrics._base import Need
     from metrics._learned import Features
-    from tuner.metric_training import Condition, Examples
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.annotation.syntax import Syntax
+    from tuner.evaluation.metric_training import Condition, Examples
+    from tuner.texts.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -124,11 +124,11 @@ def command(
 
     from metrics._learned import Features, Model  # noqa: PLC0415
     from metrics._lexicon_files import content_hash  # noqa: PLC0415
-    from tuner import metric_training as training  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
+    from tuner.evaluation import metric_training as training  # noqa: PLC0415
+    from tuner.evaluation.human_scores import read_human_scores  # noqa: PLC0415
+    from tuner.evaluation.metaeval import data  # noqa: PLC0415
     from tuner.files import write_text  # noqa: PLC0415
-    from tuner.human_scores import read_human_scores  # noqa: PLC0415
-    from tuner.metaeval import data  # noqa: PLC0415
     from tuner.tables import as_text  # noqa: PLC0415
 
     resources = {"synonyms": synonyms, "paraphrases": paraphrases, "stop_words": stop_words}
@@ -242,9 +242,9 @@ def _open_syntax(
         if annotator_text is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
         return None
-    from tuner import registry  # noqa: PLC0415
+    from tuner.annotation.syntax import Syntax, open_annotator  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
     from tuner.processors import available_processors  # noqa: PLC0415
-    from tuner.syntax import Syntax, open_annotator  # noqa: PLC0415
 
     opened = open_annotator(
         registry.annotator(annotator_text),
@@ -264,7 +264,7 @@ def _trained(
     syntax: Syntax | None,
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
-    from tuner import metric_training as training  # noqa: PLC0415
+    from tuner.evaluation import metric_training as training  # noqa: PLC0415
 
     scores = training.score(examples.values, weights)
     reached = training.agreement(scores, examples.human, examples.lengths)

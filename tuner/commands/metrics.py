@@ -16,7 +16,7 @@ _WIDTH = 88
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(*, name: str | None, as_json: bool) -> None:
     """List the metrics, or describe the metric NAME with its options."""
-    from tuner import registry  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
 
     chosen = registry.names("metric") if name is None else [name]
     entries = [_entry(each) for each in chosen]
@@ -38,8 +38,8 @@ _NEEDS = {
 
 
 def _entry(name: str) -> dict[str, Any]:
-    from tuner import registry  # noqa: PLC0415
-    from tuner.catalogue import describe  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
+    from tuner.components.catalogue import describe  # noqa: PLC0415
 
     cls = registry.component("metric", name)
     default = cls()

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import Metric
-    from tuner.bootstrap import Confidence
+    from tuner.annotation.syntax import Syntax
     from tuner.commands._lists import Lists
-    from tuner.nbest import NBest
-    from tuner.optimization import Optimization, Setup
-    from tuner.optimizers._base import Optimizer
-    from tuner.problem import StatTable
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.nbest.model import NBest
+    from tuner.search.optimization import Optimization, Setup
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.search.problem import StatTable
+    from tuner.search.weight_bootstrap import Confidence
+    from tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +171,12 @@ def command(
     import os  # noqa: PLC0415  start-up time
     import time  # noqa: PLC0415
 
-    from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
-    from tuner.constraints import Constraints  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
     from tuner.files import check_writable  # noqa: PLC0415
-    from tuner.optimization import Setup  # noqa: PLC0415
-    from tuner.weights import read_penalised_weights  # noqa: PLC0415
+    from tuner.search.constraints import Constraints  # noqa: PLC0415
+    from tuner.search.optimization import Setup  # noqa: PLC0415
+    from tuner.weights.feature_weights import read_penalised_weights  # noqa: PLC0415
 
     announce_compiling()
     check_writable(out)
@@ -262,7 +262,7 @@ def _check_usage(
 
 
 def _optimizer(name: str, settings: tuple[str, ...], restarts: int | None) -> Optimizer:
-    from tuner import registry  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
 
     options: dict[str, object] = {}
     for item in settings:
@@ -286,10 +286,10 @@ def _from_dat(
     import time  # noqa: PLC0415
 
     from tuner.errors import InputError  # noqa: PLC0415
-    from tuner.moses_dat import read_dat  # noqa: PLC0415
-    from tuner.nbest import without_texts  # noqa: PLC0415
-    from tuner.optimization import moses_stats, optimize_dat  # noqa: PLC0415
-    from tuner.problem import StatTable  # noqa: PLC0415
+    from tuner.nbest.model import without_texts  # noqa: PLC0415
+    from tuner.nbest.moses_dat import read_dat  # noqa: PLC0415
+    from tuner.search.optimization import moses_stats, optimize_dat  # noqa: PLC0415
+    from tuner.search.problem import StatTable  # noqa: PLC0415
 
     if start_alpha:
         raise InputError(
@@ -315,12 +315,8 @@ def _from_lists(
 ) -> _Ended:
     import time  # noqa: PLC0415
 
-    from tuner.length_penalty import (  # noqa: PLC0415
-        LengthPenalty,
-        optimize_penalised,
-        penalised,
-    )
-    from tuner.optimization import statistics_table  # noqa: PLC0415
+    from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised  # noqa: PLC0415
+    from tuner.search.optimization import statistics_table  # noqa: PLC0415
 
     penalty = LengthPenalty(start_alpha, start_alpha)
     if length_penalty is not None:
@@ -358,8 +354,8 @@ def _from_lists(
 
 def _confidence(ended: _Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
     """Tune again on bootstrap samples of the segments, from the weights found."""
-    from tuner.bootstrap import bootstrap, confidence  # noqa: PLC0415
-    from tuner.optimization import equal_weights  # noqa: PLC0415
+    from tuner.search.optimization import equal_weights  # noqa: PLC0415
+    from tuner.search.weight_bootstrap import bootstrap, confidence  # noqa: PLC0415
 
     start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
     again = replace(setup, starts=(ended.found.weights,), toward=start)
@@ -407,7 +403,7 @@ def _table(sure: Confidence) -> str:
     """Return the percentiles of each weight as a table."""
     from tabulate import tabulate  # noqa: PLC0415
 
-    from tuner.bootstrap import PERCENTILES  # noqa: PLC0415
+    from tuner.search.weight_bootstrap import PERCENTILES  # noqa: PLC0415
 
     rows = [
         [f"{name}_{i}" if len(values) > 1 else name, *(f"{number:.4f}" for number in value)]

@@ -12,8 +12,8 @@ from tuner.commands._annotating import annotator_options, open_syntax
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
-    from tuner.comparison.history import RunHistory
-    from tuner.syntax import OpenSyntax
+    from tuner.annotation.syntax import OpenSyntax
+    from tuner.evaluation.history.model import RunHistory
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -50,12 +50,12 @@ def command(
     """
     import json  # noqa: PLC0415  start-up time
 
-    from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
-    from tuner.comparison.compare import METRICS  # noqa: PLC0415
-    from tuner.comparison.page import render  # noqa: PLC0415
-    from tuner.comparison.run_history import read_history  # noqa: PLC0415
-    from tuner.comparison.run_report import as_text, document_of  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
+    from tuner.evaluation.comparison.compare import METRICS  # noqa: PLC0415
+    from tuner.evaluation.comparison.page import render  # noqa: PLC0415
+    from tuner.evaluation.history.report import as_text, document_of  # noqa: PLC0415
+    from tuner.evaluation.history.run_history import read_history  # noqa: PLC0415
     from tuner.files import check_writable, write_text  # noqa: PLC0415
 
     if html is not None and html == json_out:
@@ -91,8 +91,8 @@ def _test_document(
     run: Path, history: RunHistory, syntax: OpenSyntax, *, chosen: bool, threads: int
 ) -> dict[str, Any] | None:
     """Return what there is to say of a finished run's output of its test set."""
-    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
     from tuner.errors import InputError, StateError  # noqa: PLC0415
+    from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
 
     if history.state != "finished":
         return None

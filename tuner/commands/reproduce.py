@@ -61,16 +61,11 @@ def command(
     CONFIG is one of `portmert tune`; its metric is replaced, and each metric's run lies in a
     folder of its own below its output folder. Started again it goes on where it was interrupted.
     """
-    from tuner import registry  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.commands._progress import decoding  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+    from tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of, reproduce  # noqa: PLC0415
     from tuner.files import check_writable, write_text  # noqa: PLC0415
-    from tuner.reproduction.run import (  # noqa: PLC0415
-        SCORED_WITH,
-        TUNED_ON,
-        experiments_of,
-        reproduce,
-    )
 
     if len(tuned_on) == 1:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")

@@ -78,8 +78,8 @@ def command(
     the weights or, without weights, at the first of each segment: about what perfect weights
     could reach.
     """
-    from tuner import registry  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415  start-up time
 
     if links_out == out:
         raise click.UsageError("--out and --links-out name the same file")
@@ -111,9 +111,9 @@ def command(
 
 def _best(lists: Lists, path: Path) -> IntArray:
     """Return the best hypothesis of each segment under the weights of a file."""
-    from tuner.length_penalty import penalised  # noqa: PLC0415
-    from tuner.nbest import best_hypotheses, model_scores  # noqa: PLC0415
-    from tuner.weights import read_penalised_weights  # noqa: PLC0415
+    from tuner.nbest.model import best_hypotheses, model_scores  # noqa: PLC0415
+    from tuner.search.length_penalty import penalised  # noqa: PLC0415
+    from tuner.weights.feature_weights import read_penalised_weights  # noqa: PLC0415
 
     weights, alpha = read_penalised_weights(path)
     nbest = penalised(lists.nbest, alpha, lengths=lists.lengths)
@@ -124,7 +124,7 @@ def _oracle(lists: Lists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and say what they score."""
     import numpy as np  # noqa: PLC0415
 
-    from tuner.optimization import oracle, statistics_table  # noqa: PLC0415
+    from tuner.search.optimization import oracle, statistics_table  # noqa: PLC0415
 
     stats = statistics_table(
         lists.scored, lists.references, metric, threads=1, notice=notice, annotate=lists.annotate

@@ -14,8 +14,8 @@ from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
     from metrics._base import Batch, Metric
-    from tuner.syntax import Syntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.annotation.syntax import Syntax
+    from tuner.texts.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -63,8 +63,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Score tokenised text, one segment a line, against one or more references."""
-    from tuner import registry, scoring, statistics  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+    from tuner.texts import scoring, statistics  # noqa: PLC0415  start-up time
 
     announce_compiling()
     pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
@@ -121,7 +122,7 @@ def _read(
     import numpy as np  # noqa: PLC0415
 
     from metrics._base import Vocabulary  # noqa: PLC0415
-    from tuner import corpus  # noqa: PLC0415
+    from tuner.texts import corpus  # noqa: PLC0415
 
     vocabulary = Vocabulary()
     texts = corpus.read_texts(hyp, vocabulary)

@@ -24,9 +24,9 @@ def command(*, metric_text: str) -> None:
     import os  # noqa: PLC0415  start-up time
     import sys  # noqa: PLC0415
 
-    from tuner import registry  # noqa: PLC0415
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
-    from tuner.metric_server import MetricServer  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415
+    from tuner.components.metric_server import MetricServer  # noqa: PLC0415
 
     announce_compiling()
     server = MetricServer(registry.metric(metric_text))

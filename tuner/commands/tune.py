@@ -10,7 +10,7 @@ import click
 from tuner.commands._annotating import annotator_options
 
 if TYPE_CHECKING:
-    from tuner.config import Experiment
+    from tuner.runs.config import Experiment
 
 
 @click.command()
@@ -40,10 +40,10 @@ def command(
     Started again it goes on where it was interrupted. The result lies in the output folder that
     CONFIG names: weights.json, the decoder's tuned configuration, result.json.
     """
-    from tuner import registry  # noqa: PLC0415  start-up time
     from tuner.commands._progress import annotating, decoding  # noqa: PLC0415
-    from tuner.config import load_config  # noqa: PLC0415
-    from tuner.experiment import run  # noqa: PLC0415
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+    from tuner.runs.config import load_config  # noqa: PLC0415
+    from tuner.runs.experiment import run  # noqa: PLC0415
 
     experiment = load_config(
         config,
@@ -79,7 +79,7 @@ def command(
 
 def _run_replicas(experiment: Experiment, *, fresh: bool) -> None:
     from tuner.commands._progress import annotating, decoding  # noqa: PLC0415  start-up time
-    from tuner.replicas import run  # noqa: PLC0415
+    from tuner.runs.replicas import run  # noqa: PLC0415
 
     with decoding() as progress, annotating() as annotated:
         result = run(

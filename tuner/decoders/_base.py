@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tuner.weights import FeatureWeights
+    from tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
-from tuner.weights import FeatureWeights, parse_number
+from tuner.weights.feature_weights import FeatureWeights, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tuner.weights import FeatureNames
+    from tuner.weights.feature_weights import FeatureNames
 
 NOT_TUNED = "UNTUNEABLECOMPONENT"
 

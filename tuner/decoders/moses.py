@@ -18,11 +18,11 @@ from tuner.decoders._moses_flags import flag_sections, parse_flags
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
 from tuner.errors import InputError, ProgramError
 from tuner.files import read_bytes, write_text, writing
-from tuner.moses_ini import MosesIni, read_moses_ini
-from tuner.moses_weights import read_sparse, sparse_text
-from tuner.nbest import read_nbest
+from tuner.nbest.model import read_nbest
 from tuner.processors import available_processors
-from tuner.weights import FeatureWeights, read_weights
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+from tuner.weights.moses_ini import MosesIni, read_moses_ini
+from tuner.weights.moses_sparse import read_sparse, sparse_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

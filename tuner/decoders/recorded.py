@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from metrics._base import Ragged, Vocabulary
-from tuner import registry
+from tuner.components import registry
 from tuner.decoders._base import Decoder, Progress
 from tuner.errors import ConfigError, InputError
 from tuner.files import read_lines, write_text, writing
-from tuner.moses_ini import read_moses_ini
-from tuner.nbest import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
-from tuner.weights import FeatureWeights, read_weights
+from tuner.nbest.model import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+from tuner.weights.moses_ini import read_moses_ini
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray

@@ -18,7 +18,7 @@ from tuner.decoders._thot_worker import NAMES
 from tuner.errors import InputError, ProgramError, StateError
 from tuner.files import read_lines, write_text, writing
 from tuner.processors import available_processors
-from tuner.weights import FeatureNames, FeatureWeights, read_weights
+from tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 FORMAT = 1
 """Of the trained models; a change makes older ones refused instead of misread."""

@@ -12,29 +12,30 @@ import numpy as np
 
 import tuner
 from metrics._base import Vocabulary
-from tuner import experiment, registry, replicas
-from tuner.config import load_config
-from tuner.corpus import make_batch, read_references
+from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.components import registry
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
-from tuner.links import Linker
-from tuner.nbest import read_nbest
-from tuner.scoring import score_texts
-from tuner.statistics import needs_of
-from tuner.syntax import Syntax, open_annotator
+from tuner.nbest.model import read_nbest
+from tuner.runs import experiment, replicas
+from tuner.runs.config import load_config
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.links import Linker
+from tuner.texts.scoring import score_texts
+from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from metrics._base import Metric, Texts
-    from tuner.annotating import TextAnnotator
-    from tuner.annotators._base import Annotator
-    from tuner.config import Experiment
+    from tuner.annotation.annotating import TextAnnotator
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.syntax import OpenSyntax
     from tuner.decoders._base import Progress
-    from tuner.syntax import OpenSyntax
-    from tuner.text_pipeline import TextPipeline
+    from tuner.runs.config import Experiment
+    from tuner.texts.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 200}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
@@ -213,7 +214,7 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
         return
-    from tuner.annotators._udpipe_training import train  # noqa: PLC0415  only here
+    from tuner.annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
 
     log(f"training a tagger and parser on {treebank}")
     train(treebank, model, size="micro", notice=lambda _: None)
@@ -224,8 +225,8 @@ def _page(runs: Sequence[Path], syntax: OpenSyntax, log: Callable[[str], None]) 
 
     Without times: the same demo makes the same bytes.
     """
-    from tuner.comparison.page import render  # noqa: PLC0415  heavy, and only here
-    from tuner.comparison.request import Request, compare_request  # noqa: PLC0415
+    from tuner.evaluation.comparison.page import render  # noqa: PLC0415  heavy, and only here
+    from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
 
     request = Request(tuple(str(run) for run in runs), syntax=syntax, runs=True, timing=False)
     return render(compare_request(request, log).as_json())

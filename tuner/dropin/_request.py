@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tuner.dropin._program import Option
-    from tuner.optimizers._base import Optimizer
+    from tuner.search.optimizers._base import Optimizer
 
 OPTIONS = tuple(
     PerlOption(name, kind)

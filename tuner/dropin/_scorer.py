@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics._base import Ragged, Texts
-from tuner import corpus, registry
+from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.components import registry
 from tuner.dropin._program import say
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
-from tuner.statistics import needs_of
-from tuner.syntax import Syntax, open_annotator
-from tuner.text_pipeline import TextPipeline
-from tuner.weights import parse_number
+from tuner.texts import corpus
+from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
+from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Metric, Vocabulary
-    from tuner.corpus import References
+    from tuner.texts.corpus import References
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner import registry
-from tuner.constraints import SIGNS, Constraints
+from tuner.components import registry
 from tuner.errors import InputError, suggest
-from tuner.optimization import Setup, optimize_dat
-from tuner.problem import StatTable, TuningProblem
-from tuner.weights import FeatureWeights
+from tuner.search.constraints import SIGNS, Constraints
+from tuner.search.optimization import Setup, optimize_dat
+from tuner.search.problem import StatTable, TuningProblem
+from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metrics._base import FloatArray, Metric
-    from tuner.moses_dat import DatLists
-    from tuner.optimizers._base import Optimizer
-    from tuner.weights import FeatureNames
+    from tuner.nbest.moses_dat import DatLists
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.weights.feature_weights import FeatureNames
 
 TYPES = {"powell": "mert", "random-direction": "random-directions"}
 """Moses' names of optimizers -> ours."""

@@ -11,7 +11,6 @@ import click
 import numpy as np
 
 from metrics._base import Vocabulary
-from tuner.corpus import make_batch
 from tuner.dropin._program import (
     SUCCESS,
     Option,
@@ -25,14 +24,15 @@ from tuner.dropin._program import (
     say,
 )
 from tuner.dropin._scorer import Scorer, read_plain, read_scorer
-from tuner.nbest import check_links, read_nbest
-from tuner.statistics import compute_stats, notices
+from tuner.nbest.model import check_links, read_nbest
+from tuner.texts.corpus import make_batch
+from tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import FloatArray, Metric
-    from tuner.corpus import References
+    from tuner.texts.corpus import References
 
 SHARE_OUTSIDE = 0.05
 """Of bootstrap samples, outside of the interval that is printed."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metrics._base import Vocabulary
-from tuner.corpus import make_batch
 from tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.errors import InputError
-from tuner.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
-from tuner.nbest import check_links, read_nbest
-from tuner.statistics import compute_stats, notices
+from tuner.nbest.model import check_links, read_nbest
+from tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
+from tuner.texts.corpus import make_batch
+from tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

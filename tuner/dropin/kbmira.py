@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner import registry
+from tuner.components import registry
 from tuner.dropin._program import (
     FAILURE,
     SUCCESS,
@@ -27,15 +27,15 @@ from tuner.dropin._search import Starts, search
 from tuner.dropin.mert import score_type
 from tuner.errors import InputError
 from tuner.files import read_lines, writing
-from tuner.moses_dat import read_dat
-from tuner.moses_weights import read_sparse
-from tuner.weights import FeatureWeights, parse_number, read_weights
+from tuner.nbest.moses_dat import read_dat
+from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import FloatArray
-    from tuner.weights import FeatureNames
+    from tuner.weights.feature_weights import FeatureNames
 
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""

@@ -28,9 +28,9 @@ from tuner.dropin._scorer import read_scorer
 from tuner.dropin._search import Starts, column_names, optimizer_of_type, search
 from tuner.errors import InputError, PortmertError
 from tuner.files import read_lines, write_text
-from tuner.moses_dat import DatLists, read_dat
-from tuner.moses_weights import read_sparse
-from tuner.weights import FeatureNames, parse_number
+from tuner.nbest.moses_dat import DatLists, read_dat
+from tuner.weights.feature_weights import FeatureNames, parse_number
+from tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

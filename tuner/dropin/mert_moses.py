@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import tuner
-from tuner import registry
+from tuner.components import registry
 from tuner.dropin._program import number, printed_score
 from tuner.dropin._search import DEFAULT_RANGE, Starts, column_names, search
 from tuner.dropin.extractor import extract
@@ -25,7 +25,7 @@ from tuner.dropin.kbmira import weights_text
 from tuner.dropin.mert import best_point, read_starts
 from tuner.errors import InputError, ProgramError, StateError
 from tuner.files import read_lines, write_text, writing
-from tuner.moses_dat import (
+from tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
     read_dat,
@@ -33,8 +33,8 @@ from tuner.moses_dat import (
     write_features,
     write_scores,
 )
-from tuner.moses_weights import read_sparse, sparse_text
-from tuner.weights import FeatureWeights, parse_number, read_weights
+from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.weights.moses_sparse import read_sparse, sparse_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tuner.decoders._base import Progress
     from tuner.decoders.moses import Moses
     from tuner.dropin._request import Request
-    from tuner.weights import FeatureNames
+    from tuner.weights.feature_weights import FeatureNames
 
 FINISHED = "finished_step.txt"
 FEATURES_LIST = "features.list"

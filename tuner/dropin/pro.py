@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from tuner import registry
+from tuner.components import registry
 from tuner.dropin._program import (
     SUCCESS,
     Option,
@@ -23,17 +23,17 @@ from tuner.dropin._program import (
 from tuner.dropin._scorer import read_scorer
 from tuner.dropin.mert import score_type
 from tuner.files import writing
-from tuner.moses_dat import read_dat
-from tuner.optimization import moses_stats
-from tuner.optimizers._gains import gains
-from tuner.problem import StatTable, TuningProblem
+from tuner.nbest.moses_dat import read_dat
+from tuner.search.optimization import moses_stats
+from tuner.search.optimizers._gains import gains
+from tuner.search.problem import StatTable, TuningProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from metrics._base import IntArray
-    from tuner.moses_dat import DatLists
-    from tuner.optimizers.pro import Pro
+    from tuner.nbest.moses_dat import DatLists
+    from tuner.search.optimizers.pro import Pro
 
 SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""

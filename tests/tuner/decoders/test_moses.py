@@ -2,23 +2,22 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metrics._base import Vocabulary
-from tuner import registry
+from tests.support.places import ROOT
+from tuner.components import registry
 from tuner.decoders._moses_features import parse_shown
 from tuner.decoders._moses_flags import flag_sections
 from tuner.decoders._moses_program import wrapped
 from tuner.decoders.moses import Moses
 from tuner.errors import ConfigError, InputError, ProgramError
-from tuner.moses_ini import read_moses_ini
-from tuner.nbest import model_score_mismatch, read_nbest
-from tuner.weights import FeatureWeights, read_weights
+from tuner.nbest.model import model_score_mismatch, read_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+from tuner.weights.moses_ini import read_moses_ini
 
-ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from metrics._base import Vocabulary
 from tuner.decoders.recorded import RecordedDecoder, best_rows
 from tuner.errors import InputError
-from tuner.nbest import read_nbest
-from tuner.weights import FeatureWeights, read_weights
+from tuner.nbest.model import read_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 FIRST = """0 ||| a b ||| LM0= -1 TM0= -4 -1 ||| 0 ||| 0-0
 0 ||| a c ||| LM0= -3 TM0= -1 -1 tag_x= 1 ||| 0 ||| 0-1

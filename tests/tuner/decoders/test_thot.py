@@ -9,13 +9,13 @@ import pytest
 
 from aligners import _thot
 from metrics._base import Vocabulary
-from tuner import registry
+from tuner.components import registry
 from tuner.decoders._thot_worker import NAMES, Translator
 from tuner.decoders.thot import FEATURES, HEURISTIC, START, ThotDecoder
 from tuner.demo.grammar import generate
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
-from tuner.nbest import model_scores, read_nbest
-from tuner.weights import FeatureWeights, read_weights
+from tuner.nbest.model import model_scores, read_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(320, seed=2)
 TRAIN, DEV = PAIRS[:300], PAIRS[300:320]

@@ -12,16 +12,16 @@ import pytest
 from click.testing import CliRunner
 
 from metrics._base import Vocabulary
-from tests.bracketed import write_trees
-from tuner import registry
+from tests.support.bracketed import write_trees
+from tests.support.places import ROOT
 from tuner.cli import main as portmert
+from tuner.components import registry
 from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
 from tuner.dropin._program import number
 from tuner.errors import InputError
-from tuner.moses_dat import read_dat
-from tuner.nbest import read_nbest
+from tuner.nbest.model import read_nbest
+from tuner.nbest.moses_dat import read_dat
 
-ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "configs" / "recorded"
 MOSES = ROOT.parent / "shared" / "data" / "moses-ja-en"
 LIST = RECORDED / "1.nbest.gz"
@@ -82,9 +82,9 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     assert "Scorer type: port:alpha=0.5" in capsys.readouterr().err
     lists = read_dat(["f.dat"], ["s.dat"])
     vocabulary = Vocabulary()
-    from tuner.corpus import make_batch, read_references
-    from tuner.moses_dat import DatLists, without_duplicates
-    from tuner.statistics import compute_stats
+    from tuner.nbest.moses_dat import DatLists, without_duplicates
+    from tuner.texts.corpus import make_batch, read_references
+    from tuner.texts.statistics import compute_stats
 
     references = read_references(
         [REFERENCE], vocabulary=vocabulary, source=RECORDED / "dev.src",

@@ -1,0 +1,42 @@
+"""The programs of aligners: recorded ones always, the real ones where they are on PATH."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import TESTS
+
+RECORDED = TESTS / "programs" / "recorded_aligner"
+DATA = TESTS / "data" / "aligners"
+NAMES = {
+    "giza": ("mkcls", "plain2snt", "snt2cooc", "mgiza"),
+    "fast-align": ("fast_align",),
+    "eflomal": ("eflomal-align", "eflomal-makepriors"),
+}
+
+
+def install(folder):
+    """Put the recorded programs into a new folder and return it."""
+    folder.mkdir(parents=True)
+    # This Python and no more of it than needed: each test starts a dozen.
+    start = f"exec {shlex.quote(sys.executable)} -S -E {shlex.quote(str(RECORDED))}"
+    for names in NAMES.values():
+        for name in names:
+            (folder / name).write_text(f'#!/bin/sh\nRECORDED_ALIGNER_NAME={name} {start} "$@"\n')
+            (folder / name).chmod(0o755)
+    return folder
+
+
+def real(aligner):
+    """Return the folder of the real programs; skip the test where they are not on PATH."""
+    missing = [name for name in NAMES[aligner] if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not on PATH: {', '.join(missing)}")
+    return Path(shutil.which(NAMES[aligner][0])).parent
+
+
+def recorded_bitext():
+    return [(DATA / side).read_text("utf-8").splitlines() for side in ("source", "target")]

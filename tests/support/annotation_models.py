@@ -1,0 +1,56 @@
+"""Small models and files for the annotators, without data from outside, and their sentences."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from tuner.annotation.annotators._udpipe_training import train
+from tuner.demo.grammar import generate
+from tuner.demo.treebank import to_brackets, to_conllu
+
+_PAIRS = generate(60, seed=3)
+PAIRS = list({pair.target: pair for pair in _PAIRS}.values())
+SENTENCES = [pair.target for pair in PAIRS]
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="portmert-model-")  # goes with the process
+
+
+@functools.cache
+def treebank():
+    """CoNLL-U of all sentences, with their constituency trees."""
+    blocks = to_conllu(PAIRS, "demo").split("\n\n")[:-1]
+    path = Path(_FOLDER.name) / "treebank.conllu"
+    path.write_text(
+        "".join(
+            f"# tree = {to_brackets(pair)}\n{block}\n\n"
+            for pair, block in zip(PAIRS, blocks, strict=True)
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+@functools.cache
+def brackets():
+    """The constituency trees of all sentences, one a line."""
+    path = Path(_FOLDER.name) / "treebank.mrg"
+    path.write_text("".join(f"{to_brackets(pair)}\n" for pair in PAIRS), encoding="utf-8")
+    return path
+
+
+@functools.cache
+def udpipe():
+    """Train a model of UDPipe, once a process: under a second."""
+    path = Path(_FOLDER.name) / "demo.udpipe"
+    train(treebank(), path, size="micro", notice=lambda _: None)
+    return path
+
+
+OPTIONS = {
+    "conllu": lambda: {"files": [treebank()]},
+    "ptb": lambda: {"files": [brackets()]},
+    "udpipe": lambda: {"model": udpipe()},
+}
+"""Name -> the options of an annotator that can be run anywhere."""

@@ -1,0 +1,39 @@
+"""An annotator without a model: every text gets tags and parses that follow from its words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metrics._base import Arcs
+from tests.oracles.metrics import Text, Tree
+from tests.support.strategies_metrics import arrays, expected_arcs
+
+
+def parsed(words):
+    """Each word under the one before it, in a second parse all under the first; a flat tree."""
+    words = tuple(words)
+    tags = tuple(word[0].upper() for word in words)
+    chain = tuple((i, "root" if i == 0 else word[-1]) for i, word in enumerate(words))
+    flat = tuple((0, "root") if i == 0 else (1, "flat") for i in range(len(words)))
+    pairs = zip(tags, words, strict=True)
+    tree = Tree("S", tuple(Tree(tag, (Tree(word),)) for tag, word in pairs)) if words else None
+    return Text(words, frozenset(), tags, chain, tree, ((-1.0, chain), (-2.0, flat)))
+
+
+class FakeAnnotator:
+    """Stands for `tuner.annotation.annotating.TextAnnotator`; `asked` are the texts of each call."""
+
+    fingerprint = "fake 1"
+
+    def __init__(self):
+        self.hits = self.misses = self.failed = 0
+        self.asked = []
+
+    def annotate(self, texts, needs):
+        rows = [parsed(texts.words(row)) for row in range(len(texts))]
+        self.asked.append([row.words for row in rows])
+        made = arrays(rows, texts.vocabulary)
+        add = texts.vocabulary.add
+        known = {name: getattr(made, name) for name in ("tags", "heads", "trees") if name in needs}
+        arcs = {need: expected_arcs(rows, need, add) for need in needs if isinstance(need, Arcs)}
+        return replace(texts, **known, arcs=arcs)

@@ -1,0 +1,98 @@
+"""An annotator that says what it is told, and a text annotator over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from metrics._base import Texts, Vocabulary
+from tests.oracles import annotators as oracle
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.annotators._base import Annotation, Annotator, Request
+
+if TYPE_CHECKING:
+    from tests.oracles.metrics import Text
+
+ONE = frozenset({"tags", "heads"})
+FOUR = ONE | {"tree", "parses"}
+
+
+@dataclass(frozen=True)
+class Known(Annotator):
+    """Says what it was told of sentences, and remembers what it was asked."""
+
+    known: dict = field(default_factory=dict)
+    asked: list = field(default_factory=list)
+    name: str = "known 1"
+    gives: ClassVar = FOUR | {"marginals"}
+
+    def fingerprint(self) -> str:
+        return self.name
+
+    def annotate(self, sentences, request, *, processes=1, progress=None):
+        assert processes == 1
+        self.asked.append((list(sentences), request))
+        for number, words in enumerate(sentences, 1):
+            assert words
+            answer = self.known[tuple(words)]
+            if isinstance(answer, BaseException):
+                raise answer
+            yield None if answer is None else self._cut(answer, request)
+            if progress:
+                progress(number, len(sentences))
+
+    @staticmethod
+    def _cut(answer: Annotation, request: Request) -> Annotation:
+        asked = request.layers
+        return Annotation(
+            answer.tags if "tags" in asked else (),
+            answer.heads if "heads" in asked else (),
+            answer.tree if "tree" in asked else "",
+            answer.parses[: request.parses] if "parses" in asked else (),
+            {gamma: answer.marginals[gamma] for gamma in request.gammas},
+        )
+
+
+@dataclass(frozen=True)
+class OneTree(Known):
+    gives: ClassVar = ONE
+
+
+@dataclass(frozen=True)
+class TreesOnly(Known):
+    gives: ClassVar = frozenset({"tree"})
+
+
+@dataclass(frozen=True)
+class ParsesOnly(Known):
+    gives: ClassVar = frozenset({"parses"})
+
+
+def answer_of(text: Text) -> Annotation | None:
+    if not text.tags:
+        return None
+    tree = "" if text.tree is None else f"(S1 {oracle.brackets(text.tree)})"
+    return Annotation(text.tags, text.heads, tree, text.parses)
+
+
+class Fixed:
+    """An annotator that knows some texts, and what it says to the user."""
+
+    def __init__(self, rows, cls=Known, *, cache=None, **options):
+        self.backend = cls({row.words: answer_of(row) for row in rows if row.words})
+        self.said = []
+        options = {"processes": 1, "max_failed": 1.0} | options
+        self.annotator = TextAnnotator(
+            self.backend, cache=cache, notice=self.said.append, **options
+        )
+
+    def annotate(self, rows, needs):
+        return self.annotator.annotate(texts_of(rows), needs)
+
+    @property
+    def counts(self):
+        return self.annotator.hits, self.annotator.misses, self.annotator.failed
+
+
+def texts_of(rows):
+    return Texts.from_lines((" ".join(row.words) for row in rows), Vocabulary())

@@ -1,0 +1,164 @@
+"""Tiny models of the optional parsers: python -m tests.support.optional_models KIND FOLDER.
+
+Made in a process of their own: what the libraries warn of is not ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.annotation_models import PAIRS
+from tests.support.places import SHARED
+from tuner.demo.treebank import parse, to_brackets, to_conllu
+
+REAL = SHARED / "data/parsers/models/bllip_gum_1k.tar.xz"
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="portmert-models-")  # goes with the process
+
+
+@functools.cache
+def models(name):
+    """Return the folder of the models for one backend; skip the test where it is not installed."""
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"needs portmert[{name}]")
+    folder = Path(_FOLDER.name) / name
+    folder.mkdir()
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.support.optional_models",
+        name,
+        str(folder),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@functools.cache
+def bllip():
+    """Return the folder of a small model; skip the test where there is none."""
+    if importlib.util.find_spec("bllipparser") is None:
+        pytest.skip("needs portmert[bllip]")
+    if not REAL.is_file():
+        pytest.skip(f"needs a model, {REAL.name}")
+    with tarfile.open(REAL) as archive:
+        archive.extractall(_FOLDER.name, filter="data")
+    return Path(_FOLDER.name) / REAL.name.partition(".")[0]
+
+
+OPTIONS = {
+    "bllip": lambda: {"model": bllip()},
+    "spacy": lambda: {"model": str(models("spacy") / "pipeline")},
+    "stanza": lambda: {name: models("stanza") / f"{name}.pt" for name in ("tagger", "parser")},
+    "supar": lambda: {"model": models("supar") / "crf", "trust_model": True},
+}
+"""Name -> the options of an annotator with such a model."""
+
+
+def spacy(folder):
+    import spacy
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    spacy.util.fix_random_seed(0)
+    nlp = spacy.blank("en")
+    for name in ("tagger", "morphologizer"):
+        nlp.add_pipe(name)
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    examples = []
+    for pair in PAIRS:
+        tokens = parse(pair)
+        words = [token.form for token in tokens]
+        gold = Doc(
+            nlp.vocab,
+            words=words,
+            tags=[token.tag for token in tokens],
+            pos=["NOUN" if token.tag == "NOUN" else "X" for token in tokens],
+            morphs=["|".join(token.features) for token in tokens],
+            heads=[token.head - 1 if token.head else i for i, token in enumerate(tokens)],
+            deps=[token.relation if token.head else "ROOT" for token in tokens],
+        )
+        examples.append(Example(Doc(nlp.vocab, words=words), gold))
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(5):
+        nlp.update(examples, sgd=optimizer)
+    nlp.to_disk(folder / "pipeline")
+    nlp.remove_pipe("tagger")
+    nlp.remove_pipe("morphologizer")
+    nlp.to_disk(folder / "parser")
+    nlp = spacy.load(folder / "pipeline")
+    nlp.remove_pipe("parser")
+    nlp.to_disk(folder / "taggers")
+
+
+def stanza(folder):
+    from stanza.models import parser, tagger
+
+    treebank = folder / "treebank.conllu"
+    treebank.write_text(to_conllu(PAIRS, "demo"))
+    common = [
+        *("--mode", "train", "--lang", "en", "--shorthand", "en_demo", "--no_pretrain", "--cpu"),
+        *("--train_file", str(treebank), "--eval_file", str(treebank), "--save_dir", str(folder)),
+        *("--no_char", "--num_layers", "1", "--hidden_dim", "10", "--deep_biaff_hidden_dim", "10"),
+        *("--word_emb_dim", "10", "--transformed_dim", "10", "--word_cutoff", "0", "--seed", "1"),
+        *("--max_steps", "2", "--eval_interval", "2", "--batch_size", "100"),
+    ]
+    tagger.main([*common, "--save_name", "tagger.pt"])
+    parser.main([*common, "--save_name", "parser.pt", "--no_checkpoint"])
+
+
+def supar(folder):
+    import torch
+    from supar import BiaffineDependencyParser, CRFConstituencyParser, CRFDependencyParser
+
+    torch.set_num_threads(1)
+    torch.load = functools.partial(torch.load, weights_only=False)
+    lines = to_conllu(PAIRS, "demo").splitlines()
+    dependencies, constituents = folder / "treebank.conllx", folder / "treebank.pid"
+    dependencies.write_text("".join(f"{line}\n" for line in lines if not line.startswith("#")))
+    constituents.write_text("".join(f"{to_brackets(pair)}\n" for pair in PAIRS))
+    sizes = ("n_embed", "n_pretrained", "n_feat_embed", "n_char_embed", "n_char_hidden")
+    sizes += ("n_lstm_hidden", "n_arc_mlp", "n_rel_mlp", "n_span_mlp", "n_label_mlp")
+    rates = {"lr": 2e-2, "mu": 0.9, "nu": 0.9, "eps": 1e-12, "decay": 0.75, "clip": 5.0}
+    counts = {"n_lstm_layers": 1, "epochs": 2, "patience": 9, "update_steps": 1, "buckets": 2}
+    counts |= {"batch_size": 500, "decay_steps": 5000, "weight_decay": 0}
+    settings = {
+        **dict.fromkeys(sizes, 10),
+        **rates,
+        **counts,
+        **dict.fromkeys(("embed", "bert", "max_len"), None),
+        **dict.fromkeys(("verbose", "partial", "checkpoint"), False),
+        **dict.fromkeys(("mbr", "punct", "tree"), True),
+        "encoder": "lstm",
+        "feat": ["char"],
+        "unk": "unk",
+        "delete": set(),
+        "equal": {},
+    }
+    for name, kind, data, projective in (
+        ("biaffine", BiaffineDependencyParser, dependencies, False),
+        ("crf", CRFDependencyParser, dependencies, False),
+        ("projective", CRFDependencyParser, dependencies, True),
+        ("constituents", CRFConstituencyParser, constituents, False),
+    ):
+        torch.manual_seed(1)
+        options = {**settings, "proj": projective}
+        options |= dict.fromkeys(("train", "dev", "test"), str(data))
+        path = str(folder / name)
+        made = kind.build(path, min_freq=1, fix_len=10, build=True, device="cpu", **options)
+        made.train(**options)
+
+
+if __name__ == "__main__":
+    {"spacy": spacy, "stanza": stanza, "supar": supar}[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,94 @@
+"""The commands of README.md and docs/, run, and what they print.
+
+`python -m tests.support.readme` puts what they print now into the files; a test compares.
+
+Run are the lines `$ portmert ...` of ```console blocks that name a file below configs/ (as `$R`,
+set by a line `$ R=...`) or need none, in a copy of configs/ and of the programs in tests/, in the
+order of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from contextlib import chdir
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.support.places import ROOT
+from tuner.cli import main
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
+ALONE = ("--help", "metrics", "COMMAND")
+SECONDS = re.compile(r"\d+\.\d s\)")
+
+
+def runnable(command: str) -> bool:
+    """Whether a command needs nothing but configs/."""
+    return command.startswith("portmert ") and ("configs/" in command or command.endswith(ALONE))
+
+
+def entries(block: str) -> list[tuple[str, str]]:
+    """Split a block into (command as written, output)."""
+    found: list[tuple[str, str]] = []
+    for line in block.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line, ""))
+        elif found and found[-1][0].endswith("\\\n"):
+            found[-1] = (found[-1][0] + line, "")
+        elif found:
+            found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def refreshed(page: str) -> str:
+    """Return the page with what its commands print now; run where configs/ is."""
+    variables: dict[str, str] = {}
+
+    def refresh(match: re.Match[str]) -> str:
+        parts = []
+        for written, shown in entries(match[1]):
+            command = written.removeprefix("$ ").replace("\\\n", " ").strip()
+            if assigned := re.fullmatch(r"([A-Z]+)=(\S+)", command):
+                variables[assigned[1]] = assigned[2]
+            for name, value in variables.items():
+                command = command.replace(f"${name}", value)
+            output = shown
+            if runnable(command):
+                result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="portmert")
+                output = re.sub(r"[ ]+\n", "\n", result.output)
+            parts.append(written + output)
+        return f"```console\n{''.join(parts)}```\n"
+
+    return BLOCK.sub(refresh, page)
+
+
+def without_times(page: str) -> str:
+    """Return the page with all seconds the same."""
+    return SECONDS.sub("0.0 s)", page)
+
+
+def in_a_copy(pages: list[Path]) -> dict[Path, str]:
+    """Return each page refreshed, all run in one new folder."""
+    columns = os.environ.get("COLUMNS")
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        for name in ("configs", "tests/programs"):
+            shutil.copytree(ROOT / name, name)
+        os.environ["COLUMNS"] = "100"
+        try:
+            return {page: refreshed(page.read_text(encoding="utf-8")) for page in pages}
+        finally:
+            if columns is None:
+                del os.environ["COLUMNS"]
+            else:
+                os.environ["COLUMNS"] = columns
+
+
+if __name__ == "__main__":
+    for path, text in in_a_copy(PAGES).items():
+        path.write_text(text, encoding="utf-8")

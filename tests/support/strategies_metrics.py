@@ -1,0 +1,145 @@
+"""Random small corpora for the metrics' tests, and from them to the arrays that metrics read."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from hypothesis import strategies as st
+
+from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
+from tests.oracles.metrics import Segment, Text, Tree, expected_links
+from tuner.components import registry
+
+TAGS = ("N", "V", "D")
+LABELS = ("subj", "obj")
+CATEGORIES = ("S", "NP", "VP")
+
+
+@st.composite
+def heads(draw, length):
+    """A random forest: words in a random order, each under an earlier one or the root."""
+    order = draw(st.permutations(range(length)))
+    parse = [(0, "root")] * length
+    for place, word in enumerate(order):
+        above = draw(st.integers(0, place))
+        if above:
+            parse[word] = (order[above - 1] + 1, draw(st.sampled_from(LABELS)))
+    return tuple(parse)
+
+
+@st.composite
+def trees(draw, words, tags):
+    """A random constituency parse over all the words."""
+    leaves = [Tree(tag, (Tree(word),)) for word, tag in zip(words, tags, strict=True)]
+
+    def over(parts):
+        label = draw(st.sampled_from(CATEGORIES))
+        if len(parts) < 2:
+            return Tree(label, tuple(parts))
+        cut = draw(st.integers(1, len(parts) - 1))
+        halves = (parts[:cut], parts[cut:])
+        return Tree(label, tuple(half[0] if len(half) == 1 else over(half) for half in halves))
+
+    return over(leaves)
+
+
+@st.composite
+def texts(draw, source_length, longest=7):
+    words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
+    if not words:
+        return Text(())
+    links = frozenset()
+    if source_length:
+        positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
+        links = frozenset(draw(st.lists(positions, max_size=8)))
+    if draw(st.integers(0, 7)) == 0:  # the parser failed
+        return Text(words, links)
+    tags = tuple(draw(st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))))
+    scores = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
+    parses = tuple((float(score), draw(heads(len(words)))) for score in scores)
+    return Text(words, links, tags, parses[0][1], draw(trees(words, tags)), parses)
+
+
+@st.composite
+def segments(draw):
+    source_length = draw(st.integers(0, 7))
+    references = draw(st.lists(texts(source_length), min_size=1, max_size=3))
+    return Segment(source_length, draw(texts(source_length)), tuple(references))
+
+
+def corpora(max_segments=3):
+    return st.lists(segments(), min_size=1, max_size=max_segments)
+
+
+def batch_of(corpus):
+    """One hypothesis a segment."""
+    vocabulary = Vocabulary()
+
+    def many(rows):
+        return arrays(rows, vocabulary)
+
+    counts = [len(s.references) for s in corpus]
+    return Batch(
+        many([s.hypothesis for s in corpus]),
+        np.arange(len(corpus) + 1, dtype=np.int64),
+        many([r for s in corpus for r in s.references]),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.array([s.source_length for s in corpus], dtype=np.int32),
+    )
+
+
+def arrays(rows, vocabulary):
+    """From texts of the oracles to the arrays that metrics read, with all that any needs."""
+    bare = Texts.from_lines(
+        (" ".join(row.words) for row in rows), vocabulary, [sorted(row.links) for row in rows]
+    )
+    add = vocabulary.add
+    heads = [[(head, add(label)) for head, label in row.heads] for row in rows]
+    trees = [[] if row.tree is None else nodes(row.tree, add) for row in rows]
+    return Texts(
+        vocabulary,
+        bare.tokens,
+        bare.links,
+        Ragged.from_rows([[add(tag) for tag in row.tags] for row in rows]),
+        Ragged.from_links(heads),
+        Ragged.from_links(trees),
+        {need: expected_arcs(rows, need, add) for need in all_arcs()},
+    )
+
+
+def nodes(tree, add, parent=-1, place=0):
+    """A tree's nodes in preorder."""
+    rows = [(add(tree.label), parent)]
+    for child in tree.children:
+        rows += nodes(child, add, place, place + len(rows))
+    return rows
+
+
+def expected_arcs(rows, need, add):
+    expected = [sorted(expected_links(row, need.parses, need.gamma).items()) for row in rows]
+    offsets = np.cumsum([0, *map(len, expected)]).astype(np.int64)
+    values = [(word, head, add(label)) for row in expected for (word, head, label), _ in row]
+    weights = np.array([weight for row in expected for _, weight in row], dtype=np.float64)
+    return ExpectedArcs(Ragged(np.array(values, dtype=np.int32).reshape(-1, 3), offsets), weights)
+
+
+@functools.cache
+def all_arcs():
+    """Every need for expected links of any metric, its options as they are or at their bounds."""
+    found = set()
+    for name in registry.names("metric"):
+        cls = registry.component("metric", name)
+        built = [cls()]
+        for option in ("parses", "gamma"):
+            kind = type(getattr(built[0], option, None))
+            if kind in (int, float):
+                built += [cls(**{option: kind(bound)}) for bound in cls.bounds.get(option, ())]
+        found |= {need for one in built for need in one.needs if isinstance(need, Arcs)}
+    return sorted(found)
+
+
+def text(line, links=""):
+    """From a line of words and a line of links as in files."""
+    pairs = (item.split("-") for item in links.split())
+    return Text(tuple(line.split()), frozenset((int(i), int(j)) for i, j in pairs))

@@ -1,0 +1,431 @@
+"""The cache of annotations: kept, shared, bounded, and never in the way."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tuner.annotation import cache as annotation_cache
+from tuner.annotation import cache_file as annotation_file
+from tuner.annotation.cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
+from tuner.errors import ConfigError, StateError
+
+KEYS = [annotation_cache.sentence_key([str(number)]) for number in range(2000)]
+DAY = 86_400
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path, said):
+    caches = []
+
+    def open_cache(annotator="udpipe 1", folder=tmp_path, **options):
+        caches.append(AnnotationCache(folder, annotator, notice=said.append, **options))
+        return caches[-1]
+
+    yield open_cache
+    for cache in caches:
+        cache.close()
+
+
+def rows(keys, layer="tags", size=1):
+    return [(key, {layer: key * size}) for key in keys]
+
+
+def get(cache, keys, layer="tags"):
+    return cache.get([layer], keys)[layer]
+
+
+def test_a_closed_cache_does_not_set_its_file_aside(opened, said):
+    cache = opened()
+    cache.put(rows(KEYS[:5]))
+    cache.close()  # as an interrupt does, while a search still annotates
+    with pytest.raises(sqlite3.ProgrammingError):
+        cache.put(rows(KEYS[5:]))
+    assert get(opened(), KEYS[:6]) == [*KEYS[:5], None]
+    assert said == []
+
+
+def test_what_was_put_is_there_for_the_next(opened, said):
+    opened().put(rows(KEYS))
+    kept = opened()
+    assert get(kept, KEYS[::-1]) == KEYS[::-1]
+    assert get(kept, KEYS[:2], "heads") == [None, None]
+    assert get(kept, [b"other", KEYS[3]]) == [None, KEYS[3]]
+    assert get(kept, []) == []
+    assert get(opened("udpipe 2"), KEYS[:2]) == [None, None]
+    assert said == []
+
+
+def test_what_is_forgotten_is_made_again(opened):
+    cache = opened()
+    cache.put(rows(KEYS[:3]))
+    cache.forget(["tags"], KEYS[:2])
+    assert get(cache, KEYS[:3]) == [None, None, KEYS[2]]
+
+
+def test_without_a_folder_records_are_kept_in_memory(opened, said, tmp_path):
+    cache = opened(folder=None)
+    cache.put(rows(KEYS[:3]))
+    assert get(cache, KEYS[:3]) == KEYS[:3]
+    assert (said, list(tmp_path.iterdir())) == ([], [])
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tuner.annotation_cache import AnnotationCache, sentence_key
+folder, first = Path(sys.argv[1]), int(sys.argv[2])
+def fail(line):
+    raise SystemExit(line)
+cache = AnnotationCache(folder, f"annotator {first % 2}", notice=fail)
+for number in range(first, first + 60):
+    key = sentence_key([str(number)])
+    cache.put([(key, {"heads": str(number).encode()})])
+    found = cache.get(["heads"], [key])
+    assert found == {"heads": [str(number).encode()]}, found
+"""
+
+
+def test_several_processes_share_a_new_file(tmp_path, opened, said):
+    path = os.pathsep.join(sys.path)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, tmp_path, str(first)],
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        for first in (0, 1000, 2001)
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    numbers = [*range(60), *range(1000, 1060)]
+    keys = [annotation_cache.sentence_key([str(number)]) for number in numbers]
+    assert get(opened("annotator 0"), keys, "heads") == [str(n).encode() for n in numbers]
+    assert said == []
+
+
+def test_layers_are_kept_apart_and_together(opened):
+    cache = opened()
+    one, two = KEYS[:2]
+    cache.put([(one, {"tags": b"t", "parses 2": b"p"}), (two, {"heads": b"h"})])
+    cache.put([(one, {"heads": b"", "parses 50": b"q"})])
+    layers = ["parses 50", "heads", "tags", "trees", "parses 2"]
+    assert cache.get(layers, [two, one]) == {
+        "parses 50": [None, b"q"],
+        "heads": [b"h", b""],
+        "tags": [None, b"t"],
+        "trees": [None, None],
+        "parses 2": [None, b"p"],
+    }
+    cache.forget(["heads", "parses 2"], [one])
+    assert cache.get(["heads", "tags", "parses 2"], [one]) == {
+        "heads": [None],
+        "tags": [b"t"],
+        "parses 2": [None],
+    }
+
+
+def test_a_portion_is_kept_whole_or_not_at_all(opened):
+    cache = opened()
+    cache.put(rows(KEYS[:5]))
+    with pytest.raises(AttributeError):
+        cache.put([(KEYS[5], {"tags": b"x", "heads": b"y"}), (KEYS[6], None)])
+    with pytest.raises(sqlite3.ProgrammingError):
+        cache._put([*rows(KEYS[5:8]), (KEYS[8], {"parses 2": object()})])
+    assert get(cache, KEYS[:9]) == [*KEYS[:5], None, None, None, None]
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b""])
+def test_a_file_that_is_no_database_is_set_aside(tmp_path, opened, said, content):
+    (tmp_path / FILE).write_bytes(content)
+    cache = opened()
+    cache.put(rows(KEYS[:1]))
+    assert get(opened(), KEYS[:1]) == KEYS[:1]
+    if content:
+        assert said == [
+            f"{tmp_path / FILE}: damaged, or no cache; it is now {FILE}.unusable, and is made anew"
+        ]
+        assert (tmp_path / f"{FILE}.unusable").read_bytes() == content
+    else:
+        assert said == []  # SQLite's own beginning
+
+
+def test_another_database_is_set_aside(tmp_path, opened, said):
+    with sqlite3.connect(tmp_path / FILE) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    opened().put(rows(KEYS[:1]))
+    assert len(said) == 1
+    assert "no cache of portmert" in said[0]
+
+
+@pytest.mark.parametrize("version", [0, annotation_file.VERSION + 1])
+def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version):
+    opened().put(rows(KEYS[:1]))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+    cache = opened()
+    assert get(cache, KEYS[:1]) == [None]
+    assert len(said) == 1
+    expected = f"(format {version}, expected {annotation_file.VERSION})"
+    assert f"written by another version {expected}" in said[0]
+
+
+def test_a_cache_with_other_tables_is_set_aside_whatever_its_version(tmp_path, opened, said):
+    opened().put(rows(KEYS[:1]))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("ALTER TABLE words RENAME COLUMN heads TO parents")
+    database.close()
+    with pytest.raises(StateError, match=r"another version \(other tables in format [0-9]+\)"):
+        info(tmp_path)
+    assert get(opened(), KEYS[:1]) == [None]
+    assert len(said) == 1
+    assert "other tables" in said[0]
+    opened()
+    assert len(said) == 1
+
+
+def test_a_file_that_cannot_be_set_aside_gives_way_to_memory(tmp_path, opened, said):
+    cache = opened()
+    (tmp_path / f"{FILE}.unusable").mkdir()
+    cache.set_aside("damaged")
+    cache.put(rows(KEYS[:2]))
+    assert get(cache, KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert said[0].endswith(
+        "annotations are not kept (--annotation-cache or PORTMERT_CACHE names another folder)"
+    )
+    assert get(opened(), KEYS[:2]) == [None, None]
+
+
+def test_a_file_that_another_process_has_set_aside_is_made_anew(tmp_path, opened, said):
+    cache = opened()
+    (tmp_path / FILE).unlink()
+    cache.set_aside("damaged")
+    cache.put(rows(KEYS[:2]))
+    assert get(opened(), KEYS[:2]) == KEYS[:2]
+    assert said == []
+
+
+def test_a_folder_without_permission_to_write_is_told(tmp_path, opened, said, monkeypatch):
+    opened().put(rows(KEYS[:1]))
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    cache = opened()
+    cache.put(rows(KEYS[:2]))
+    assert get(cache, KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert f"no permission to write in {tmp_path}; annotations are not kept" in said[0]
+    with pytest.raises(StateError, match="no permission to write in"):
+        clear(tmp_path)
+    monkeypatch.undo()
+    assert get(opened(), KEYS[:2]) == [KEYS[0], None]
+
+
+@pytest.mark.parametrize("work", [info, clear])
+def test_a_place_that_cannot_be_is_told(tmp_path, opened, said, work):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StateError, match="file is a file, expected a folder"):
+        work(tmp_path / "file")
+    (tmp_path / "folder" / FILE).mkdir(parents=True)
+    with pytest.raises(StateError, match="it is a folder, expected a file"):
+        work(tmp_path / "folder")
+    opened(folder=tmp_path / "file")
+    opened(folder=tmp_path / "folder")
+    assert ["expected a f" in line for line in said] == [True, True]
+    assert (tmp_path / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_file_that_was_cut_off_is_set_aside(tmp_path, opened, said, share):
+    first = opened()
+    first.put(rows(KEYS, size=20))
+    first.close()
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    cache = opened()
+    found = get(cache, KEYS)
+    assert found == [None] * len(KEYS)
+    cache.put(rows(KEYS))
+    assert get(cache, KEYS) == KEYS
+    assert len(said) == 1
+    assert "damaged" in said[0]
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, opened, said):
+    (tmp_path / "file").write_text("x")
+    cache = opened(folder=tmp_path / "file" / "below")
+    cache.put(rows(KEYS[:2]))
+    assert get(cache, KEYS[:2]) == KEYS[:2]
+    assert len(said) == 1
+    assert "annotations are not kept" in said[0]
+
+
+def test_a_file_that_another_process_has_locked_is_not_waited_for_forever(
+    tmp_path, opened, said, monkeypatch
+):
+    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
+    cache = opened()
+    cache.put(rows(KEYS[:1]))
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    cache.put(rows(KEYS[1:2]))
+    assert len(said) == 1
+    assert "database is locked; annotations are not kept" in said[0]
+    cache.put(rows(KEYS[2:3]))  # in memory from now on
+    assert get(cache, KEYS[2:3]) == KEYS[2:3]
+    other.close()
+
+
+def test_beyond_the_limit_what_was_not_used_for_longest_goes(tmp_path, opened, monkeypatch):
+    now = 20_000 * DAY
+    monkeypatch.setattr(time, "time", lambda: now)
+    limit = 400_000
+    cache = opened(limit=limit)
+    cache.put(rows(KEYS[:400], size=20))
+    now += DAY
+    cache.put(rows(KEYS[400:800], size=20))
+    now += DAY
+    assert get(cache, KEYS[:200]) == [key * 20 for key in KEYS[:200]]  # used again
+    now += DAY
+    for begin in range(800, 2000, 100):
+        cache.put(rows(KEYS[begin : begin + 100], size=20))
+    cache.close()
+    assert (tmp_path / FILE).stat().st_size <= limit
+    found = [record is not None for record in get(opened(), KEYS)]
+    assert not any(found[200:800])
+    assert sum(found[800:]) > 550
+
+
+@pytest.mark.parametrize("among", [1, 2, 3, 50])
+def test_records_are_found_however_many_others_lie_between(tmp_path, opened, monkeypatch, among):
+    monkeypatch.setattr(time, "time", lambda: 20_000 * DAY)
+    opened().put(rows(KEYS[1:]))
+    monkeypatch.setattr(time, "time", lambda: 20_001 * DAY)
+    asked = KEYS[::among]
+    assert get(opened(), asked) == [None, *asked[1:]]
+    with sqlite3.connect(tmp_path / FILE) as database:
+        used = {
+            key for (key,) in database.execute("SELECT sentence FROM words WHERE used > 20000")
+        }
+    database.close()
+    assert used == set(asked[1:])
+
+
+def test_use_is_noted_once_a_day(tmp_path, opened, monkeypatch):
+    now = 20_000 * DAY
+    monkeypatch.setattr(time, "time", lambda: now)
+    opened().put(rows(KEYS[:10]))
+    now += DAY
+    get(opened(), KEYS[:4])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        days = database.execute("SELECT used, count(*) FROM words GROUP BY used").fetchall()
+    database.close()
+    assert days == [(20_000, 6), (20_001, 4)]
+
+
+def test_info_counts_and_clear_deletes(tmp_path, opened):
+    assert info(tmp_path) == (0, [])
+    assert clear(tmp_path) == 0
+    opened().put([*rows(KEYS), *rows(KEYS[:3], "heads"), *rows(KEYS[:2], "parses 9")])
+    opened("spacy 3").put(rows(KEYS[:7]))
+    size, kinds = info(tmp_path)
+    assert size >= sum(kind.size for kind in kinds) > 16 * len(KEYS)
+    assert [(kind.annotator, kind.layer, kind.sentences) for kind in kinds] == [
+        ("spacy 3", "tags", 7),
+        ("udpipe 1", "heads", 3),
+        ("udpipe 1", "parses 9", 2),
+        ("udpipe 1", "tags", len(KEYS)),
+    ]
+    assert clear(tmp_path, "spacy") == 7
+    assert clear(tmp_path, "nothing") == 0
+    in_use = opened()
+    assert get(in_use, KEYS[:1]) == KEYS[:1]
+    assert clear(tmp_path) == len(KEYS) + 2
+    assert get(in_use, KEYS[:1]) == [None]
+    in_use.put(rows(KEYS[:1]))
+    assert [kind.annotator for kind in info(tmp_path)[1]] == ["udpipe 1"]
+
+
+def test_on_a_full_disk_all_is_cleared_but_no_part(tmp_path, opened, monkeypatch):
+    opened().put(rows(KEYS))
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    @contextmanager
+    def full(_):
+        raise error
+        yield
+
+    monkeypatch.setattr(annotation_cache, "transaction", full)
+    with pytest.raises(StateError, match=r"disk is full; is it .* Without --annotator all is"):
+        clear(tmp_path, "udpipe")
+    assert (tmp_path / FILE).exists()
+    clear(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    assert get(opened(), KEYS[:1]) == [None]
+
+
+def test_what_another_process_writes_to_is_not_cleared_from_under_it(
+    tmp_path, opened, monkeypatch
+):
+    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
+    opened().put(rows(KEYS[:1]))
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StateError, match="database is locked; is it in use by another run"):
+        clear(tmp_path)
+    other.close()
+    assert get(opened(), KEYS[:1]) == KEYS[:1]
+
+
+def test_a_damaged_file_is_cleared_but_not_shown(tmp_path):
+    (tmp_path / FILE).write_bytes(b"rubbish" * 1000)
+    (tmp_path / f"{FILE}.unusable").write_bytes(b"older rubbish")
+    with pytest.raises(
+        StateError, match="damaged, or no cache; `portmert cache clear` deletes it"
+    ):
+        info(tmp_path)
+    with pytest.raises(StateError, match="damaged, or no cache"):
+        clear(tmp_path, "udpipe")
+    assert clear(tmp_path) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_is_the_variable_s_or_the_user_s(monkeypatch, tmp_path):
+    monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.setenv("PORTMERT_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_folder().name == "portmert"
+    if sys.platform == "linux":
+        assert default_folder() == tmp_path / "xdg" / "portmert"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("", 4 << 30),
+        ("1000", 1000),
+        ("500M", 500 << 20),
+        ("2g", 2 << 30),
+        ("3 KiB", None),
+        ("3KiB", 3072),
+    ],
+)
+def test_the_limit_is_the_variable_s(monkeypatch, text, size):
+    monkeypatch.setenv("PORTMERT_CACHE_SIZE", text)
+    if size is None:
+        with pytest.raises(ConfigError, match="PORTMERT_CACHE_SIZE is '3 KiB', expected a size"):
+            size_limit()
+    else:
+        assert size_limit() == size

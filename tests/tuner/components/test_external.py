@@ -1,0 +1,264 @@
+"""Scores from files, and programs that speak METEOR's protocol."""
+
+from __future__ import annotations
+
+import selectors
+import sys
+
+import numpy as np
+import pytest
+
+from metrics._base import Batch, Texts, Vocabulary
+from tests.metrics.test_port import EXAMPLE
+from tests.support.strategies_metrics import batch_of
+from tuner.components import registry
+from tuner.components.external import CommandMetric
+from tuner.errors import ConfigError, InputError, ProgramError
+from tuner.texts.statistics import compute_stats
+
+PROGRAM = """\
+import sys
+for number, line in enumerate(sys.stdin):
+    fields = line.rstrip("\\n").split(" |||")
+    if fields[0] == "SCORE":
+        hypothesis, *references = [set(text.split()) for text in fields[:0:-1]]
+        best = max(len(hypothesis & reference) for reference in references)
+        print(best, len(hypothesis), flush=True)
+    else:
+        match, size = map(float, fields[1].split())
+        print(match / max(size, 1), flush=True)
+"""
+
+
+def program(tmp_path, text=PROGRAM):
+    path = tmp_path / "metric.py"
+    path.write_text(text)
+    return f"{sys.executable} -u {path}"
+
+
+def texts_batch(hypotheses, references, each=1):
+    vocabulary = Vocabulary()
+    segments = len(references)
+    return Batch(
+        Texts.from_lines(hypotheses, vocabulary),
+        np.arange(segments + 1) * each,
+        Texts.from_lines(references, vocabulary),
+        np.arange(segments + 1),
+    )
+
+
+@pytest.fixture
+def closed():
+    """Close the programs of metrics at the end."""
+    metrics = []
+    yield lambda metric: metrics.append(metric) or metric
+    for metric in metrics:
+        metric.process.close()
+
+
+def fails(metric, batch):
+    with pytest.raises(ProgramError) as caught:
+        compute_stats(metric, batch)
+    metric.process.close()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# Programs
+
+
+def test_program_is_asked_for_statistics_and_scores(tmp_path, closed):
+    metric = closed(registry.metric(f"command:{program(tmp_path)}"))
+    batch = texts_batch(["a b", "c", "", "x y z"], ["a b c", "x"], each=2)
+    stats = compute_stats(metric, batch)
+    assert stats.tolist() == [[2, 2], [1, 1], [0, 0], [1, 3]]
+    assert metric.score(stats.sum(axis=0)).shape == ()
+    assert float(metric.score(stats.sum(axis=0))) == pytest.approx(4 / 6)
+    stack = np.stack([stats, 2 * stats])
+    assert metric.score(stack).shape == (2, 4)
+    assert metric.score(stack)[1].tolist() == metric.score(stats).tolist()
+    assert metric.score(np.empty((0, 2))).shape == (0,)
+
+
+def test_many_long_lines_do_not_block(tmp_path, closed):
+    # far more than both pipes hold, in both directions
+    chatty = PROGRAM.replace("print(best, len", "print(best, '0' * 200 + str(len").replace(
+        "hypothesis), flush", "hypothesis)), flush"
+    )
+    metric = closed(CommandMetric(program(tmp_path, chatty)))
+    hypotheses = [f"w{k} " * 60 for k in range(3000)]
+    stats = compute_stats(metric, texts_batch(hypotheses, hypotheses), threads=3)
+    assert stats[:, 0].tolist() == [1] * 3000
+
+
+def test_program_that_fails_shows_its_last_words(tmp_path):
+    text = "import sys\nprint('noise', file=sys.stderr)\nsys.exit('no such language: xx')"
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    assert message.startswith(f"metric program `{sys.executable} -u ")
+    assert message.endswith(
+        "ended with status 1 after 0 of 1 answers; its stderr ends: noise / no such language: xx"
+    )
+
+
+def test_program_that_failed_is_not_started_again(tmp_path):
+    text = f"open({str(tmp_path / 'starts')!r}, 'a').write('x')"
+    metric = CommandMetric(program(tmp_path, text))
+    first = fails(metric, texts_batch(["a"], ["a"]))
+    assert fails(metric, texts_batch(["a"], ["a"])) == first
+    assert (tmp_path / "starts").read_text() == "x"
+
+
+def test_program_that_is_silent_is_given_up(tmp_path):
+    text = "import sys, time\nsys.stdin.readline()\ntime.sleep(60)"
+    metric = CommandMetric(program(tmp_path, text), timeout_seconds=0.3)
+    message = fails(metric, texts_batch(["a"], ["a"]))
+    assert "wrote nothing for 0.3 s, 0 of 1 answers are there" in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("'one 2'", "answered 'one 2', expected finite numbers"),
+        ("'nan'", "answered 'nan', expected finite numbers"),
+        ("''", "answered an empty line to SCORE, expected numbers"),
+        ("'1\\n2', end=''", "wrote more than one line for each of 1 questions"),
+    ],
+)
+def test_answers_that_are_no_statistics(tmp_path, answer, expected):
+    text = f"import sys\nfor line in sys.stdin:\n    print({answer}, flush=True)"
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    assert expected in message
+
+
+def test_program_that_talks_unasked(tmp_path):
+    text = (
+        "print('METEOR version 1.5', flush=True)\nimport sys\nfor line in sys.stdin:\n    print(1)"
+    )
+    metric = CommandMetric(program(tmp_path, text))
+    metric.process._start()
+    with selectors.DefaultSelector() as selector:
+        selector.register(metric.process._started.stdout, selectors.EVENT_READ)
+        assert selector.select(30)
+    assert "wrote 'METEOR version 1.5', which nobody asked for" in fails(
+        metric, texts_batch(["a"], ["a"])
+    )
+
+
+def test_answers_of_other_widths(tmp_path):
+    text = "import sys\nfor n, line in enumerate(sys.stdin):\n    print(*range(n + 1), flush=True)"
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    assert "answered 2 numbers to a SCORE line, 1 to another" in message
+
+
+def test_score_of_more_than_a_number(tmp_path, closed):
+    text = "import sys\nfor line in sys.stdin:\n    print('1 2', flush=True)"
+    metric = closed(CommandMetric(program(tmp_path, text)))
+    with pytest.raises(ProgramError, match="answered '1 2' to EVAL, expected one number"):
+        metric.score(np.zeros(2))
+
+
+def test_text_with_bars_is_refused(tmp_path, closed):
+    metric = closed(CommandMetric(program(tmp_path)))
+    with pytest.raises(InputError, match=r"segment 0: a text has the token \|\|\|"):
+        compute_stats(metric, texts_batch(["a ||| b"], ["a"]))
+
+
+def test_program_that_is_not_there():
+    message = fails(CommandMetric("no-such-program --x"), texts_batch(["a"], ["a"]))
+    assert message == (
+        "metric program `no-such-program --x` cannot be started: No such file or directory"
+    )
+
+
+def test_no_command_is_refused():
+    with pytest.raises(ConfigError, match="the command is empty"):
+        registry.metric("command:")
+    with pytest.raises(ConfigError, match="is no command line: No closing quotation"):
+        registry.metric("command:java 'x")
+
+
+def test_no_shell_reads_the_command(tmp_path):
+    message = fails(
+        CommandMetric(f"no-such-program; touch {tmp_path}/made"), texts_batch(["a"], ["a"])
+    )
+    assert "cannot be started" in message
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("name", ["bleu", "bleu:smooth=add1,max_order=2", "chrf"])
+def test_served_metric_is_the_metric(name, closed):
+    metric = registry.metric(name)
+    outside = closed(registry.metric(f"command:{sys.executable} -m tuner serve-metric {name}"))
+    batch = batch_of(EXAMPLE)
+    stats = compute_stats(outside, batch)
+    assert stats.tobytes() == compute_stats(metric, batch).tobytes()
+    assert outside.score(stats).tobytes() == metric.score(stats).tobytes()
+
+
+def test_served_port_gets_its_links(closed):
+    metric = registry.metric("port")
+    command = f"{sys.executable} -m tuner serve-metric port"
+    outside = closed(registry.metric(f"command+links:{command}"))
+    assert outside.needs == {"links"}
+    assert registry.metric("command:x").needs == frozenset()
+    batch = batch_of(EXAMPLE)
+    stats = compute_stats(outside, batch)
+    assert stats.tobytes() == compute_stats(metric, batch).tobytes()
+    assert outside.score(stats).tobytes() == metric.score(stats).tobytes()
+
+
+# Scores in files
+
+
+def scored(tmp_path, *texts):
+    paths = []
+    for number, text in enumerate(texts, 1):
+        path = tmp_path / f"scores{number}"
+        path.write_text(text)
+        paths.append(str(path))
+    return registry.metric(f"scores:{','.join(paths)}")
+
+
+def test_scores_follow_the_lines(tmp_path):
+    metric = scored(tmp_path, "0.5\n-1\n", "2\n4\n")
+    batch = texts_batch(["a", "b", "c"], ["r"], each=3)
+    batch = Batch(
+        batch.hypotheses, batch.offsets, batch.references, batch.reference_offsets,
+        lines=np.array([3, 0, 1]),
+    )  # fmt: skip
+    stats = compute_stats(metric, batch)
+    assert stats.tolist() == [[4, 1], [0.5, 1], [-1, 1]]
+    assert float(metric.score(stats.sum(axis=0))) == pytest.approx(3.5 / 3)
+    metric.check(["l1", "l2"], [2, 2])
+
+
+def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
+    metric = scored(tmp_path, "1\n2\n3\n4\n")
+    batch = texts_batch(["a", "b", "c", "d"], ["r", "s"], each=2)
+    batch = Batch(
+        batch.hypotheses, batch.offsets, batch.references, batch.reference_offsets,
+        lines=np.array([3, 1, 2, 0]),
+    )  # fmt: skip
+    assert metric.stats(batch.segments(1, 2))[:, 0].tolist() == [3, 1]
+
+
+def test_other_numbers_of_scores_are_refused(tmp_path):
+    metric = scored(tmp_path, "0.5\n-1\n")
+    with pytest.raises(InputError, match=r"scores1: 2 scores, list has 3 hypotheses; give one"):
+        metric.check(["list"], [3])
+    with pytest.raises(InputError, match="1 file of scores for 2 n-best lists; give one for each"):
+        metric.check(["list", "list2"], [1, 1])
+
+
+@pytest.mark.parametrize("line", ["x", "", "nan", "1 2", "inf"])
+def test_lines_that_are_no_score(tmp_path, line):
+    with pytest.raises(InputError, match=r"scores1:2: '.*' is not a finite number"):
+        scored(tmp_path, f"1\n{line}\n")
+
+
+def test_scores_without_a_list_are_refused(tmp_path):
+    metric = scored(tmp_path, "1\n")
+    with pytest.raises(InputError, match="from no n-best list"):
+        compute_stats(metric, texts_batch(["a"], ["a"]))
+    with pytest.raises(ConfigError, match="must name files of scores"):
+        registry.metric("scores:")

@@ -1,0 +1,82 @@
+"""Our metrics behind METEOR's protocol: the lines themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from tuner.components import registry
+from tuner.components.metric_server import MetricServer
+from tuner.errors import InputError
+
+
+def answers(name, *lines):
+    return list(MetricServer(registry.metric(name)).answers([line.encode() for line in lines]))
+
+
+def fails(name, *lines):
+    with pytest.raises(InputError) as caught:
+        answers(name, *lines)
+    return str(caught.value)
+
+
+def test_statistics_and_score():
+    # one of two words matches, no pair of one; reference length 3
+    assert answers("bleu:max_order=2", "SCORE ||| a b c ||| a x") == ["1 2 0 1 3"]
+    assert answers("bleu:max_order=1", "EVAL ||| 1 2 2", "EVAL |||1 2 2 ") == ["0.5", "0.5"]
+
+
+def test_kinds_may_alternate_and_references_may_differ_in_number():
+    found = answers(
+        "bleu:max_order=1",
+        "SCORE ||| a ||| a",
+        "EVAL ||| 1 1 1",
+        "SCORE ||| a b ||| c ||| c",
+        "SCORE ||| a |||",
+        "SCORE |||  ||| a",
+    )
+    assert found == ["1 1 1", "1", "1 1 1", "0 0 1", "0 1 0"]
+
+
+def test_links_of_each_reference_and_of_the_hypothesis():
+    (line,) = answers("v", "SCORE ||| a b ||| b a ||| links: 2 ; 0-0 1-1 ; 0-1 1-0")
+    (same,) = answers("v", "SCORE ||| a b ||| b a ||| links: 2 ; 0-0 1-1 ; 0-0 1-1")
+    assert line != same
+    assert answers("bleu:max_order=1", "SCORE ||| a ||| a ||| links: 1 ; 0-0 ;") == ["1 1 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        ("bleu", "HELLO", "stdin:1: 'HELLO' is no request, expected `SCORE ||| reference"),
+        ("bleu", "", "stdin:1: '' is no request"),
+        ("bleu", "SCORE ||| a", "stdin:1: 'SCORE ||| a': SCORE needs at least one reference"),
+        ("bleu", "SCORE a ||| b", "stdin:1: 'SCORE a ||| b': SCORE needs"),
+        ("bleu", "EVAL ||| 1 2", "stdin:1: EVAL with '1 2', expected the 9 statistics of bleu:"),
+        ("bleu", "EVAL ||| 1 2 3 4 5 6 7 8 x", "stdin:1: EVAL with '1 2 3 4 5 6 7 8 x', expected"),
+        ("port", "SCORE ||| a ||| a", "stdin:1: metric port compares word orders and needs links"),
+        (
+            "port",
+            "SCORE ||| a ||| a ||| links: 1 ; 0-0",
+            "stdin:1: links of 1 texts, references and",
+        ),
+        (
+            "port",
+            "SCORE ||| a ||| a ||| links: 1 ; 0-0 ; 0-1",
+            "stdin:1: link 0-1 is out of range",
+        ),
+        (
+            "port",
+            "SCORE ||| a ||| a ||| links: 1 ; 1-0 ; 0-0",
+            "stdin:1: link 1-0 is out of range",
+        ),
+    ],
+)
+def test_wrong_lines(name, line, expected):
+    assert fails(name, line).startswith(expected)
+
+
+def test_wrong_lines_are_counted():
+    server = MetricServer(registry.metric("bleu"))
+    list(server.answers([b"SCORE ||| a ||| a"]))
+    with pytest.raises(InputError, match="stdin:2: byte 0xff in column 1 is not UTF-8"):
+        list(server.answers([b"\xff"]))

@@ -1,0 +1,252 @@
+import html
+import json
+import re
+
+import pytest
+
+from tests.support.documents import document
+from tuner.evaluation.comparison.charts import charts_of
+from tuner.evaluation.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
+from tuner.evaluation.comparison.page import MOST_BYTES, render
+from tuner.evaluation.comparison.summary import summaries
+
+HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
+
+
+def data_of(page):
+    text = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[
+        1
+    ]
+    return json.loads(text)
+
+
+def everywhere(value, replacement):
+    """Put a text in the place of every text, but of those that name or count others."""
+    if isinstance(value, dict):
+        kept = {"kind", "links", "order", "state"}
+        return {
+            key: item if key in kept and isinstance(item, str) else everywhere(item, replacement)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [everywhere(item, replacement) for item in value]
+    return replacement if isinstance(value, str) else value
+
+
+def test_the_page_needs_nothing_from_outside():
+    page = render(document())
+    assert not re.search(r"""(src|href|action|xlink:href)\s*=\s*["']?(https?:|//)""", page)
+    assert "@import" not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    policy = html.unescape(policy)
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"<[a-z][^>]*\s(style|on[a-z]+)=", page.split("<script>")[0])
+
+
+def test_the_headline_comes_first():
+    page = render(document())
+    body = page.split("<body>")[1]
+    lead = body.index('class="lead"')
+    sentence = html.escape(summaries(document())[0])
+    assert lead < body.index(sentence) < body.index("<table")
+
+
+def test_the_headline_says_what_was_shown_and_what_was_not():
+    given = document(1)
+    differences = {"port": (0.0061, 0.031), "bleu": (-0.0012, 0.4), "ter": (0.02, 0.00001)}
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row["difference"], row["p_randomization_holm"] = differences.get(row["metric"], (0, 0))
+    (sentence,) = summaries(given)
+    assert sentence == (
+        "port is better than bleu on port (+0.61, p = 0.0310), worse than bleu on ter (+2.00, "
+        "p < 0.0001); no difference shown on bleu and nist"
+    )
+    for row in given["scores"]:
+        row["p_randomization_holm"] = 1.0
+    assert summaries(given) == ["port and bleu: no difference shown on port, bleu, ter and nist"]
+    assert summaries(document(1, systems=("alone",))) == []
+
+
+def test_many_systems_of_one_verdict_share_a_sentence():
+    given = document(1, systems=("base", "a", "b", "c", "d"))
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row["p_randomization_holm"] = 1.0 if row["system"] == "c" else 0.01
+            row["difference"] = -0.02 if row["metric"] == "ter" else 0.03
+            if row["system"] == "d":
+                row["difference"] *= -1
+    all_metrics = "port, bleu, ter and nist"
+    assert summaries(given) == [
+        f"a and b are better than base on {all_metrics}",
+        f"c and base: no difference shown on {all_metrics}",
+        f"d is worse than base on {all_metrics}",
+    ]
+
+
+def test_hostile_texts_are_escaped_wherever_they_stand():
+    page = render(everywhere(document(3), HOSTILE))
+    plain = render(document(3))
+    for tag in ("<script", "</script", "<!--"):
+        assert page.lower().count(tag) == plain.lower().count(tag)
+    assert "\x00" not in page
+    assert "\x1b" not in page
+    page.encode("utf-8")
+    first = data_of(page)["segments"][0]["o"][0][0]
+    assert first.startswith("<script>alert(1)</script><!-- </SCRIPT> & \" ' ␀␛\u2028")
+    assert first.endswith(
+        "\N{MATHEMATICAL LEFT ANGLE BRACKET}U+202E\N{MATHEMATICAL RIGHT ANGLE BRACKET}"
+        "\N{REPLACEMENT CHARACTER}"
+    )
+    assert "\u202e" not in page
+
+
+def test_two_thousand_segments_stay_under_the_limit():
+    page = render(document(2000, systems=("bleu", "port", "qmean"), length=30))
+    assert len(page.encode()) < MOST_BYTES
+    assert len(data_of(page)["segments"]) == 2000
+    assert all(segment["o"][0][1] for segment in data_of(page)["segments"])
+
+
+def test_a_larger_comparison_keeps_the_links_of_the_most_different_segments_and_says_so(
+    monkeypatch,
+):
+    whole_page = render(document(200))
+    monkeypatch.setattr("tuner.evaluation.comparison.page.MOST_BYTES", len(whole_page.encode()))
+    page = render(document(200))
+    segments = data_of(page)["segments"]
+    assert len(segments) == 200
+    assert [number for number, s in enumerate(segments) if s["o"][0][1]] == list(range(10))
+    assert "only the segments that differ most have their word links here" in page
+    monkeypatch.setattr("tuner.evaluation.comparison.page.MOST_BYTES", 0)
+    page = render(document(200))
+    assert [segment["n"] for segment in data_of(page)["segments"]] == list(range(1, 11))
+    assert "holds only the segments that differ most" in page
+    assert (
+        "small" not in whole_page.split("<script")[0].split('id="segments"')[1].split("<table")[0]
+    )
+
+
+def test_scores_under_several_links_are_shown_on_their_own_scale():
+    content = document(1)
+    (label,) = [m["label"] for m in content["metrics"] if not m["in_percent"]]
+    row = {"links": "giza", "system": "bleu", "metric": label, "score": 5.3719}
+    content["alignments"]["scores"].append(row)
+    page = render(content)
+    assert ">5.3719<" in page
+    assert ">537.19<" not in page
+
+
+def test_what_is_not_known_leaves_no_empty_section():
+    bare = document(2, runs=0)
+    bare |= {"ordering": [], "alignments": None, "reference_links": None, "runs": []}
+    bare["differences"] |= {"by_reordering": []}
+    page = render(bare)
+    for title in ("Word order", "Under other word alignments", "Tuning", "Error surface"):
+        assert f">{title}<" not in page
+    assert ">Scores<" in page
+    alone = render(
+        {"kind": "run", "portmert": "1", "headlines": ["x"], "runs": document()["runs"]}
+    )
+    assert ">Scores<" not in alone
+    assert ">Tuning<" in alone
+
+
+def test_a_comparison_of_one_segment_without_source_or_scores_renders():
+    one = document(1)
+    for segment in one["segments"]:
+        segment["source"] = None
+        segment["reordering"] = None
+        segment["scores"] = {label: [None, None] for label in segment["scores"]}
+        for text in (*segment["references"], *segment["outputs"]):
+            text["links"] = text["order"] = None
+    (segment,) = data_of(render(one))["segments"]
+    assert segment["s"] is None
+    assert segment["c"][0] == [None, None]
+
+
+def test_the_same_document_makes_the_same_page():
+    assert render(document(5)) == render(document(5))
+
+
+def test_only_a_corrected_p_below_the_level_is_coloured():
+    given = document(2)
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row["p_randomization_holm"] = 0.2
+    assert 'class="delta shown"' not in render(given)
+    given["scores"][-1]["p_randomization_holm"] = 0.049
+    assert render(given).count('class="delta shown"') == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.61234, "61.23"), (None, "\N{EN DASH}"), (-0.005, "-0.50")],
+)
+def test_scores_are_shown_in_percent(value, text):
+    assert shown(value, {"in_percent": True}) == text
+
+
+def test_numbers_are_shown_with_the_digits_that_matter():
+    assert shown(1.5, {"in_percent": False}) == "1.5000"
+    assert signed(0.0061, {"in_percent": True}) == "+0.61"
+    assert signed(-0.0061, {"in_percent": True}) == "\N{MINUS SIGN}0.61"
+    assert signed(0.0, {"in_percent": True}) == "0.00"
+    assert fixed(-1.25, 1) == "\N{MINUS SIGN}1.2"
+    assert [p_value(p) for p in (0.00001, 0.0312, 0.5, 1.0)] == [
+        "< 0.0001",
+        "0.0312",
+        "0.50",
+        "1.00",
+    ]
+    assert [whole(n) for n in (12000.0, 0.5)] == ["12,000", "0.5"]
+    assert [signed_count(n) for n in (13.0, -0.5, 0.0)] == ["+13", "\N{MINUS SIGN}0.5", "0"]
+
+
+def test_the_projected_score_stands_at_the_iteration_it_was_projected_for():
+    given = document(1, runs=1, replicas=1)
+    passes = given["runs"][0]["replicas"][0]["passes"]
+    passes[-1] |= {"optimized_score": None, "oracle_score": None}
+    (chart,) = [chart for chart in charts_of(given) if chart["id"] == "chart-projected"]
+    lines = {series["name"]: series["points"] for series in chart["choices"][0]["series"]}
+    assert lines["projected"] == [[p["number"] + 1, p["optimized_score"]] for p in passes[:-1]]
+    assert lines["real"] == [[p["number"], p["dev_score"]] for p in passes]
+    assert len(lines["oracle of the lists"]) == len(passes) - 1
+
+
+def test_differences_of_many_systems_are_drawn_one_metric_at_a_time():
+    few, many = (
+        next(c for c in charts_of(document(1, systems=names)) if c["id"] == "chart-differences")
+        for names in (("base", "a", "b", "c"), ("base", "a", "b", "c", "d"))
+    )
+    (choice,) = few["choices"]
+    assert [one["name"] for one in choice["series"]] == ["a", "b", "c"]
+    metrics = ["port", "bleu", "ter (lower is better)"]
+    assert choice["categories"] == [choice["label"] for choice in many["choices"]] == metrics
+    rows = {(r["metric"], r["system"]): r for r in document(1, systems=tuple("zabcd"))["scores"]}
+    bleu = many["choices"][1]
+    (series,) = bleu["series"]
+    assert bleu["categories"] == ["a", "b", "c", "d"]
+    assert series["systems"] == [1, 2, 3, 4]
+    for name, key in (("values", "difference"), ("low", "difference_low")):
+        assert series[name] == [rows["bleu", system][key] for system in "abcd"]
+    assert many["tall"] > 26 * 4
+
+
+def test_a_slice_is_drawn_piece_by_piece():
+    given = document(1, runs=1)
+    given["runs"][0]["slices"] = [
+        {"feature": "LM0", "weight": 0.5, "ends": [-1.0, 0.0, 2.0], "scores": [0.3, 0.4]}
+    ]
+    (chart,) = [chart for chart in charts_of(given) if chart["place"] == "surface"]
+    (choice,) = chart["choices"]
+    assert choice["series"][0]["points"] == [[-1.0, 0.3], [0.0, 0.4], [2.0, 0.4]]
+    assert (choice["low"], choice["high"], choice["marker"]) == (-1.0, 2.0, 0.5)
+
+
+def test_a_run_has_the_colour_of_its_system():
+    given = document(1, systems=("files", "bleu", "port"), runs=0)
+    given["runs"] = [document(1)["runs"][1]]
+    (chart,) = [chart for chart in charts_of(given) if chart["id"] == "chart-weights"]
+    assert [series["system"] for series in chart["choices"][0]["series"]] == [2]

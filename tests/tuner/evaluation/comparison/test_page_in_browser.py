@@ -1,0 +1,268 @@
+"""The page as a reader meets it: in a real browser, from disk."""
+
+import pytest
+
+from tests.support.browser import browser, console
+from tests.support.documents import document
+from tuner.evaluation.comparison.page import render
+
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+
+
+@pytest.fixture(scope="module")
+def session():
+    with browser() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def shown(session, tmp_path_factory):
+    """Show a document; checks that nothing is wrong with it."""
+
+    def show(content):
+        path = tmp_path_factory.mktemp("page") / "page.html"
+        path.write_text(render(content), encoding="utf-8")
+        session.get(path.as_uri())
+        assert console(session) == []
+        return session
+
+    return show
+
+
+def rows(driver, selector):
+    return driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
+        ".filter(row => !row.hidden).map(row => [...row.cells].map(cell => cell.textContent))",
+        selector,
+    )
+
+
+def number(text):
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+def click(driver, selector):
+    driver.execute_script("document.querySelector(arguments[0]).click()", selector)
+
+
+def write(driver, selector, text):
+    driver.execute_script(
+        "const box = document.querySelector(arguments[0]); box.value = arguments[1];"
+        "box.dispatchEvent(new Event('input'))",
+        selector,
+        text,
+    )
+
+
+def test_tables_sort_by_number_and_say_how(shown):
+    driver = shown(document())
+    table = 'table[data-filter="ngram-filter"]'
+    click(driver, f"{table} th:nth-child(5) button")
+    falling = [number(row[4]) for row in rows(driver, table)]
+    assert falling == sorted(falling, reverse=True)
+    assert len(set(falling)) > 3
+    sort = f"return document.querySelector('{table} th:nth-child(5)').ariaSort"
+    assert driver.execute_script(sort) == "descending"
+    click(driver, f"{table} th:nth-child(5) button")
+    assert [number(row[4]) for row in rows(driver, table)] == sorted(falling)
+    assert driver.execute_script(sort) == "ascending"
+
+
+def test_tables_filter_by_text(shown):
+    driver = shown(document())
+    table = 'table[data-filter="weight-filter"]'
+    assert len(rows(driver, table)) == 10
+    write(driver, "#weight-filter", "tm0")
+    assert {row[0] for row in rows(driver, table)} == {"TM0[1]", "TM0[2]"}
+    count = "return document.getElementById('weight-filter-count').textContent"
+    assert driver.execute_script(count) == "4 of 10"
+
+
+def test_a_long_table_scrolls_within_the_page_and_is_reached_by_key(shown):
+    driver = shown(document(1, systems=("base", *"abcdefgh")))
+    box = "document.querySelector('table[data-filter=similarity-filter]').parentElement"
+    assert driver.execute_script(f"return {box}.scrollHeight > {box}.clientHeight + 100")
+    assert driver.execute_script(f"return {box}.tabIndex") == 0
+    write(driver, "#similarity-filter", "base")
+    assert len(rows(driver, 'table[data-filter="similarity-filter"]')) == 9
+
+
+def test_segments_come_by_difference_then_as_asked(shown):
+    given = document(100)
+    driver = shown(given)
+    found = rows(driver, "#segment-browser")
+    assert len(found) == 40
+    sizes = [abs(number(row[-1])) for row in found]
+    assert sizes == sorted(sizes, reverse=True)
+    click(driver, '#segment-browser th[data-key="number"] button')
+    assert [row[0] for row in rows(driver, "#segment-browser")] == [str(n) for n in range(1, 41)]
+    click(driver, '[data-field="more"]')
+    assert len(rows(driver, "#segment-browser")) == 80
+    wanted = given["segments"][98]["outputs"][1]["text"]
+    write(driver, '[data-field="text"]', wanted.upper())
+    assert "99" in {row[0] for row in rows(driver, "#segment-browser")}
+    assert len(rows(driver, "#segment-browser")) < 40
+
+
+def test_a_segment_opens_with_words_marked_and_links_drawn(shown):
+    given = document(1)
+    given["segments"][0] = {
+        "source": "a b c",
+        "references": [{"text": "x y y z", "links": "0-0 1-1 2-3", "order": "0 1 2"}],
+        "outputs": [
+            {"text": "y x y y", "links": "0-1 1-0 2-3", "order": "1 0 2"},
+            {"text": "x z", "links": "0-0 2-1", "order": "0 1 2"},
+        ],
+        "scores": {"port": [0.1, 0.4]},
+        "reordering": 0.0,
+    }
+    driver = shown(given)
+    click(driver, "#segment-browser .open")
+    words = driver.execute_script(
+        "return [...document.querySelectorAll('.texts dd')].slice(2).map(line =>"
+        "[...line.querySelectorAll('.word')].map(word => [word.textContent, word.className]))"
+    )
+    # The reference has two y: the first output's third is too much; x is right in both.
+    only, hit = "word only", "word hit"
+    assert words == [
+        [["y", only], ["x", hit], ["y", only], ["y", "word "]],
+        [["x", hit], ["z", only]],
+    ]
+    drawings = driver.execute_script(
+        "return [...document.querySelectorAll('.drawing')].map(drawing =>"
+        "[drawing.ariaLabel, drawing.querySelectorAll('.link').length,"
+        " drawing.querySelectorAll('.cross').length])"
+    )
+    assert drawings == [
+        ["Source words in the order of bleu, reference, port", 6, 2],
+        ["Source and reference", 3, 0],
+        ["Source and bleu", 3, 2],
+        ["Source and port", 2, 0],
+    ]
+    click(driver, "#segment-browser .open")
+    assert driver.execute_script("return document.querySelectorAll('.drawing').length") == 0
+
+
+def test_hostile_texts_stay_text(shown):
+    given = document(2, systems=(HOSTILE, "\u202eport\x00"), runs=2)
+    long = "x" * 5000
+    texts = (
+        HOSTILE,
+        "\u202eright \u2066to left",
+        "nul\x00 esc\x1b",
+        long,
+        "constructor __proto__",
+    )
+    for segment, (a, b) in zip(given["segments"], (texts[:2], texts[2:4]), strict=True):
+        segment["source"] = f"{a} {b} {texts[4]}"
+        places = range(len(segment["source"].split(" ")))
+        whole = {
+            "text": f"{b} {a} {texts[4]}",
+            "links": " ".join(f"{i}-{i}" for i in places),
+            "order": " ".join(str(i) for i in reversed(places)),
+        }
+        segment["references"] = [whole]
+        segment["outputs"] = [whole, whole | {"text": f"{a} {texts[4]} {b}"}]
+    given["headlines"] = given["notes"] = [HOSTILE]
+    given["differences"]["ngrams"][0]["ngram"] = HOSTILE
+    given["runs"][0]["weights"][0]["feature"] = HOSTILE
+    given["runs"][0]["slices"][0]["feature"] = HOSTILE
+    driver = shown(given)
+    for button in driver.execute_script("return [...document.querySelectorAll('.open')]"):
+        driver.execute_script("arguments[0].click()", button)
+    driver.execute_script(
+        "document.querySelectorAll('details').forEach(details => { details.open = true; })"
+    )
+    driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 50))")
+    assert console(driver) == []
+    assert driver.title.startswith(HOSTILE[:20])
+    assert driver.execute_script("return document.images.length") == 0
+    lead = driver.execute_script("return document.querySelector('.lead').textContent")
+    assert HOSTILE in lead
+    note = driver.execute_script("return document.querySelector('.note').textContent")
+    assert note == HOSTILE
+    wide = driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+
+
+def test_the_theme_follows_the_switch_and_stays(shown):
+    driver = shown(document(1))
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    light = driver.execute_script(paper)
+    click(driver, "#theme")
+    dark = driver.execute_script(paper)
+    assert dark != light
+    driver.refresh()
+    assert driver.execute_script(paper) == dark
+    ink = "return getComputedStyle(document.body).color"
+    on_screen = driver.execute_script(ink)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert driver.execute_script(ink) != on_screen  # paper is white
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    click(driver, "#theme")
+    assert driver.execute_script(paper) == light
+    assert console(driver) == []
+
+
+def test_charts_are_drawn_change_and_walk_by_keys(shown):
+    driver = shown(document(1))
+    charts = "return Object.values(Chart.instances).map(c => [c.canvas.closest('figure').id,"
+    charts += " c.data.datasets.length])"
+    found = dict(driver.execute_script(charts))
+    assert found["chart-dev"] == 6
+    assert found["chart-surface-0"] == 1
+    chart = "Chart.getChart(document.querySelector('#chart-surface-0 canvas'))"
+    before = driver.execute_script(f"return {chart}.data.datasets[0].data[0].y")
+    driver.execute_script(
+        "const select = document.querySelector('#chart-surface-0 select');"
+        "select.value = 1; select.dispatchEvent(new Event('change'))"
+    )
+    assert driver.execute_script(f"return {chart}.data.datasets[0].data[0].y") != before
+    keys = "document.querySelector('#chart-surface-0 canvas').dispatchEvent("
+    keys += "new KeyboardEvent('keydown', { key: 'ArrowRight' }));"
+    driver.execute_script(keys * 2)
+    active = f"return {chart}.getActiveElements().map(e => e.index)"
+    assert driver.execute_script(active) == [1]
+    assert driver.execute_script(f"return {chart}.tooltip.opacity") > 0
+
+
+def test_the_names_under_a_chart_hide_and_show_its_series(shown):
+    driver = shown(document(1))
+    count = "return Chart.getChart(document.querySelector('#chart-dev canvas'))"
+    count += ".getVisibleDatasetCount()"
+    names = "return [...document.querySelectorAll('#chart-dev .legend button')]"
+    assert driver.execute_script(f"{names}.map(b => b.textContent)") == [
+        f"{run}, replica {n}" for run in ("bleu", "port") for n in (1, 2, 3)
+    ]
+    for pressed, visible in (("false", 5), ("true", 6)):
+        click(driver, "#chart-dev .legend button:nth-child(2)")
+        assert driver.execute_script(count) == visible
+        assert driver.execute_script(f"{names}[1].ariaPressed") == pressed
+
+
+def test_everything_that_acts_is_reached_by_the_keyboard(shown):
+    driver = shown(document(3))
+    outside = driver.execute_script(
+        "return [...document.querySelectorAll('th[aria-sort]')].filter(head =>"
+        "head.querySelector('button')?.tabIndex !== 0).length"
+    )
+    assert outside == 0
+    names = driver.execute_script(
+        "return [...document.querySelectorAll('input, select, button')].filter(part =>"
+        "!part.hidden && !(part.labels?.length || part.ariaLabel || part.textContent.trim()))"
+        ".length"
+    )
+    assert names == 0
+
+
+def test_a_phone_shows_no_sideways_scroll_bar(shown):
+    driver = shown(document(3))
+    metrics = {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        driver.refresh()
+        click(driver, "#segment-browser .open")
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= 390
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

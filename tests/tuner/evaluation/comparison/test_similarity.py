@@ -1,0 +1,39 @@
+"""Identical segments and 1 - TER between outputs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.support.strategies_comparison import material_of, materials
+from tuner.evaluation.comparison.similarity import identical_segments, similarities
+
+
+@given(materials())
+def test_identical_segments_agree_with_a_comparison_of_lists(drawn):
+    material, outputs, _ = drawn
+    found = identical_segments(material.outputs[0], material.outputs[1])
+    assert found.tolist() == [a == b for a, b in zip(outputs[0], outputs[1], strict=True)]
+
+
+def test_rows_of_a_view_are_compared_by_what_they_hold():
+    outputs = [[("a", "b"), ("c",), ("a", "d")], [("a",), ("c",), ("a", "b")]]
+    material = material_of(outputs, [[("a",)]] * 3, systems=2)
+    one, other = material.outputs
+    assert identical_segments(one.rows(1, 3), other.rows(1, 3)).tolist() == [True, False]
+    assert identical_segments(one.rows(0, 1), other.rows(2, 3)).tolist() == [True]
+
+
+def test_example_by_hand():
+    # One of two segments is the same. TER: 1 edit over 5 words, and 1 over 4: a mean of 0.225.
+    outputs = [[("a", "b", "c"), ("d", "e")], [("a", "b"), ("d", "e")]]
+    (found,) = similarities(["x", "y"], material_of(outputs, [[("a",)]] * 2, systems=2), threads=1)
+    assert (found.first, found.second, found.identical) == ("x", "y", 0.5)
+    assert found.one_minus_ter == pytest.approx(1 - (1 / 5 + 1 / 4) / 2)
+
+
+def test_replicas_are_compared_in_pairs():
+    same, other = [("a", "b")], [("c", "d")]
+    material = material_of([same, other, same, other], [[("a",)]], systems=2)
+    found = {(s.first, s.second): s.identical for s in similarities("xy", material, threads=1)}
+    assert found == {("x", "x"): 0.0, ("x", "y"): 1.0, ("y", "y"): 0.0}
+    np.testing.assert_equal(material.replicas, [2, 2])

@@ -1,0 +1,302 @@
+"""Resampling tests against enumeration, by hand, against sacrebleu, and under a true null."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
+
+from metrics._base import Vocabulary
+from tests.oracles.significance import (
+    exact_bootstrap_scores,
+    exact_paired_bootstrap,
+    exact_randomization,
+    exact_stratified,
+)
+from tests.support.places import TESTS
+from tuner.components import registry
+from tuner.evaluation.significance import Resampling, holm, systems_tested
+from tuner.texts.corpus import make_batch, read_references, read_texts
+from tuner.texts.statistics import compute_stats
+
+V = registry.metric("v")
+"""X0 / X1, higher is better."""
+TER = registry.metric("ter")
+"""X0 / X1, lower is better."""
+SAMPLES = 4000
+
+
+def error(p, samples=SAMPLES):
+    """Four standard errors of a p-value found by sampling, and the + 1 of both counts."""
+    return 4 * math.sqrt(max(p * (1 - p), 0.25 / samples) / samples) + 2 / samples
+
+
+def pair(first, second, metric=V, **options):
+    """Spreads and the one difference of two systems of (S, 2) or (R, S, 2) statistics."""
+    systems = [np.array(stats, dtype=float) for stats in (first, second)]
+    systems = [stats if stats.ndim == 3 else stats[np.newaxis] for stats in systems]
+    spreads, differences = systems_tested(
+        [metric], [[stats] for stats in systems], Resampling(**{"samples": SAMPLES} | options)
+    )
+    return spreads[0], differences[0][0]
+
+
+def draw_stats(rng, *shape):
+    weights = rng.integers(1, 9, size=shape)
+    return np.stack([rng.integers(0, weights + 1), weights], axis=-1).astype(float)
+
+
+def test_example_of_the_specification():
+    first, second = [[1, 1], [1, 1], [1, 1], [0, 1]], [[0, 1]] * 4
+    assert exact_randomization(V, np.array(first), np.array(second)) == 0.25
+    _, found = pair(first, second)
+    assert found.p_randomization == pytest.approx(0.25, abs=error(0.25))
+    assert found.difference == -0.75
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("metric", [V, TER], ids=["v", "ter"])
+def test_randomization_agrees_with_all_swaps(metric, seed):
+    rng = np.random.default_rng(seed)
+    first, second = draw_stats(rng, 8), draw_stats(rng, 8)
+    exact = exact_randomization(metric, first, second)
+    _, found = pair(first, second, metric, seed=seed)
+    assert found.p_randomization == pytest.approx(exact, abs=error(exact))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stratified_randomization_agrees_with_all_ways(seed):
+    rng = np.random.default_rng(seed)
+    first, second = draw_stats(rng, 2, 4), draw_stats(rng, 2, 4)
+    exact = exact_stratified(V, first, second)
+    _, found = pair(first, second, seed=seed)
+    assert found.p_randomization == pytest.approx(exact, abs=error(exact))
+
+
+@pytest.mark.parametrize("metric", [V, TER], ids=["v", "ter"])
+def test_bootstrap_agrees_with_all_samples(metric):
+    rng = np.random.default_rng(5)
+    first, second = draw_stats(rng, 5), draw_stats(rng, 5)
+    exact = exact_paired_bootstrap(metric, first, second)
+    spreads, found = pair(first, second, metric)
+    assert found.p_bootstrap == pytest.approx(exact, abs=error(exact))
+    for stats, spread in zip((first, second), spreads, strict=True):
+        scores = exact_bootstrap_scores(metric, stats)
+        assert spread.s_sel == pytest.approx(scores.std(), rel=0.08)
+        inside = np.mean((scores >= spread.low) & (scores <= spread.high))
+        assert inside >= 0.92  # an interval of 95 %, over few distinct scores
+
+
+def test_unequal_replicas_share_out_all_outputs():
+    # One segment, one output against two. Each of the three outputs is as likely to be the first
+    # system's: 1 against a mean of (0 + 0) / 2 is as large a difference as any; 0 against 1 / 2
+    # is 0.5. So p = 1 / 3.
+    _, found = pair([[[1, 1]]], [[[0, 1]], [[0, 1]]])
+    assert found.p_randomization == pytest.approx(1 / 3, abs=error(1 / 3))
+
+
+def test_s_opt_by_hand():
+    # Scores 0.2, 0.4, 0.9: mean 0.5, deviations -0.3, -0.1, 0.4, squares add to 0.26, / 2.
+    replicas = [[[2, 10]], [[4, 10]], [[9, 10]]]
+    spreads, _ = pair(replicas, replicas)
+    assert spreads[0].replica_scores == (0.2, 0.4, 0.9)
+    assert spreads[0].score == pytest.approx(0.5)
+    assert spreads[0].s_opt == pytest.approx(math.sqrt(0.13))
+    assert spreads[0].s_sel == pytest.approx(
+        0, abs=1e-12
+    )  # one segment: every sample is the test set
+
+
+def test_s_sel_by_hand():
+    # Two segments of scores 0 and 1: samples score 0, 1/2, 1/2, 1; variance 1/8. A second
+    # replica of scores 1/2 and 1/2 never varies: the mean of both is half as much.
+    both = [[[0, 1], [1, 1]], [[0.5, 1], [0.5, 1]]]
+    spreads, _ = pair(both, both, samples=20_000)
+    assert spreads[0].s_sel == pytest.approx(math.sqrt(1 / 8) / 2, rel=0.02)
+
+
+def test_one_replica_has_no_s_opt():
+    spreads, _ = pair([[1, 2]], [[1, 2]])
+    assert spreads[0].s_opt is None
+
+
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**16))
+def test_identical_systems_have_p_1(segments, replicas, seed):
+    stats = draw_stats(np.random.default_rng(seed), replicas, segments)
+    for metric in (V, TER):
+        spreads, found = pair(stats, stats, metric, samples=50, seed=seed)
+        assert (found.p_randomization, found.p_bootstrap, found.difference) == (1.0, 1.0, 0.0)
+        assert spreads[0] == spreads[1]
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**16))
+def test_results_do_not_depend_on_what_else_is_tested(segments, some, more, seed):
+    rng = np.random.default_rng(seed)
+    first, second, third = (draw_stats(rng, n, segments) for n in (some, more, some))
+    resampling = Resampling(samples=40, seed=seed)
+    alone = systems_tested([V], [[first], [third]], resampling)
+    _, together = systems_tested(
+        [TER, V], [[first, first], [second, second], [third, third]], resampling
+    )
+    assert together[1][1] == alone[1][0][0]
+
+
+def test_better_and_worse_are_known_by_the_metric():
+    low, high = [[1, 10]] * 6, [[5, 10]] * 6
+    assert pair(low, high)[1].p_bootstrap == 1 / (SAMPLES + 1)
+    assert pair(low, high, TER)[1].p_bootstrap == 1.0
+    assert pair(high, low, TER)[1].p_bootstrap == 1 / (SAMPLES + 1)
+
+
+def test_same_seed_same_numbers_other_seed_others():
+    rng = np.random.default_rng(1)
+    first, second = draw_stats(rng, 30), draw_stats(rng, 30)
+    assert pair(first, second, seed=3) == pair(first, second, seed=3)
+    assert pair(first, second, seed=3) != pair(first, second, seed=4)
+
+
+def test_scores_of_fractions_are_not_changed_by_rounding():
+    rng = np.random.default_rng(2)
+    stats = np.stack([rng.random(200) * 20, np.full(200, 20.0)], axis=-1)
+    spreads, _ = pair(stats, stats[::-1], samples=10)
+    assert spreads[0].score == pytest.approx(float(V.score(stats.sum(0))), rel=1e-13)
+    assert spreads[0].score == spreads[1].score  # sums are exact, in any order
+
+
+@pytest.mark.parametrize("largest", [9, 2**17, 2**20, 2**40])
+def test_sums_of_counts_of_any_size_are_exact(largest):
+    rng, segments, samples = np.random.default_rng(3), 31, 200
+    weights = rng.integers(largest // 2, largest, size=(2, segments))
+    counts = np.stack([rng.integers(0, weights + 1), weights], axis=-1)
+    spreads, found = pair(*counts, samples=samples, seed=4)
+    drawn = np.random.default_rng([4, 0]).integers(segments, size=(samples, segments))
+    for stats, spread in zip(counts, spreads, strict=True):
+        scores = V.score(stats[drawn].sum(axis=1).astype(float))
+        expected = [*np.quantile(scores, [0.025, 0.975]), scores.std(ddof=1)]
+        assert [spread.low, spread.high, spread.s_sel] == pytest.approx(expected, rel=1e-13)
+    bits = np.frombuffer(np.random.default_rng([4, 1, 1]).bytes(segments * samples // 8), "u1")
+    swapped = np.unpackbits(bits).reshape(samples, segments, 1)
+    one, other = np.where(swapped, *counts[::-1]), np.where(swapped, *counts)
+    one, other = (V.score(side.sum(axis=1).astype(float)) for side in (one, other))
+    extreme = np.abs(other - one) >= abs(found.difference) - 1e-12
+    assert found.p_randomization == (1 + extreme.sum()) / (samples + 1)
+
+
+def test_false_positives_under_a_true_null():
+    # Of 400 pairs of systems without a difference about 5 % are taken for different: between 2
+    # and 8.5 % is four standard deviations around it.
+    rng = np.random.default_rng(7)
+    found = [[], []]
+    for _ in range(400):
+        first, second = draw_stats(rng, 1, 40), draw_stats(rng, 1, 40)
+        _, difference = pair(first, second, samples=199)
+        found[0].append(difference.p_randomization)
+        found[1].append(difference.p_bootstrap)
+    for values in found:
+        assert 0.01 <= np.mean(np.array(values) <= 0.05) <= 0.09
+        assert np.mean(values) == pytest.approx(0.5, abs=0.06)  # p is uniform under the null
+
+
+def test_holm_by_hand():
+    # Sorted 0.01, 0.02, 0.04 times 3, 2, 1 is 0.03, 0.04, 0.04.
+    assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_only_raises_and_keeps_the_order(values):
+    corrected = holm(values)
+    assert all(p <= q <= 1 for p, q in zip(values, corrected, strict=True))
+    ranked = [q for _, q in sorted(zip(values, corrected, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    """Two noisy copies of a reference; the second has a little less noise."""
+    rng = np.random.default_rng(11)
+    words = [f"w{i}" for i in range(60)]
+    reference = [" ".join(rng.choice(words, size=rng.integers(6, 16))) for _ in range(120)]
+
+    def noisy(line, share):
+        kept = [w if rng.random() > share else str(rng.choice(words)) for w in line.split()]
+        return " ".join(kept)
+
+    return reference, *([noisy(line, share) for line in reference] for share in (0.32, 0.28))
+
+
+@pytest.mark.parametrize("test_type", ["ar", "bs"])
+def test_agrees_with_sacrebleu_on_the_same_data(outputs, test_type, tmp_path):
+    reference, first, second = outputs
+    systems = [("first", first), ("second", second)]
+    options = {"references": [reference], "tokenize": "none", "force": True}
+    _, scores = PairedTest(
+        systems, {"BLEU": BLEU(**options)}, references=None, test_type=test_type, n_samples=1000
+    )()
+    theirs = scores["BLEU"][1]
+    files = []
+    for number, lines in enumerate((reference, first, second)):
+        files.append(tmp_path / str(number))
+        files[-1].write_text("".join(line + "\n" for line in lines))
+    vocabulary = Vocabulary()
+    references = read_references([files[0]], vocabulary=vocabulary)
+    bleu = registry.metric("bleu")
+    stats = []
+    for path in files[1:]:
+        texts = read_texts(path, vocabulary)
+        batch = make_batch(texts, np.arange(len(texts) + 1), references)
+        stats.append([compute_stats(bleu, batch)[np.newaxis]])
+    spreads, differences = systems_tested([bleu], stats, Resampling(samples=SAMPLES))
+    ours = differences[0][0]
+    assert 100 * spreads[0][1].score == pytest.approx(theirs.score, abs=1e-6)
+    tolerance = error(theirs.p_value, 1000) + error(theirs.p_value)
+    if test_type == "ar":
+        assert ours.p_randomization == pytest.approx(theirs.p_value, abs=tolerance)
+        return
+    # sacrebleu's is the share of samples whose difference is as far from its mean as 0 is, signs
+    # aside: twice ours where differences are symmetric, as here.
+    assert 2 * ours.p_bootstrap == pytest.approx(theirs.p_value, abs=2 * tolerance)
+    interval = (spreads[0][1].high - spreads[0][1].low) / 2
+    assert 100 * interval == pytest.approx(theirs.ci, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0}, "samples is 0; it must be at least 1"),
+        ({"seed": -1}, "seed is -1"),
+        ({"confidence": 1.0}, "confidence is 1.0; it must be between 0 and 1"),
+    ],
+)
+def test_wrong_resampling_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Resampling(**options)
+
+
+def test_systems_of_different_segments_are_refused():
+    with pytest.raises(ValueError, match="the same segments"):
+        pair([[1, 2]], [[1, 2], [1, 2]])
+
+
+COUNTS = TESTS / "data" / "significance" / "newstest2017-en-de.counts.gz"
+MULTEVAL = {"FBK": 0.0218, "LMU-nmt-reranked": 0.09029, "SYSTRAN": 0.59914, "xmu": 0.71073}
+"""Published p-values against LIUM-NMT, 10,000 trials, see the README beside the counts."""
+
+
+def test_agrees_with_published_values_of_multeval():
+    rows = np.loadtxt(COUNTS)
+    systems = []
+    for matched_and_length in np.split(rows[:, 1:], 5, axis=1):
+        totals = np.maximum(matched_and_length[:, 4:] - np.arange(4), 0)
+        stats = np.empty((1, len(rows), 9))
+        stats[0, :, 0:8:2], stats[0, :, 1:8:2] = matched_and_length[:, :4], totals
+        stats[0, :, 8] = rows[:, 0]
+        systems.append([stats])
+    _, differences = systems_tested([registry.metric("bleu")], systems, Resampling())
+    for found, (name, published) in zip(differences[0], MULTEVAL.items(), strict=True):
+        tolerance = 2 * error(published, 10_000)
+        assert found.p_randomization == pytest.approx(published, abs=tolerance), name

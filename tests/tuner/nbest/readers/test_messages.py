@@ -1,0 +1,351 @@
+"""What the readers say: about a list, and about lines that are wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics._base import Vocabulary
+from tuner.components import registry
+from tuner.errors import ConfigError, InputError
+from tuner.nbest import arrived as _nbest_reader
+from tuner.nbest.model import read_nbest
+
+MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
+
+
+def read(folder, name, *texts, **options):
+    paths = []
+    for number, text in enumerate(texts, 1):
+        path = folder / f"list{number}"
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return read_nbest(paths, Vocabulary(), reader=registry.reader(name), **options)
+
+
+def said(folder, name, *texts):
+    lines = []
+    read(folder, name, *texts, notice=lines.append)
+    return [line.replace(f"{folder}/", "") for line in lines]
+
+
+def fails(folder, name, *texts, **options):
+    with pytest.raises(InputError) as caught:
+        read(folder, name, *texts, **options)
+    message = str(caught.value).replace(f"{folder}/", "")
+    assert "\n" not in message
+    return message
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "".join(f"{s} ||| a ||| F0=-{n}.5 ||| -1\n" for s in range(3) for n in range(4)),
+            "Marian n-best, 1 model, 3 segments x 4, no word alignment",
+        ),
+        (
+            "0 ||| a ||| 0-0 1-1 ||| WordScores= -1 -2 ||| F0= -1 F1= -2 ||| -3\n",
+            "Marian n-best, 2 models, 1 segment x 1, word alignment, word scores not used",
+        ),
+        (
+            (
+                "0 ||| a b ||| LM0= -1 TM0= 1 2 ||| 0\n0 ||| b ||| LM0= -1 TM0= 1 2 ||| 0\n"
+                "1 ||| b ||| LM0= -1 TM0= 1 2 ||| 0\n"
+            ),
+            "Moses n-best, 3 features, 2 segments x 1..2, no word alignment",
+        ),
+        (
+            "0 ||| a ||| tm_pt_0=-1 lm_0=2 ||| -3\n0 ||| b ||| lm_0=2 ||| -3\n",
+            (
+                "Joshua n-best, 2 features, 1 segment x 2, no word alignment, 1 of the features "
+                "not in all hypotheses (0 where absent)"
+            ),
+        ),
+        ("0 ||| a ||| -3 ||| egfp=-1\n", "Travatar n-best, 1 feature, 1 segment x 1, no word"),
+        (
+            (
+                "2024-01-01 00:00:00 | INFO | fairseq_cli.generate | loading\nS-0\tx\nT-0\ty\n"
+                "H-0\t-0.5\ta\nD-0\t-0.5\ta\nP-0\t-0.5 -0.25\n"
+                "Generate test with beam=5: BLEU4 = 1.00\n"
+            ),
+            "fairseq n-best, 3 features, 1 segment x 1, no word alignment, 2 log lines passed",
+        ),
+        ("id\thyp\tLM\n0\ta\t1\n", "TSV n-best, 1 feature, 1 segment x 1, no word alignment"),
+        ('{"id": 0, "text": "a", "features": {"LM": 1}}\n', "JSON lines n-best, 1 feature"),
+    ],
+)
+def test_auto_says_what_it_found(tmp_path, text, expected):
+    (line,) = said(tmp_path, "auto", text)
+    assert line.startswith(expected)
+
+
+def test_several_lists_are_described_by_name_and_may_be_of_several_formats(tmp_path):
+    lines = said(
+        tmp_path, "auto", MARIAN, '{"id": 0, "text": "z", "features": {"F0": 1, "F1": 2}}\n'
+    )
+    assert [line.partition(" n-best")[0] for line in lines] == [
+        "list1: Marian",
+        "list2: JSON lines",
+    ]
+
+
+def test_many_features_that_are_absent_somewhere_stay_sparse(tmp_path, monkeypatch):
+    monkeypatch.setattr(_nbest_reader, "MOST_FILLED", 1)
+    text = "0 ||| a ||| LM=1 x=1 ||| 0\n0 ||| b ||| LM=1 y=2 ||| 0\n"
+    nbest = read(tmp_path, "cdec", text)
+    assert nbest.feature_names == (("LM", 1),)
+    assert nbest.sparse.names == ("x", "y")
+
+
+# Detection
+
+
+def test_text_of_no_format_is_refused(tmp_path):
+    assert fails(tmp_path, "auto", "just a line\n") == (
+        "list1: the first lines (`just a line`) fit no format of n-best lists that is recognised; "
+        "name it by --nbest-format (plain hypotheses are flat:n=N)"
+    )
+
+
+def test_what_looks_like_moses_gets_moses_messages(tmp_path):
+    message = fails(tmp_path, "auto", "0 ||| a b\n")
+    assert message.startswith("list1:1: 2 fields separated by |||, expected 4 to 6")
+
+
+def test_blank_lines_only(tmp_path):
+    assert "blank lines only" in fails(tmp_path, "auto", "\n \n")
+
+
+@pytest.mark.parametrize("name", registry.names("reader"))
+def test_an_empty_file_is_refused(tmp_path, name):
+    message = fails(tmp_path, name + (":n=2" if name == "flat" else ""), "")
+    assert message == "list1: empty file, expected an n-best list; did the decoder fail?"
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ConfigError, match="unknown reader 'mariam'; did you mean 'marian'"):
+        registry.reader("mariam")
+    with pytest.raises(ConfigError, match="reader tsv has no option 'txt'; did you mean 'text'"):
+        registry.reader("tsv:txt=a")
+    with pytest.raises(ConfigError, match="reader flat: n must be given"):
+        registry.reader("flat")
+    with pytest.raises(ConfigError, match="n: Input should be greater than or equal to 1"):
+        registry.reader("flat:n=0")
+
+
+def test_long_lines_are_recognised(tmp_path):
+    text = "x " * 400_000
+    line = '{"id": 0, "text": "' + text + '", "features": 1}\n'
+    assert said(tmp_path, "auto", line * 2)[0].startswith("JSON lines n-best, 1 feature")
+
+
+# Lines that are wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("marian", MARIAN + "0 ||| a b\n", "list1:2: 2 fields separated by |||, expected 4 to 6"),
+        (
+            "marian",
+            MARIAN + "0 ||| a ||| 0-0 ||| F0= -1 F1= -2 ||| -3\n",
+            "list1:2: a word alignment and no word scores, line 1 has no word alignment and no",
+        ),
+        (
+            "marian",
+            "0 ||| a ||| 0-0 ||| 0-0 ||| F0=-1 ||| -3\n",
+            "list1:1: 6 fields, the fourth must be word scores, `WordScores= ...`, found '0-0'",
+        ),
+        (
+            "marian",
+            "0 ||| a ||| 0.1,0.9 0.5,0.5 ||| F0=-1 ||| -3\n",
+            "list1:1: the word alignment is soft (probabilities); let Marian print --alignment",
+        ),
+        (
+            "marian",
+            "0 ||| a b ||| 0-0 1-4 ||| F0=-1 ||| -3\n",
+            "list1:1: link 1-4, but the hypothesis has 2 tokens; Marian aligns subwords",
+        ),
+        (
+            "marian",
+            "0 ||| a ||| 0:0 ||| F0=-1 ||| -3\n",
+            "list1:1: '0:0' is not a link, expected source-target positions from 0 like 0-0",
+        ),
+        (
+            "marian",
+            MARIAN + "0 ||| a ||| F0=x F1=2 ||| -3\n",
+            "list1:2: 'x' for feature F0 is not",
+        ),
+        ("travatar", "0 ||| a ||| 1\n", "list1:1: 3 fields separated by |||, expected 4: id, hyp"),
+        (
+            "travatar",
+            "0 ||| a ||| LM=1 ||| 1\n",
+            "list1:1: the features stand before the score; Travatar prints them behind it",
+        ),
+        (
+            "cdec",
+            "0 ||| a ||| LM=1 ||| 1\n0 ||| b ||| LM=nan ||| 1\n",
+            "list1:2: feature LM is nan",
+        ),
+        ("joshua", "0 ||| a ||| lm_0=1 lm_0=2 ||| 1\n", "list1:1: feature lm_0 stands twice"),
+        ("fairseq", "H-0\t-0.5\ta\nhello\n", "list1:2: 'hello' is no line of fairseq-generate"),
+        ("fairseq", "H-0 -0.5 a\n", "list1:1: 'H-0 -0.5 a' is no line of fairseq-generate"),
+        ("fairseq", "H-0\t-0.5 a\n", "list1:1: an H line has a score, a tab and a text, found"),
+        ("fairseq", "H-0\tx\ta\n", "list1:1: 'x' for the score is not a number"),
+        ("fairseq", "H-0\t1\ta\nP-1\t-1\n", "list1:2: P-1 does not follow a line H-1"),
+        ("fairseq", "P-1\t-1\n", "list1:1: P-1 does not follow a line H-1"),
+        (
+            "fairseq",
+            "H-0\t1\ta\nP-0\t-1\nP-0\t-1\n",
+            "list1:3: a second P-0 for the hypothesis of",
+        ),
+        ("fairseq", "H-0\t1\ta\nP-0\t-1\nH-0\t1\tb\n", "list1:3: no P line for this hypothesis,"),
+        ("fairseq", "H-0\t1\ta\nP-0\t\n", "list1:2: P-0 has no positional scores"),
+        ("fairseq", "H-0\t1\ta\nX-0\t1\n", "list1:2: unknown kind of line X-0"),
+        ("fairseq", "H-0\t1\ta\nA-0\t0-3\n", "list1:1: 0-3 is out of range, the hypothesis has 1"),
+        ("fairseq:text=D", "H-0\t1\ta\n", "list1:1: no D line for this hypothesis; give text=H"),
+        ("fairseq", "S-0\ta\n", "list1: no hypothesis in the file"),
+        ("fairseq", "H-1\t1\ta\n", "list1: 1 of 2 segments have no hypothesis (ids 0)"),
+        ("flat:n=2", "a\t1\nb\t2\nc\t3\n", "list1: 3 lines are no multiple of n=2; every segment"),
+        ("flat:n=2", "a\nb\n", "list1: the hypotheses have no scores; put them behind a tab, or"),
+        ("flat:n=1", "a\t1\nb\n", "list1:2: 0 scores behind tabs, line 1 has 1"),
+        ("flat:n=1", "a\t1\nb\tx\n", "list1:2: 'x' for score F0 is not a number"),
+        ("flat:n=1,names=a", "a\t1\t2\n", "list1: names=a must be 2 different names: there are 2"),
+        ("flat:n=1,names=a+a", "a\t1\t2\n", "list1: names=a+a must be 2 different names"),
+        ("tsv", "id\thyp\tLM\n0\ta\n", "list1:2: 2 columns separated by tabs, the header names 3"),
+        ("tsv", "id\thyp\tLM\n0\ta\tz\n", "list1:2: 'z' for column LM is not a number"),
+        ("tsv", "id\thyp\tLM\nx\ta\t1\n", "list1:2: segment id 'x' is not a whole number"),
+        ("tsv", "id\thyp\tLM\tLM\n", "list1:1: column 'LM' stands twice"),
+        (
+            "tsv",
+            "hyp\tLM\n",
+            "list1:1: no column is named id or segment or seg_id or sent_id; name",
+        ),
+        ("tsv", "id\thyp\n0\ta\n", "list1:1: no column of scores is left to be tuned"),
+        ("tsv", "id\thyp\tLM\n", "list1: no hypothesis in the file"),
+        (
+            "tsv:features=LN",
+            "id\thyp\tLM\n",
+            "list1:1: there is no column 'LN' for features=; known",
+        ),
+        ("tsv", "id\thyp\tLM\tlinks\n0\ta\t1\t0_0\n", "list1:2: '0_0' is not a link, expected"),
+        ("jsonl", "{]\n", "list1:1: not JSON: "),
+        pytest.param("jsonl", "[" * 100_000, "list1:1: not JSON: maximum recursion", id="deep"),
+        ("jsonl", "[1]\n", "list1:1: '[1]' is no JSON object"),
+        (
+            "jsonl",
+            '{"text": "a", "features": 1}\n',
+            "list1:1: 'id' is missing, expected a segment",
+        ),
+        ("jsonl", '{"id": true, "text": "a", "features": 1}\n', "list1:1: 'id' is true, expected"),
+        ("jsonl", '{"id": 0, "features": 1}\n', "list1:1: 'text' is missing, expected a text"),
+        ("jsonl", '{"id": 0, "text": "a"}\n', "list1:1: 'features' is missing, expected scores"),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": {}}\n',
+            "list1:1: 'features' holds no scores",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": {"LM": "1"}}\n',
+            "list1:1: 'LM' is \"1\", expected a number",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": NaN}\n',
+            "list1:1: 'features' is nan; values",
+        ),
+        (
+            "jsonl",
+            (
+                '{"id": 0, "text": "a", "features": {"x": 1}}\n'
+                '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n'
+            ),
+            "list1:2: features x, y (2 values), the first hypothesis has x",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": 1, "links": 3}\n',
+            "list1:1: 'links' is 3, expected \"0-0 1-1\" or [[0, 0], [1, 1]]",
+        ),
+        (
+            "jsonl",
+            (
+                '{"id": 0, "text": "a", "features": 1, "links": ""}\n'
+                '{"id": 0, "text": "a", "features": 2}\n'
+            ),
+            "list1:2: no word alignment, the first hypothesis has",
+        ),
+        ("jsonl", '{"hypotheses": {"text": "a"}}\n', 'list1:1: \'hypotheses\' is {"text": "a"}'),
+    ],
+)
+def test_a_wrong_line_is_refused(tmp_path, name, text, expected):
+    assert fails(tmp_path, name, text).startswith(expected)
+
+
+# What options do
+
+
+def test_flat_takes_scores_from_files(tmp_path):
+    (tmp_path / "nmt").write_text("-1\n-2\n-3\n-4\n")
+    (tmp_path / "lm").write_text("1\n2\n3\n4\n")
+    name = f"flat:n=2,scores={tmp_path}/nmt+{tmp_path}/lm,names=len+nmt+lm"
+    nbest = read(tmp_path, name, "a b\t2\nc\t1\n\t0\nd\t1\n")
+    assert nbest.feature_names == (("len", 1), ("nmt", 1), ("lm", 1))
+    assert nbest.features[1].tolist() == [1.0, -2.0, 2.0]
+    assert nbest.offsets.tolist() == [0, 2, 4]
+
+
+def test_flat_with_other_numbers_of_scores(tmp_path):
+    (tmp_path / "nmt").write_text("-1\n-2\n")
+    name = f"flat:n=2,scores={tmp_path}/nmt"
+    assert fails(tmp_path, name, "a\nb\nc\nd\n") == (
+        "nmt: 2 scores, list1 has 4 hypotheses; give one number a hypothesis"
+    )
+    assert "2 n-best lists, but the files of scores belong to one" in fails(
+        tmp_path, name, "a\nb\n", "a\nb\n"
+    )
+    (tmp_path / "nmt").write_text("-1\ninf\n")
+    assert fails(tmp_path, name, "a\nb\n") == "nmt:2: the score is inf; values must be finite"
+
+
+def test_flat_with_other_segments_than_the_references(tmp_path):
+    assert fails(tmp_path, "flat:n=2", "a\t1\nb\t2\n", segments=2) == (
+        "list1: 2 lines with n=2 are 1 segments, the references have 2"
+    )
+
+
+def test_fairseq_reads_detokenized_text_on_demand(tmp_path):
+    text = "H-0\t-0.5\tHello , you\nD-0\t-0.5\tHello, you\n"
+    assert read(tmp_path, "fairseq", text).texts.words(0) == ["Hello", ",", "you"]
+    assert read(tmp_path, "fairseq:text=D", text).texts.words(0) == ["Hello,", "you"]
+
+
+def test_tsv_columns_by_name(tmp_path):
+    text = "lm\tsource\tbest\twords\tseg\n-1\tx\t-9\ta b\t0\n"
+    name = "tsv:id=seg,text=words,features=lm,score=best"
+    nbest = read(tmp_path, name, text)
+    assert nbest.feature_names == (("lm", 1),)
+    assert (nbest.model_scores.tolist(), nbest.texts.words(0)) == ([-9.0], ["a", "b"])
+
+
+def test_json_lines_with_a_segment_a_line_and_keys_inside(tmp_path):
+    text = (
+        '{"prompt": "x", "outputs": [{"out": {"text": "a b"}, "logprob": -1.5, "n": [1, 2]},'
+        ' {"out": {"text": "c"}, "logprob": -2, "n": [0, 1]}]}\n'
+        '{"prompt": "y", "outputs": [{"out": {"text": "two\\nlines"}, "logprob": 0,'
+        ' "n": [0, 0]}]}\n'
+    )
+    nbest = read(tmp_path, "jsonl:hypotheses=outputs,text=out.text,features=logprob+n", text)
+    assert nbest.feature_names == (("logprob", 1), ("n", 2))
+    assert nbest.features.tolist() == [[-1.5, 1, 2], [-2, 0, 1], [0, 0, 0]]
+    assert nbest.offsets.tolist() == [0, 2, 3]
+    assert nbest.texts.words(2) == ["two", "lines"]
+
+
+def test_bars_in_text_are_text_where_bars_separate_nothing(tmp_path):
+    nbest = read(tmp_path, "flat:n=1", "a ||| b\t1\n")
+    assert nbest.texts.words(0) == ["a", "|||", "b"]

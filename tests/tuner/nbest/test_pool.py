@@ -1,0 +1,66 @@
+"""The pool's kernels against plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._base import Ragged
+from tuner.nbest import _kernels as kernels
+from tuner.nbest.pool import HypothesisPool, empty_rows
+
+ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.integers(0, 8), st.integers(1, 4))
+def test_turn_is_reorder_and_transpose(data, n, width):
+    rank = np.array(data.draw(st.permutations(range(n))), dtype=np.int64)
+    matrix = np.arange(n * width, dtype=np.float64).reshape(n, width)
+    flat = matrix.reshape(-1).copy()
+    kernels.turn(flat, rank, width)
+    expected = np.empty_like(matrix)
+    expected[rank] = matrix
+    assert np.array_equal(flat.reshape(width, n).T, expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), ROWS)
+def test_gather_is_take(data, rows):
+    ragged = Ragged.from_rows(rows)
+    order = np.array(
+        data.draw(st.lists(st.integers(0, len(rows) - 1)) if rows else st.just([])), dtype=np.int64
+    )
+    values, offsets = kernels.gather(ragged.values, ragged.offsets, order, 1)
+    expected = ragged.take(order)
+    assert np.array_equal(values, expected.values)
+    assert np.array_equal(offsets, expected.offsets)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ROWS, max_size=4))
+def test_pool_keeps_the_first_of_equal_rows(blocks):
+    pool, expected = HypothesisPool(features=2), {}
+    for block in blocks:
+        segments = [len(row) % 2 for row in block]
+        features = [[row[0] / 2, row[-1]] if row else [0, 0] for row in block]
+        tokens = Ragged.from_rows(block)
+        rows = empty_rows(len(block), features=2, stats=0)._replace(
+            segments=np.array(segments, dtype=np.int64),
+            tokens=tokens.values,
+            token_offsets=tokens.offsets,
+            features=np.array(features, dtype=np.float64).reshape(-1, 2),
+        )
+        new = pool.append(rows)
+        for k, row in enumerate(block):
+            assert new[k] == (tuple(row) not in expected)
+            expected.setdefault(tuple(row), (segments[k], features[k]))
+    rows, order = pool.finish()
+    arrived = list(expected)
+    by_segment = sorted(range(len(arrived)), key=lambda k: expected[arrived[k]][0])
+    assert order.tolist() == by_segment
+    texts = Ragged(rows.tokens, rows.token_offsets)
+    assert [tuple(texts.row(k).tolist()) for k in range(len(texts))] == [arrived[k] for k in order]
+    assert rows.features.tolist() == [expected[arrived[k]][1] for k in order]
+    assert rows.features.flags.f_contiguous

@@ -1,0 +1,74 @@
+import re
+
+import pytest
+
+from tuner.runs.experiment import Iteration, best_iteration, stop_reason, today, weight_change
+from tuner.weights.feature_weights import FeatureWeights
+
+RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01}
+
+
+def iterations(*scores, new=10, change=None):
+    made = [Iteration(n, 10 * n, 10, score, change=0.5) for n, score in enumerate(scores, 1)]
+    last = made.pop()
+    return [*made, Iteration(last.number, last.hypotheses, new, last.dev_score, change=change)]
+
+
+def test_the_loop_goes_on_while_the_score_rises():
+    assert stop_reason(iterations(0.1, 0.2, 0.3, change=0.5), **RULES) is None
+
+
+def test_the_first_iteration_always_goes_on():
+    assert stop_reason(iterations(0.1), **RULES) is None
+
+
+def test_nothing_new_stops():
+    said = stop_reason(iterations(0.1, 0.2, new=0), **RULES)
+    assert said == "the decoder found no new hypothesis"
+
+
+def test_a_score_that_does_not_rise_stops_after_patience_iterations():
+    assert stop_reason(iterations(0.2, 0.1), **RULES) is None
+    said = stop_reason(iterations(0.2, 0.1, 0.2), **RULES)  # equal is not risen
+    assert said == "the dev score has not risen for 2 iterations"
+
+
+def test_lower_is_better_where_the_metric_says_so():
+    assert stop_reason(iterations(0.3, 0.2, 0.1), **RULES, higher_is_better=False) is None
+    said = stop_reason(iterations(0.1, 0.2, 0.3), **RULES, higher_is_better=False)
+    assert said == "the dev score has not risen for 2 iterations"
+    assert best_iteration(iterations(0.2, 0.1, 0.1), higher_is_better=False).number == 2
+
+
+def test_the_limit_counts_optimizations_and_the_last_weights_are_still_decoded():
+    rising = (0.1, 0.2, 0.3, 0.4, 0.5)
+    assert stop_reason(iterations(*rising, change=0.5), **RULES) is None
+    said = stop_reason(iterations(*rising, 0.6), **RULES)
+    assert said == "the limit of 5 iterations is reached"
+
+
+def test_weights_that_stand_still_stop():
+    assert stop_reason(iterations(0.1, 0.2, change=0.01), **RULES) is None
+    said = stop_reason(iterations(0.1, 0.2, change=0.009), **RULES)
+    assert said == "the weights stand still (change 0.009)"
+
+
+def test_best_iteration_is_the_earliest_of_equal_scores():
+    assert best_iteration(iterations(0.1, 0.3, 0.3, 0.2)).number == 2
+
+
+def test_weight_change_ignores_scale_and_order():
+    before = FeatureWeights({"A": (1.0, -2.0), "B": (1.0,)})
+    assert weight_change(before, FeatureWeights({"B": (3.0,), "A": (3.0, -6.0)})) == 0
+    # |w| sums to 4: (.25, -.5, .25) against (.5, -.5, 0)
+    after = FeatureWeights({"A": (1.0, -1.0), "B": (0.0,)})
+    assert weight_change(before, after) == pytest.approx(0.5)
+    zero = FeatureWeights({"A": (0.0, 0.0), "B": (0.0,)})
+    assert weight_change(zero, before) == pytest.approx(1)
+
+
+def test_the_date_of_a_header_can_be_set(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1340000000")
+    assert today() == "2012-06-18"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())

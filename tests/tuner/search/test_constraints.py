@@ -1,0 +1,161 @@
+"""Constraints: what users write, and which numbers are searched."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tuner.errors import ConfigError
+from tuner.search.constraints import Bounds, Constraints, columns_of
+from tuner.search.variables import choose_variables
+
+NAMES = (("LM0", 1), ("TM0", 2), ("WP0", 1))
+
+
+def test_table_is_read_whole():
+    table = {
+        "fixed": ["LM0"],
+        "tied": [["TM0_0", "TM0_1"]],
+        "bounds": {"WP0": [-2, ""]},
+        "signs": {"TM0": "+"},
+    }
+    assert Constraints.from_table(table, "c.toml") == Constraints(
+        ("LM0",), (("TM0_0", "TM0_1"),), {"WP0": (-2.0, math.inf), "TM0": (0.0, math.inf)}
+    )
+
+
+def test_options_say_the_same_as_a_table():
+    found = Constraints.from_options(
+        fixed=["LM0"], tied=["TM0_0,TM0_1"], bounds=["WP0=-2:"], signs=["TM0=+"]
+    )
+    assert found.fixed == ("LM0",)
+    assert found.tied == (("TM0_0", "TM0_1"),)
+    assert found.bounds == {"WP0": (-2.0, math.inf), "TM0": (0.0, math.inf)}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"fixd": []}, "c.toml has no key 'fixd'; did you mean 'fixed'?"),
+        ({"fixed": "LM0"}, "c.toml fixed: 'LM0' is not a list"),
+        ({"fixed": [3]}, "c.toml fixed: 3 is not a feature's name"),
+        ({"bounds": {"LM0": 3}}, "LM0 = 3, expected [lowest, highest]"),
+        ({"bounds": {"LM0": [2, 1]}}, "the lowest weight 2.0 is not below the highest 1.0"),
+        ({"bounds": {"LM0": ["a", 1]}}, "'a' is not a number"),
+        ({"bounds": [1]}, "[1] is not a table"),
+        ({"signs": {"LM0": "positive"}}, 'LM0 = \'positive\', expected "+" or "-"'),
+        ({"signs": {"LM0": "+"}, "bounds": {"LM0": [0, 1]}}, "LM0 has bounds and a sign"),
+    ],
+)
+def test_table_errors_say_what_to_write(table, message):
+    with pytest.raises(ConfigError) as error:
+        Constraints.from_table(table, "c.toml")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": ["LM0"]}, "--bound LM0: expected NAME=LOW:HIGH"),
+        ({"signs": ["LM0"]}, "--sign LM0: expected NAME=+ or NAME=-"),
+        ({"signs": ["LM0=+"], "bounds": ["LM0=0:1"]}, "LM0 has --bound and --sign"),
+    ],
+)
+def test_option_errors_say_what_to_write(options, message):
+    with pytest.raises(ConfigError) as error:
+        Constraints.from_options(**options)
+    assert message in str(error.value)
+
+
+def test_a_name_means_all_values_or_one():
+    assert columns_of("TM0", NAMES) == [1, 2]
+    assert columns_of("TM0_1", NAMES) == [2]
+    with pytest.raises(ConfigError, match="unknown feature 'TMO'; did you mean 'TM0'"):
+        columns_of("TMO", NAMES)
+    with pytest.raises(ConfigError, match="unknown feature 'TM0_2'"):
+        columns_of("TM0_2", NAMES)
+
+
+def test_only_bounds_at_zero_survive_scaling():
+    assert Bounds.none(2).allow_scaling
+    assert Bounds(np.array([0.0]), np.array([np.inf])).allow_scaling
+    assert not Bounds(np.array([0.0]), np.array([1.0])).allow_scaling
+
+
+OFFSETS = np.array([0, 3, 6])
+RANDOM = np.random.default_rng(3).normal(size=(4, 6))
+
+
+def choose(features, constraints=None, start=None):
+    said = []
+    variables, moving = choose_variables(
+        features,
+        OFFSETS,
+        NAMES,
+        np.array([1.0, 2.0, 4.0, -1.0]) if start is None else start,
+        constraints or Constraints(),
+        said.append,
+    )
+    return variables, moving.tolist(), said
+
+
+def test_free_features_are_searched_as_they_are():
+    variables, moving, said = choose(RANDOM)
+    assert [c.tolist() for c in variables.columns] == [[0], [1], [2], [3]]
+    assert variables.features(RANDOM) is RANDOM
+    assert (moving, said) == ([0, 1, 2, 3], [])
+    assert variables.fixed(RANDOM, np.array(moving)).size == 0
+
+
+def test_a_feature_constant_in_every_segment_is_left_and_reported():
+    features = RANDOM.copy()
+    features[0] = [0.1, 0.1, 0.1, 7, 7, 7]
+    variables, moving, said = choose(features)
+    assert [c.tolist() for c in variables.columns] == [[1], [2], [3]]
+    assert moving == [1, 2, 3]
+    assert "LM0: constant within every segment" in said[0]
+    assert variables.expand(np.array([5.0, 6.0, 7.0])).tolist() == [1.0, 5.0, 6.0, 7.0]
+    assert variables.fixed(features, np.array(moving)).size == 0
+
+
+def test_a_duplicate_feature_is_left_but_counts():
+    features = RANDOM.copy()
+    features[3] = features[0] + [1, 1, 1, 2, 2, 2]
+    variables, moving, said = choose(features)
+    assert [c.tolist() for c in variables.columns] == [[0], [1], [2]]
+    assert "WP0: equal to LM0" in said[0]
+    assert variables.fixed(features, np.array(moving)) == pytest.approx(-features[3])
+
+
+def test_tied_features_keep_their_ratio():
+    variables, _, _ = choose(RANDOM, Constraints(tied=(("TM0",),)))
+    assert [c.tolist() for c in variables.columns] == [[0], [1, 2], [3]]
+    assert variables.expand(np.array([1.0, 0.5, 1.0])).tolist() == [1.0, 1.0, 2.0, 1.0]
+    assert variables.reduce(np.array([1.0, 2.0, 4.0, -1.0])).tolist() == [1.0, 1.0, -1.0]
+    assert variables.features(RANDOM)[1] == pytest.approx(2 * RANDOM[1] + 4 * RANDOM[2])
+
+
+def test_bounds_of_tied_features_meet():
+    # w1 = 2 x in 0..6 and w2 = 4 x in 4..8 leave x in 1..2.
+    constraints = Constraints(tied=(("TM0",),), bounds={"TM0_0": (0.0, 6.0), "TM0_1": (4.0, 8.0)})
+    variables, _, _ = choose(RANDOM, constraints)
+    assert (variables.bounds.lower[1], variables.bounds.upper[1]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "start", "message"),
+    [
+        (Constraints(tied=(("TM0",), ("TM0_1", "LM0"))), None, "TM0_1 is tied twice"),
+        (Constraints(tied=(("TM0",),), fixed=("TM0_0",)), None, "TM0_0 is fixed and tied"),
+        (Constraints(tied=(("LM0", "WP0"),)), np.array([1.0, 1, 1, 0]), "WP0 is tied, but its"),
+        (
+            Constraints(tied=(("TM0",),), bounds={"TM0_0": (0.0, 1.0), "TM0_1": (4.0, 8.0)}),
+            None,
+            "the bounds leave no weight for TM0_0, TM0_1",
+        ),
+    ],
+)
+def test_contradictions_are_errors(constraints, start, message):
+    with pytest.raises(ConfigError) as error:
+        choose(RANDOM, constraints, start)
+    assert message in str(error.value)

@@ -1,0 +1,431 @@
+"""One optimization over given lists."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._base import Vocabulary
+from tests.support.fake_annotator import FakeAnnotator
+from tests.support.places import SHARED
+from tuner.annotation.syntax import Syntax
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.nbest.model import best_hypotheses, model_scores, read_nbest
+from tuner.nbest.moses_dat import DatLists
+from tuner.search.constraints import Constraints
+from tuner.search.optimization import (
+    Setup,
+    equal_weights,
+    moses_stats,
+    optimize_dat,
+    optimize_lists,
+    oracle,
+)
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
+from tuner.weights.feature_weights import FeatureWeights
+
+QUICK = registry.optimizer("mert", {"effort": 60})
+
+LIST = """\
+0 ||| the cat sat ||| LM0= -3 -1 WP0= -3 ||| 0 ||| 0-0 1-1 2-2
+0 ||| cat the sat ||| LM0= -2 -2 WP0= -3 ||| 0 ||| 1-0 0-1 2-2
+0 ||| the cat ||| LM0= -1 -4 WP0= -2 ||| 0 ||| 0-0 1-1
+1 ||| a dog ran home ||| LM0= -4 -1 WP0= -4 ||| 0 ||| 0-0 1-1 2-2
+1 ||| dog ran home a ||| LM0= -3 -2 WP0= -4 ||| 0 ||| 1-0 2-1 0-3
+1 ||| a dog ||| LM0= -1 -6 WP0= -2 ||| 0 ||| 0-0 1-1
+"""
+
+
+def read(tmp_path, text=LIST):
+    (tmp_path / "list").write_text(text)
+    (tmp_path / "ref").write_text("the cat sat\na dog ran home\n")
+    (tmp_path / "src").write_text("x y z\nx y z\n")
+    (tmp_path / "links").write_text("0-0 1-1 2-2\n0-0 1-1 2-2 2-3\n")
+    vocabulary = Vocabulary()
+    references = read_references(
+        [tmp_path / "ref"],
+        vocabulary=vocabulary,
+        source=tmp_path / "src",
+        links=[tmp_path / "links"],
+    )
+    return read_nbest([tmp_path / "list"], vocabulary, segments=2), references
+
+
+def parsed(nbest, references, metric):
+    """References with what the metric needs of syntax, and what gives it of hypotheses."""
+    needs = needs_of([metric])
+    if not needs:
+        return references, None
+    syntax = Syntax(FakeAnnotator(), TextPipeline(), needs)
+    texts = syntax.whole(references.texts, references.texts, "ref")
+    return replace(references, texts=texts), syntax.lazily(nbest.texts, nbest.texts)
+
+
+def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):
+    nbest, references = read(tmp_path, text)
+    notices = [] if said is None else said
+    metric = registry.metric(metric)
+    references, annotate = parsed(nbest, references, metric)
+    return optimize_lists(
+        nbest,
+        references,
+        metric,
+        Setup(**{"optimizer": QUICK, **setup}),
+        notice=notices.append,
+        annotate=annotate,
+    ), nbest
+
+
+# Under the first weights the reordered hypotheses win: -2.1 against -2.2 and -2.3, -2.7 against
+# -2.8 and -3.1. Under the second the short ones: -2.3 against -3.5 and -4.3, -2.5 against -4.9
+# and -5.7. Not every metric sees both faults.
+STARTS = [
+    (FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)}), [1, 4]),
+    (FeatureWeights({"LM0": (0.9, 0.1), "WP0": (0.5,)}), [2, 5]),
+]
+
+
+@pytest.mark.parametrize("metric", registry.names("metric"))
+def test_every_metric_tunes_to_the_best_of_this_list(tmp_path, metric):
+    scorer = registry.metric(metric)
+    references, _ = parsed(*read(tmp_path), scorer)
+    perfect = make_batch(references.texts, references.offsets, references)
+    best = float(scorer.score(scorer.stats(perfect).sum(axis=0)))
+    losses = []
+    for start, winners in STARTS:
+        found, nbest = optimize(tmp_path, metric, starts=(start,))
+        assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == winners
+        assert found.final_score == pytest.approx(best)
+        assert found.oracle_score == pytest.approx(best)
+        assert found.hypotheses == 6
+        losses.append(best - found.start_score)
+    assert max(losses if scorer.higher_is_better else [-loss for loss in losses]) > 0.1
+
+
+def test_weights_are_as_long_as_the_start(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, _ = optimize(tmp_path, starts=(start,))
+    numbers = [abs(n) for values in found.weights.values.values() for n in values]
+    assert sum(numbers) == pytest.approx(0.8)
+    assert all(numbers)
+
+
+def test_absent_start_is_equal_weights(tmp_path):
+    assert equal_weights((("A", 1), ("B", 3))).values == {"A": (0.25,), "B": (0.25,) * 3}
+    found, nbest = optimize(tmp_path)
+    # The values of each segment's hypotheses add to the same, so all tie and the first wins.
+    equal = equal_weights(nbest.feature_names)
+    assert best_hypotheses(nbest, model_scores(nbest, equal)).tolist() == [0, 3]
+    assert found.start_score == pytest.approx(1.0)
+
+
+def test_fixed_features_keep_their_weight_and_their_effect(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, nbest = optimize(
+        tmp_path, starts=(start,), constraints=Constraints(fixed=("LM0_0", "WP0"))
+    )
+    assert found.weights.values["LM0"][0] == 0.5
+    assert found.weights.values["WP0"] == (0.2,)
+    best = best_hypotheses(nbest, model_scores(nbest, found.weights))
+    assert best.tolist() == [0, 3]
+
+
+def test_signs_hold(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, 0.1), "WP0": (0.2,)})
+    constraints = Constraints(bounds={"LM0": (0.0, np.inf), "WP0": (0.0, np.inf)})
+    found, _ = optimize(tmp_path, starts=(start,), constraints=constraints)
+    assert all(n > 0 for values in found.weights.values.values() for n in values)
+
+
+def test_start_outside_of_bounds_is_moved_and_said(tmp_path):
+    said = []
+    start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    constraints = Constraints(bounds={"LM0_1": (0.1, 3.0)})
+    found, _ = optimize(tmp_path, starts=(start,), constraints=constraints, said=said)
+    assert 0.1 <= found.weights.values["LM0"][1] <= 3.0
+    assert any("start weights outside of their bounds" in line for line in said)
+
+
+def test_constant_features_are_left_and_said(tmp_path):
+    said = []
+    text = (
+        LIST.replace("WP0= -3", "WP0= -9")
+        .replace("WP0= -2", "WP0= -9")
+        .replace("-4 |||", "-9 |||")
+    )
+    start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, _ = optimize(tmp_path, text=text, starts=(start,), said=said)
+    assert found.weights.values["WP0"] == (0.2,)
+    assert "left at their start value: WP0" in said[0]
+    assert found.final_score == pytest.approx(1.0)
+
+
+def test_nothing_to_search_returns_the_start_and_says_so(tmp_path):
+    said = []
+    one_each = "".join(LIST.splitlines(keepends=True)[i] for i in (1, 4))
+    found, _ = optimize(tmp_path, text=one_each, said=said)
+    assert found.start_score == found.final_score
+    assert any("no feature is left to search" in line for line in said)
+
+
+def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path):
+    said = []
+    text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
+    found, nbest = optimize(tmp_path, "bleu", text=text, said=said)
+    assert found.final_score == 0.0
+    assert found.weights == equal_weights(nbest.feature_names)
+    assert any("bleu is 0 under the start weights and no weights" in line for line in said)
+
+
+@pytest.mark.parametrize("optimizer", registry.names("optimizer"))
+def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
+    start = FeatureWeights({"LM0": (0.0, 0.0), "WP0": (0.0,)})
+    text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
+    search = registry.optimizer(optimizer, {"restarts": 1})
+    for lists in (LIST, text):  # where there is something to gain, and where there is nothing
+        found, _ = optimize(tmp_path, "bleu", text=lists, starts=(start,), optimizer=search)
+        assert found.final_score >= found.start_score
+
+
+def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
+    said = []
+    lines = LIST.splitlines()
+    lines[1] = lines[1].replace("WP0= -3", "WP0= -3 wt_cat= 1")
+    start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,), "wt_cat": (-5.0,)})
+    text = "\n".join(lines) + "\n"
+    found, nbest = optimize(tmp_path, text=text, starts=(start,), said=said)
+    assert found.weights.values["wt_cat"] == (-5.0,)
+    assert any("1 sparse features keep" in line for line in said)
+    best = best_hypotheses(nbest, model_scores(nbest, found.weights))
+    assert best.tolist() == [0, 3]
+
+
+SPARSE = LIST.replace("WP0= -2 |||", "WP0= -2 wt_short= 1 |||")
+
+
+@pytest.mark.parametrize("name", ["pro", "kbmira", "expected"])
+def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
+    # The short hypotheses win at the start, -0.66 and -0.84 against -0.68 and -0.88 at best, and
+    # only they have the sparse feature; all else is fixed, so that its weight alone can help.
+    start = FeatureWeights({"LM0": (0.1, 0.09), "WP0": (0.1,)})
+    found, nbest = optimize(
+        tmp_path,
+        "bleu:max_order=2",
+        text=SPARSE,
+        starts=(start,),
+        constraints=Constraints(fixed=("LM0", "WP0")),
+        optimizer=registry.optimizer(name, {}),
+    )
+    assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == [2, 5]
+    assert found.weights.values["LM0"] == (0.1, 0.09)
+    assert found.weights.values["wt_short"][0] < -0.02
+    assert best_hypotheses(nbest, model_scores(nbest, found.weights)).tolist() != [2, 5]
+    assert found.final_score > found.start_score
+    assert found.line_searches == 0
+
+
+def test_a_prior_pulls_to_the_weights_it_is_given(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
+    toward = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, _ = optimize(tmp_path, starts=(start,), prior=100.0, toward=toward)
+    numbers = np.array([n for values in found.weights.values.values() for n in values])
+    assert numbers / np.abs(numbers).sum() == pytest.approx(
+        np.array([0.5, -0.1, 0.2]) / 0.8, abs=0.02
+    )
+
+
+def test_a_feature_without_weight_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no weight for feature WP0"):
+        optimize(tmp_path, starts=(FeatureWeights({"LM0": (1.0, 1.0)}),))
+
+
+def test_threads_do_not_change_a_byte(tmp_path):
+    optimizer = registry.optimizer("mert", {"effort": 30, "restarts": 4})
+    found = [optimize(tmp_path, optimizer=optimizer, threads=t, seed=5)[0] for t in (1, 4)]
+    assert found[0].weights == found[1].weights
+    assert found[0].restarts == found[1].restarts
+
+
+def test_oracle_by_hand():
+    # Precision 2/4 and 1/1 in segment 0, 0/1 and 3/6 in segment 1: 1/1 with 3/6 is 4/7, best.
+    metric = registry.metric("bleu:max_order=1")
+    stats = np.array([[2, 4, 0], [1, 1, 0], [0, 1, 0], [3, 6, 0]], dtype=float)
+    score, chosen = oracle(stats, np.array([0, 2, 4]), metric, np.array([0, 2]))
+    assert chosen.tolist() == [1, 3]
+    assert score == pytest.approx(4 / 7)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32 - 1))
+def test_oracle_is_never_worse_than_where_it_begins(seed):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=5))])
+    total = rng.integers(4, 9, size=(offsets[-1], 1)) - np.arange(4)
+    stats = np.empty((offsets[-1], 9))
+    stats[:, 1:8:2] = np.maximum(total, 0)
+    stats[:, 0:8:2] = rng.integers(0, stats[:, 1:8:2] + 1)
+    stats[:, 8] = 6
+    metric = registry.metric("bleu")
+    start = offsets[:-1]
+    score, chosen = oracle(stats, offsets, metric, start)
+    assert score >= metric.score(stats[start].sum(axis=0))
+    assert score == metric.score(stats[chosen].sum(axis=0))
+    assert ((chosen >= offsets[:-1]) & (chosen < offsets[1:])).all()
+
+
+def dat_lists(score_name="BLEU", columns=9):
+    rng = np.random.default_rng(2)
+    stats = np.zeros((6, columns))
+    stats[:, :8] = [1, 4, 1, 3, 1, 2, 1, 1]
+    stats[:, 0] = [4, 1, 1, 4, 1, 1]
+    return DatLists(
+        np.asfortranarray(rng.normal(size=(6, 2))),
+        stats,
+        np.array([0, 3, 6]),
+        (("LM0", 2),),
+        score_name,
+    )
+
+
+def test_dat_files_of_another_metric_are_refused():
+    with pytest.raises(
+        InputError, match=r"scores.dat holds 9 statistics of PER, metric bleu has 9"
+    ):
+        moses_stats(dat_lists("PER"), registry.metric("bleu"))
+
+
+def test_dat_lists_are_optimized():
+    found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK), notice=lambda _: None)
+    assert found.final_score >= found.start_score
+    assert found.weights.names == (("LM0", 2),)
+
+
+LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "expected"]
+
+
+def random_lists(tmp_path, seed=5, segments=10, size=15):
+    """Hypotheses of few words, so that some have the same text but other features."""
+    rng = np.random.default_rng(seed)
+    words = list("abcdefg")
+    lines, references = [], []
+    for segment in range(segments):
+        reference = rng.choice(words, 6)
+        references.append(" ".join(reference))
+        for _ in range(size):
+            kept = reference.copy()
+            changed = rng.random(6) < 0.5
+            kept[changed] = rng.choice(words, int(changed.sum()))
+            links = " ".join(f"{i}-{i}" for i in range(6))
+            values = " ".join(f"{value:.3f}" for value in rng.normal(size=3))
+            lines.append(f"{segment} ||| {' '.join(kept)} ||| F0= {values} ||| 0 ||| {links}\n")
+    for name, content in (("list", lines), ("ref", [f"{line}\n" for line in references])):
+        (tmp_path / name).write_text("".join(content))
+    (tmp_path / "links").write_text("0-0 1-1 2-2 3-3 4-4 5-5\n" * segments)
+    vocabulary = Vocabulary()
+    read = read_references(
+        [tmp_path / "ref"],
+        vocabulary=vocabulary,
+        source=tmp_path / "ref",
+        links=[tmp_path / "links"],
+    )
+    return read_nbest([tmp_path / "list"], vocabulary, segments=segments), read
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "metric"), [*((name, "edpm") for name in LAZY), ("mert", "0.5*port + 0.5*dpm")]
+)
+def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer, metric):
+    nbest, references = random_lists(tmp_path)
+    scorer = registry.metric(metric)
+    references, annotate = parsed(nbest, references, scorer)
+    options = {"restarts": 2, **({"effort": 30} if optimizer == "mert" else {})}
+    start = FeatureWeights({"F0": (0.5, 0.3, 0.2)})
+
+    def found(texts, annotate, threads):
+        setup = Setup(registry.optimizer(optimizer, options), (start,), seed=3, threads=threads)
+        said = []
+        lists = replace(nbest, texts=texts)
+        result = optimize_lists(
+            lists, references, scorer, setup, notice=said.append, annotate=annotate
+        )
+        return result, said
+
+    eager, quiet = found(annotate(np.arange(len(nbest.texts))), None, 1)
+    lazy, said = found(nbest.texts, annotate, 1)
+    threads, _ = found(nbest.texts, annotate, 3)
+    for one in (lazy, threads):
+        assert one.weights == eager.weights
+        assert one.start_score == eager.start_score
+        assert one.final_score == eager.final_score
+        assert one.restarts == eager.restarts
+        assert one.known == lazy.known
+    assert eager.known == eager.hypotheses == 150
+    reads_all = registry.component("optimizer", optimizer).reads_all
+    assert (lazy.known == 150) == reads_all
+    if reads_all:  # else it is chosen among fewer
+        assert lazy.oracle_score == eager.oracle_score
+    assert not quiet
+    assert [line for line in said if "all 150 of the lists are annotated" in line] == (
+        said if reads_all else []
+    )
+
+
+def test_segments_named_are_all_that_is_annotated(tmp_path):
+    nbest, references = random_lists(tmp_path)
+    metric = registry.metric("dpm")
+    references, annotate = parsed(nbest, references, metric)
+    asked = []
+
+    def spied(hypotheses):
+        asked.extend(hypotheses.tolist())
+        return annotate(hypotheses)
+
+    found = optimize_lists(
+        nbest, references, metric, Setup(QUICK), notice=lambda _: None, annotate=spied,
+        segments=np.array([2, 4]),
+    )  # fmt: skip
+    assert found.hypotheses == 30
+    assert found.known == len(asked) == len(set(asked)) < 30
+    assert {hypothesis // 15 for hypothesis in asked} == {2, 4}
+
+
+def test_a_metric_of_syntax_names_the_annotator_that_it_lacks(tmp_path):
+    nbest, references = read(tmp_path)
+    with pytest.raises(InputError, match=r"metric dpm needs dependency parses of .*\(--annotator"):
+        optimize_lists(
+            nbest, references, registry.metric("dpm"), Setup(QUICK), notice=lambda _: None
+        )
+
+
+REAL = SHARED / "data" / "moses-ja-en"
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the Moses lists of ../shared")
+def test_real_lists_beat_what_moses_found():
+    # Moses' mert found BLEU 0.366 on run1 (run1.mert.log), with 20 random starts.
+    vocabulary = Vocabulary()
+    references = read_references(
+        [REAL / "dev.en"],
+        vocabulary=vocabulary,
+        source=REAL / "dev.ja",
+        links=[REAL / "dev.ja-en.giza"],
+    )
+    from tuner.weights.feature_weights import read_weights
+
+    nbest = read_nbest([REAL / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
+    start = read_weights(REAL / "mert-bleu" / "run1.dense")
+    for metric, low in (("bleu", 0.366), ("port", 0.0)):
+        found = optimize_lists(
+            nbest,
+            references,
+            registry.metric(metric),
+            Setup(registry.optimizer("mert", {"effort": 200}), (start,), threads=2),
+            notice=lambda _: None,
+        )
+        assert found.final_score > max(low, found.start_score + 0.02)
+        assert found.final_score < found.oracle_score

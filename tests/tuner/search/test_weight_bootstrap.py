@@ -1,0 +1,77 @@
+"""Samples of segments, and what is said about weights over them."""
+
+import numpy as np
+import pytest
+from tests.tuner.test_optimization import LIST, read
+
+from tuner.components import registry
+from tuner.search.optimization import Setup, optimize_stats, statistics_table
+from tuner.search.weight_bootstrap import bootstrap, confidence, normalised, resampled, stacked
+from tuner.weights.feature_weights import FeatureWeights
+
+START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
+
+
+def test_normalised_weights_add_to_1():
+    weights = FeatureWeights({"A": (1.0, -2.0), "B": (1.0,)})
+    assert normalised(weights).values == {"A": (0.25, -0.5), "B": (0.25,)}
+    assert normalised(FeatureWeights({"A": (0.0,)})).values == {"A": (0.0,)}
+
+
+def test_stacked_weights_meet_by_name():
+    names, rows = stacked(
+        [FeatureWeights({"A": (1.0,), "B": (1.0,)}), FeatureWeights({"B": (3.0,), "s_x": (1.0,)})]
+    )
+    assert names == {"A": 1, "B": 1, "s_x": 1}
+    assert rows.tolist() == [[0.5, 0.5, 0], [0, 0.75, 0.25]]
+
+
+def test_confidence_by_hand():
+    # A is 0, .25, .5, .75, 1 of the whole.
+    samples = [FeatureWeights({"A": (float(i),), "B": (4.0 - i,)}) for i in range(5)]
+    sure = confidence(samples)
+    assert sure.samples == 5
+    assert sure.weights["A"] == [[pytest.approx(0.025), 0.5, pytest.approx(0.975)]]
+    assert sure.as_json()["percentiles"] == [2.5, 50.0, 97.5]
+
+
+def test_samples_are_drawn_with_replacement_and_each_is_its_own():
+    drawn, seed = resampled(50, seed=3, sample=0)
+    assert len(drawn) == 50
+    assert (np.diff(drawn) >= 0).all()
+    assert len(set(drawn.tolist())) < 45  # 50 (1 - 1/e) = 31.6 are expected
+    again, same = resampled(50, seed=3, sample=0)
+    other, another = resampled(50, seed=3, sample=1)
+    assert (again == drawn).all()
+    assert same == seed
+    assert (other != drawn).any()
+    assert another != seed
+
+
+@pytest.mark.parametrize("segments", [[0], [1], [1, 1, 0]])
+def test_segments_named_are_those_that_count(tmp_path, segments):
+    nbest, references = read(tmp_path, LIST)
+    metric = registry.metric("bleu:max_order=2")
+    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    optimizer = registry.optimizer("mert", {"effort": 30})
+    found = optimize_stats(
+        nbest, stats, metric, Setup(optimizer, (START,)), notice=lambda _: None,
+        segments=np.array(segments),
+    )  # fmt: skip
+    # Under the start weights hypothesis 1 wins in either segment (rows 1 and 4).
+    rows = stats.rows[[1, 4]][segments].sum(axis=0)
+    assert found.start_score == pytest.approx(float(metric.score(rows)))
+    assert found.final_score == pytest.approx(1.0)
+    assert found.hypotheses == 3 * len(segments)
+
+
+def test_a_sample_is_searched_from_the_weights_found(tmp_path):
+    nbest, references = read(tmp_path, LIST)
+    metric = registry.metric("port")
+    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    setup = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 9}), (START,), seed=2)
+    found = [bootstrap(nbest, stats, metric, setup, sample=sample) for sample in range(4)]
+    again = bootstrap(nbest, stats, metric, setup, sample=2)
+    assert again == found[2]
+    assert len({str(one.values) for one in found}) > 1
+    assert confidence(found).samples == 4

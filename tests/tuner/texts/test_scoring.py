@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+import tuner
+from metrics.bleu import Bleu
+from metrics.port import Port
+from tests.metrics.test_port import EXAMPLE
+from tests.support.strategies_metrics import batch_of
+from tuner.texts.scoring import as_json, as_text, full_signature, score_texts
+
+
+def scores():
+    return score_texts([Bleu(smooth="exp"), Port()], batch_of(EXAMPLE), lowercase=False)
+
+
+def test_corpus_score_is_that_of_summed_statistics():
+    bleu, port = scores()
+    assert port.score == pytest.approx(0.571785, abs=1e-6)
+    assert port.parts["v"] == 0.75
+    assert port.segment_scores[0] == pytest.approx(0.658900, abs=1e-6)
+    assert bleu.segment_scores.shape == (2,)
+
+
+def test_signature_holds_references_case_and_version():
+    batch = batch_of(EXAMPLE)
+    assert full_signature(Bleu(), batch, lowercase=True) == (
+        f"bleu:max_order=4,reflen=closest,smooth=none|refs:var|case:lc|portmert:{tuner.__version__}"
+    )
+    one = batch_of(EXAMPLE[:1])
+    assert "|refs:1|case:mixed|" in full_signature(Bleu(), one, lowercase=False)
+
+
+def test_json_has_one_entry_a_metric_and_on_request_one_a_segment():
+    document = as_json(scores(), by_segment=True)
+    assert document["segments"] == 2
+    assert [entry["metric"] for entry in document["scores"]] == ["bleu", "port"]
+    assert set(document["scores"][0]) == {"metric", "signature", "score", "parts"}
+    assert [entry["segment"] for entry in document["segment_scores"]] == [0, 1]
+    assert document["segment_scores"][0]["scores"][1] == {
+        "metric": "port",
+        "score": pytest.approx(0.658900, abs=1e-6),
+    }
+    assert "segment_scores" not in as_json(scores(), by_segment=False)
+
+
+def test_text_is_in_percent_and_ends_with_signatures():
+    lines = as_text(scores(), by_segment=False).splitlines()
+    assert lines[0].split()[:4] == ["metric", "score", "p1", "p2"]
+    assert lines[3].split()[:3] == ["port", "57.18", "100.00"]
+    assert "2 segments, 7 hypothesis tokens, 8 reference tokens, ratio 0.875" in lines
+    assert lines[-1].startswith("port:alpha=0.25")
+
+
+def test_text_lists_segments_on_request():
+    last = as_text(scores(), by_segment=True).splitlines()[-2:]
+    assert [line.split()[0] for line in last] == ["0", "1"]
+    assert last[0].split()[2] == "65.89"
+
+
+def test_more_than_one_hypothesis_a_segment_is_a_wrong_call():
+    batch = batch_of(EXAMPLE)
+    two = type(batch)(
+        batch.hypotheses,
+        np.array([0, 2]),
+        batch.references,
+        np.array([0, 3]),
+        batch.source_lengths[:1],
+    )
+    with pytest.raises(ValueError, match="exactly one hypothesis"):
+        score_texts([Bleu()], two, lowercase=False)
+    with pytest.raises(ValueError, match="at least one segment"):
+        score_texts([Bleu()], batch.segments(0, 0), lowercase=False)

@@ -1,0 +1,111 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metrics._base import Batch, Ragged, Texts, Vocabulary
+from metrics.bleu import Bleu
+from metrics.port import Port
+from tuner.errors import InputError
+from tuner.texts import statistics
+from tuner.texts.statistics import compute_stats, notices
+
+
+def make(hypotheses, links, reference_links=((0, 0), (1, 1))):
+    """Two segments with two source and two reference words each; hypotheses shared evenly."""
+    vocabulary = Vocabulary()
+    count = len(hypotheses)
+    return Batch(
+        Texts.from_lines(hypotheses, vocabulary, links),
+        np.array([0, count // 2, count]),
+        Texts.from_lines(["a b", "a b"], vocabulary, [list(reference_links)] * 2),
+        np.array([0, 1, 2]),
+        np.array([2, 2], dtype=np.int32),
+    )
+
+
+def test_stats_are_those_of_the_metric():
+    batch = make(["a b", "b", "", "a a"], [[(0, 0)], [], [], [(1, 1)]])
+    for metric in (Bleu(), Port()):
+        assert np.array_equal(compute_stats(metric, batch), metric.stats(batch))
+
+
+def test_segments_without_hypotheses_have_no_rows(monkeypatch):
+    monkeypatch.setattr(statistics, "HYPOTHESES_PER_CHUNK", 2)
+    batch = make(["a b", "b", "a", "a a"], [[]] * 4)
+    gaps = replace(batch, offsets=np.array([0, 4, 4]))
+    assert compute_stats(Port(), gaps, threads=2).shape == (4, 16)
+    none = replace(batch, offsets=np.array([0, 0, 0]), hypotheses=batch.hypotheses.rows(0, 0))
+    assert compute_stats(Port(), none).shape == (0, 16)
+
+
+def test_missing_links_are_an_error_that_names_them():
+    batch = make(["a", "b"], [[], []])
+    bare = replace(batch, hypotheses=replace(batch.hypotheses, links=None))
+    with pytest.raises(
+        InputError, match=r"metric port compares word orders.*missing: links of the hypotheses"
+    ):
+        compute_stats(Port(), bare)
+    with pytest.raises(InputError, match="missing: the source text"):
+        compute_stats(Port(), replace(batch, source_lengths=None))
+    with pytest.raises(InputError, match="missing: links of the references"):
+        compute_stats(Port(), replace(batch, references=replace(batch.references, links=None)))
+    assert compute_stats(Bleu(), bare).shape == (2, 9)
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ((2, 0), "segment 1, hypothesis 1 .counted from 0.: link 2-0: the source has 2 tokens"),
+        ((0, 1), "segment 1, hypothesis 1 .*: link 0-1: the hypothesis has 1 token, so"),
+        ((-1, 0), "segment 1, hypothesis 1 .*: link -1-0: the source has 2 tokens"),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_link_outside_its_sentence_is_an_error_that_names_it(
+    link, message, threads, monkeypatch
+):
+    monkeypatch.setattr(statistics, "HYPOTHESES_PER_CHUNK", 1)
+    batch = make(["a b", "b", "a", "a"], [[(0, 0)], [], [], [(0, 0), link]])
+    with pytest.raises(InputError, match=message):
+        compute_stats(Port(), batch, threads=threads)
+
+
+def test_a_reference_link_outside_its_sentence_is_an_error_that_names_it():
+    batch = make(["a", "b"], [[], []], reference_links=[(0, 5)])
+    with pytest.raises(
+        InputError, match=r"segment 0, reference 0 .*: link 0-5: the reference has"
+    ):
+        compute_stats(Port(), batch)
+
+
+def test_an_empty_hypothesis_cannot_have_links():
+    batch = make(["a", ""], [[], [(0, 0)]])
+    with pytest.raises(InputError, match="link 0-0: the hypothesis is empty"):
+        compute_stats(Port(), batch)
+
+
+def test_other_wrong_calls_stay_wrong_calls():
+    batch = make(["a", "b"], [[], []])
+    with pytest.raises(ValueError, match="threads is 0"):
+        compute_stats(Bleu(), batch, threads=0)
+    with pytest.raises(ValueError, match="segment 0 has no reference"):
+        compute_stats(Port(), replace(batch, reference_offsets=np.array([0, 0, 2])))
+
+
+def test_texts_without_links_are_counted():
+    batch = make(["a b", "b", "", "a"], [[(0, 0)], [], [], []], reference_links=())
+    assert notices(Port(), batch) == [
+        "2 of 4 hypotheses have no links: their words count as being in source order",
+        "2 of 2 references have no links: their words count as being in source order",
+    ]
+    assert notices(Bleu(), batch) == []
+
+
+def test_a_view_of_links_is_checked_by_its_own_offsets():
+    batch = make(["a b", "b"], [[(9, 9)], [(0, 0)]])
+    links = batch.hypotheses.links
+    view = Ragged(links.values, np.array([1, 2, 2]))  # the wrong link belongs to no hypothesis
+    assert compute_stats(Port(), replace(batch, hypotheses=replace(batch.hypotheses, links=view)))[
+        :, 15
+    ].tolist() == [2.0, 2.0]

@@ -1,0 +1,274 @@
+"""Texts made comparable: steps, links carried over, the warning of a mismatch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+
+from metrics._base import Batch, Ragged, Texts, Vocabulary
+from tuner.errors import ConfigError, InputError
+from tuner.texts.text_pipeline import TextPipeline, shared_characters, unknown_tokens
+
+SENTENCES = ["the cat sat on the mat .", "a dog ran home , fast", "cats and dogs ran"] * 40
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A small sentencepiece model that knows bytes."""
+    import sentencepiece
+
+    folder = tmp_path_factory.mktemp("spm")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_prefix=str(folder / "m"), vocab_size=300,
+        hard_vocab_limit=False, byte_fallback=True, minloglevel=2,
+    )  # fmt: skip
+    return folder / "m.model"
+
+
+def texts(*lines, links=None):
+    return Texts.from_lines(lines, Vocabulary(), links)
+
+
+def lines(found):
+    return [" ".join(found.words(row)) for row in range(len(found))]
+
+
+def applied(steps, *given_lines, model=None):
+    return lines(TextPipeline.parse(steps, model).hypotheses(texts(*given_lines)))
+
+
+# Steps
+
+
+@pytest.mark.parametrize(
+    ("steps", "before", "after"),
+    [
+        ("lowercase", "Ab É", "ab é"),
+        ("debpe", "un@@ believ@@ able cat@@ s", "unbelievable cats"),
+        ("debpe", "a@@ b@@", "ab"),
+        ("debpe", "", ""),
+        ("spm-decode", "▁the ▁cat s ▁", "the cats"),
+        ("spm-decode", "▁a▁b c", "a bc"),
+        ("13a", "Hello, you: 1,000.5 &quot;x&quot; end.", 'Hello , you : 1,000.5 " x " end .'),
+        ("char", "ab c", "a b c"),
+        ("zh", "我爱cats", "我 爱 cats"),
+        ("debpe,lowercase,13a", "He@@ llo, You.", "hello , you ."),
+    ],
+)
+def test_step(steps, before, after):
+    assert applied(steps, before) == [after]
+
+
+def test_steps_for_one_side():
+    pipeline = TextPipeline.parse("hyp:debpe,ref:lowercase,13a")
+    given_texts = texts("A@@ b,")
+    assert lines(pipeline.hypotheses(given_texts)) == ["Ab ,"]
+    assert lines(pipeline.references(given_texts)) == ["a @ @ b ,"]
+    assert str(pipeline) == "hyp:debpe,ref:lowercase,13a"
+
+
+def test_sentencepiece_model_cuts_and_joins(model):
+    before = ["the cat sat on the mat .", "", "日 cats"]
+    pieces = applied("spm-encode", *before, model=model)
+    assert pieces[0].split()[0].startswith("▁")
+    assert "<0xE6>" in pieces[2]
+    assert applied("spm-decode", *pieces, model=model) == before
+
+
+@pytest.mark.parametrize("name", ["13a", "intl", "char", "zh"])
+def test_tokenisers_are_those_of_sacrebleu(name):
+    sample = [
+        "Hello, you -- it's 3.14 (or 1,000)!",
+        "«Ça va?»  <skipped>A-B &amp; C",
+        "我爱 you。",
+    ]
+    tokenise = BLEU(tokenize=name).tokenizer
+    assert applied(name, *sample) == [" ".join(tokenise(line).split()) for line in sample]
+
+
+def test_signature_names_the_steps(tmp_path):
+    assert TextPipeline().signature == "case:mixed"
+    assert TextPipeline.parse("lowercase").signature == "case:lc"
+    assert TextPipeline.parse("debpe,13a").signature == "case:mixed|text:debpe,13a"
+    encode = TextPipeline.parse("lowercase,spm-encode", tmp_path / "m.model")
+    assert encode.signature == "case:lc|text:lowercase,spm-encode(m.model)"
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("debp", "unknown text step 'debp'; did you mean 'debpe'"),
+        ("src:debpe", "text step 'src:debpe': before the colon stands hyp or ref"),
+        ("spm-encode", "spm-encode needs a sentencepiece model"),
+    ],
+)
+def test_wrong_steps(steps, expected):
+    with pytest.raises(ConfigError, match=expected):
+        TextPipeline.parse(steps)
+
+
+def test_model_for_nothing(tmp_path):
+    with pytest.raises(ConfigError, match="no text step spm-encode or spm-decode"):
+        TextPipeline.parse("13a", tmp_path / "m.model")
+
+
+def test_file_that_is_no_model(tmp_path):
+    (tmp_path / "m.model").write_text("no model")
+    with pytest.raises(InputError, match=r"m\.model: no sentencepiece model"):
+        applied("spm-encode", "a", model=tmp_path / "m.model")
+
+
+def test_decoding_what_has_no_pieces_is_refused():
+    with pytest.raises(InputError, match=r"no token of the references has the sign ▁ .*hyp:spm"):
+        TextPipeline.parse("spm-decode").references(texts("the cat"))
+
+
+def test_tokeniser_that_is_not_installed(monkeypatch):
+    import importlib
+
+    def missing(name):
+        raise ImportError(f"no {name}:\n install it")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(InputError, match=r"text step ja-mecab: no sacrebleu.* install it"):
+        applied("ja-mecab", "a")
+
+
+def test_each_distinct_text_is_changed_once():
+    calls = []
+    pipeline = TextPipeline.parse("char")
+    original = pipeline._function
+
+    def counted(name):
+        change, visible = original(name)
+        return lambda words: calls.append(words) or change(words), visible
+
+    object.__setattr__(pipeline, "_function", counted)
+    given_texts = texts(*["ab", "cd", "ab", "ab"] * 5)
+    assert lines(pipeline.hypotheses(given_texts)) == ["a b", "c d", "a b", "a b"] * 5
+    assert len(calls) == 2
+    pipeline.hypotheses(given_texts.rows(1, 4))
+    assert len(calls) == 2
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("steps", "line", "links", "after"),
+    [
+        # un@@ able cats -> unable cats: 0, 1 become 0, 2 becomes 1
+        ("debpe", "un@@ able cats", [(5, 0), (6, 1), (6, 0), (7, 2)], [[5, 0], [6, 0], [7, 1]]),
+        # Hi, you. -> Hi , you . : 0 becomes 0 and 1
+        ("13a", "Hi, you.", [(0, 0), (1, 1)], [[0, 0], [0, 1], [1, 2], [1, 3]]),
+        ("spm-decode", "▁c at ▁s", [(0, 1), (1, 2)], [[0, 0], [1, 1]]),
+        ("lowercase", "A B", [(0, 1)], [[0, 1]]),
+        # & a quot -> entities change characters; what stands in their place is linked
+        ("13a", "a &quot; b", [(0, 0), (1, 1), (2, 2)], [[0, 0], [1, 1], [2, 2]]),
+        ("debpe,13a", "Hel@@ lo, you", [(0, 0), (1, 1), (2, 2)], [[0, 0], [1, 0], [1, 1], [2, 2]]),
+    ],
+)
+def test_links_follow_the_characters(steps, line, links, after):
+    found = TextPipeline.parse(steps).hypotheses(texts(line, links=[links]))
+    assert found.links.row(0).tolist() == after
+
+
+def test_links_through_a_model(model):
+    given_texts = texts("the cats ran", links=[[(0, 0), (1, 1), (2, 2)]])
+    pieces = TextPipeline.parse("spm-encode", model).hypotheses(given_texts)
+    back = TextPipeline.parse("spm-decode", model).hypotheses(pieces)
+    assert len(pieces.words(0)) > 3
+    assert set(pieces.links.row(0)[:, 0].tolist()) == {0, 1, 2}
+    assert back.links.row(0).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+WORD = st.text("ab,.1é我", min_size=1, max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(WORD, max_size=6), st.sampled_from(["13a", "intl", "char", "zh"]))
+def test_links_to_every_token_stay_on_their_characters(words, step):
+    """Each token linked to a source word of its own: new tokens in order carry the same order."""
+    given_texts = texts(" ".join(words), links=[[(k, k) for k in range(len(words))]])
+    found = TextPipeline.parse(step).hypotheses(given_texts)
+    new = found.words(0)
+    assert "".join(new) == "".join(words)
+    for source, target in found.links.row(0).tolist():
+        # the characters of the two overlap in the text without spaces
+        old_begin = len("".join(words[:source]))
+        new_begin = len("".join(new[:target]))
+        assert old_begin < new_begin + len(new[target])
+        assert new_begin < old_begin + len(words[source])
+    assert {j for _, j in found.links.row(0).tolist()} == set(range(len(new)))
+
+
+@st.composite
+def linked_texts(draw):
+    """Texts of which some change and some do not, with repeated links."""
+    rows = draw(st.lists(st.lists(st.sampled_from(["a@@", "b", "c@@", "d"]), max_size=5),
+                         max_size=5))  # fmt: skip
+    links = [
+        draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, len(row) - 1)), max_size=5))
+        if row
+        else []
+        for row in rows
+    ]
+    return rows, links
+
+
+@settings(max_examples=200, deadline=None)
+@given(linked_texts(), st.sampled_from(["debpe", "char", "debpe,char", "lowercase,debpe"]))
+def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
+    rows, links = texts_and_links
+    found = TextPipeline.parse(steps).hypotheses(texts(*map(" ".join, rows), links=links))
+    for row, (words, pairs) in enumerate(zip(rows, links, strict=True)):
+        new = found.words(row)
+        # Character by character: which new token each character of an old token went to.
+        visible = [word.removesuffix("@@") if "debpe" in steps else word for word in words]
+        owner = [k for k, word in enumerate(new) for _ in word]
+        at = np.cumsum([0, *map(len, visible)])
+        expected = {(i, owner[c]) for i, j in pairs for c in range(at[j], at[j + 1])}
+        assert found.links.row(row).tolist() == [list(pair) for pair in sorted(expected)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(WORD, max_size=5))
+def test_shared_characters_of_the_same_words_is_the_diagonal(words):
+    assert shared_characters(words, words) == [(k, k) for k in range(len(words))]
+
+
+def test_rows_of_a_view_are_their_own():
+    whole = texts("un@@ do", "a@@ b c", links=[[(0, 1)], [(1, 2)]])
+    found = TextPipeline.parse("debpe").hypotheses(whole.rows(1, 2))
+    assert lines(found) == ["ab c"]
+    assert isinstance(found.links, Ragged)
+    assert found.links.row(0).tolist() == [[1, 1]]
+
+
+# The warning
+
+
+def batch(hypotheses, references):
+    vocabulary = Vocabulary()
+    given_texts = Texts.from_lines(hypotheses, vocabulary)
+    offsets = np.arange(len(hypotheses) + 1)
+    return Batch(given_texts, offsets, Texts.from_lines(references, vocabulary), offsets)
+
+
+def test_a_mismatch_is_warned_about_with_examples():
+    hypotheses = ["▁the ▁cat s ▁the"] * 40
+    line = unknown_tokens(batch(hypotheses, ["the cats"] * 40))
+    assert line == (
+        "100 % of the hypotheses' tokens stand in no reference (most often: ▁the ▁cat s); are "
+        "both tokenised alike? --text joins subwords and tokenises"
+    )
+
+
+def test_no_warning_where_both_are_alike_or_there_is_little_text():
+    assert unknown_tokens(batch(["the cat zzz yyy"] * 10, ["the cat"] * 10)) is None  # 40 tokens
+    assert unknown_tokens(batch(["the cat a zzz"] * 40, ["the cat a"] * 40)) is None  # 25 %
+    assert "50 %" in unknown_tokens(batch(["the cat yyy zzz"] * 40, ["the cat a"] * 40))
+    assert unknown_tokens(batch(["a"] * 200, [""] * 200)) is None

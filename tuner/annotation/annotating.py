@@ -1,0 +1,448 @@
+"""Tags and parses for metrics that need them: from an annotator, each distinct sentence once.
+
+Answers go through the cache, so that they are there for the next iteration, the next run and a run
+that was interrupted. What metrics get comes from the records in both cases: warm or cold, the same
+arrays, bit for bit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metrics._base import SYNTAX, Arcs, ExpectedArcs, Ragged, Texts
+from tuner.annotation import layers as layers_of
+from tuner.annotation import records
+from tuner.annotation.annotators._base import Annotation, AnnotatorError
+from tuner.annotation.annotators._lookup import shown
+from tuner.annotation.cache import AnnotationCache, line_key
+from tuner.errors import InputError, ProgramError
+from tuner.texts.statistics import NEED_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from metrics._base import IntArray, Need, Vocabulary
+    from tuner.annotation.annotators._base import Annotator, Request
+    from tuner.annotation.cache import Row
+    from tuner.annotation.layers import KeptLayer
+
+Words = tuple[str, ...]
+
+KEPT_TOGETHER = 256
+KEPT_AFTER_SECONDS = 5.0
+"""Answers go to the cache in portions: so many, or so long after the last."""
+
+LEAST_SENTENCES = 20
+"""Of fewer sentences no share of failures is told."""
+
+
+class TextAnnotator:
+    """Annotates texts with one annotator, through the cache.
+
+    Parameters
+    ----------
+    annotator
+        The backend.
+    cache
+        The cache's folder; None keeps answers in memory only.
+    processes
+        Worker processes.
+    notice
+        Called with a line for the user.
+    progress
+        Called with how many sentences of those that are not in the cache are done, and all.
+    max_failed
+        Share of failed sentences above which to stop.
+
+    Attributes
+    ----------
+    fingerprint
+        What all answers depend on.
+    seconds
+        Wall-clock time that answers took that were not in the cache.
+    """
+
+    def __init__(
+        self,
+        annotator: Annotator,
+        *,
+        cache: Path | None,
+        processes: int,
+        notice: Callable[[str], None],
+        progress: Callable[[int, int], None] | None = None,
+        max_failed: float = 0.5,
+    ) -> None:
+        self._annotator = annotator
+        self._name = type(annotator).__module__.rpartition(".")[2].replace("_", "-")
+        self._processes = processes
+        self._notice = notice
+        self._progress = progress
+        self._max_failed = max_failed
+        try:
+            self.fingerprint = annotator.fingerprint()
+        except AnnotatorError as error:
+            raise self._program_error(error) from None
+        self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
+        self._lock = threading.RLock()
+        self._said: set[str] = set()
+        # Keys of sentences since the last reset, and how many there were before.
+        self._seen: set[bytes] = set()
+        self._made: set[bytes] = set()
+        self._unparsed: set[bytes] = set()
+        self._seen_before = self._failed_before = 0
+        self._failed_told = 0
+        self.seconds = 0.0
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+        self._seen_before += len(self._seen)
+        self._failed_before += len(self._unparsed)
+        self._seen.clear()
+        self._made.clear()
+        self._unparsed.clear()
+        self._failed_told = 0
+
+    @property
+    def hits(self) -> int:
+        """Distinct sentences since the last `reset` that were in the cache."""
+        return len(self._seen) - len(self._made)
+
+    @property
+    def misses(self) -> int:
+        """Distinct sentences since the last `reset` that were not in the cache."""
+        return len(self._made)
+
+    @property
+    def failed(self) -> int:
+        """Distinct sentences since the last `reset` that have no parse."""
+        return len(self._unparsed)
+
+    def close(self) -> None:
+        """Close the cache."""
+        self._cache.close()
+
+    def annotate(self, texts: Texts, needs: Iterable[Need]) -> Texts:
+        """Return the texts with all that metrics need of tags and parses; links are ignored.
+
+        A text on which the parser fails has no tags and no parse, as an empty one.
+
+        Raises
+        ------
+        InputError
+            The annotator cannot give what is needed, or its files do not have it.
+        ProgramError
+            The annotator does not work, or fails on too many sentences.
+        """
+        wanted = sorted(
+            {need for need in needs if str(need) in SYNTAX and not texts.has(need)}, key=_order
+        )
+        if not wanted:
+            return texts
+        layers = sorted({self._layer(need) for need in wanted})
+        distinct = _Distinct.of(texts)
+        with self._lock:
+            found = self._records(distinct.lines, layers)
+            try:
+                return self._filled(texts, wanted, distinct, found)
+            except records.RecordError:
+                found = self._made_anew(distinct.lines, layers)
+                return self._filled(texts, wanted, distinct, found)
+
+    def annotations(
+        self, sentences: Sequence[Words], *, needs: Sequence[Need] = (), parses: int = 1
+    ) -> Iterator[Annotation | None]:
+        """Yield what the annotator says of each sentence; None where it has no parse.
+
+        Parameters
+        ----------
+        sentences
+            Of an empty one the answer is an empty annotation.
+        needs
+            `tags`, `heads`, `trees`; none of them: all that the annotator has.
+        parses
+            Above 1: also so many weighted parses.
+
+        Raises
+        ------
+        InputError, ProgramError
+            As `annotate`.
+        """
+        gives = self._annotator.gives
+        if parses > 1 and "parses" not in gives:
+            raise InputError(f"annotator {self._name} gives one parse of a sentence only")
+        asked = needs or layers_of.everything(self._annotator.has())
+        if not asked:
+            raise InputError(f"annotator {self._name}: no tags and no parses in its files")
+        wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
+        layers = [self._layer(need) for need in wanted]
+        lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
+        with self._lock:
+            found = self._records(lines, layers)
+        places = {line: place for place, line in enumerate(lines)}
+        for sentence in sentences:
+            if not sentence:
+                yield Annotation()
+                continue
+            place = places[" ".join(sentence)]
+            try:
+                answer = layers_of.unpack(_row(found, place), sentence)
+            except records.RecordError:
+                found = self._made_anew(lines, layers)
+                answer = layers_of.unpack(_row(found, place), sentence)
+            yield answer
+
+    def _made_anew(
+        self, lines: Sequence[str], layers: Sequence[KeptLayer]
+    ) -> dict[KeptLayer, list[bytes]]:
+        """Return records in place of damaged ones."""
+        with self._lock:
+            self._cache.set_aside("damaged")
+            return self._records(lines, layers)
+
+    def _layer(self, need: Need) -> KeptLayer:
+        """Return what to keep for the sake of a need."""
+        gives = self._annotator.gives
+        layer = layers_of.kept_for(need, gives)
+        if layer is not None:
+            return layer
+        what = NEED_NAMES[str(need)]
+        if isinstance(need, Arcs) and not need.parses:
+            what = "expected links over all trees (edge marginals)"
+        raise InputError(
+            f"annotator {self._name} gives no {what}; it gives {', '.join(sorted(gives))}: use "
+            f"another annotator, or a metric that needs less"
+        )
+
+    def _records(
+        self, lines: Sequence[str], layers: Sequence[KeptLayer]
+    ) -> dict[KeptLayer, list[bytes]]:
+        """Return the records of distinct sentences, none empty; those not kept are made."""
+        keys = [line_key(line) for line in lines]
+        by_name = self._cache.get([str(layer) for layer in layers], keys)
+        kept = {layer: by_name[str(layer)] for layer in layers}
+        missing = _places(None, kept.values())
+        found = {
+            layer: [records.UNPARSED if record is None else record for record in column]
+            for layer, column in kept.items()
+        }
+        self._seen.update(keys)
+        self._made.update(keys[place] for place in missing)
+        if missing:
+            self._make(lines, keys, missing, found)
+        failed = _places(records.UNPARSED, found.values())
+        self._unparsed.update(keys[place] for place in failed)
+        self._check_failures(
+            [keys[place] for place in failed], [lines[place] for place in failed], found
+        )
+        # A search asks for sentences many times, a few each: again when there are twice as many.
+        if self.failed >= max(1, 2 * self._failed_told):
+            self._failed_told = self.failed
+            self._notice(
+                f"annotator {self._name}: {self.failed} of {len(self._seen)} sentences have no "
+                f"parse and count as unparsed"
+            )
+        return found
+
+    def _make(
+        self,
+        lines: Sequence[str],
+        keys: Sequence[bytes],
+        missing: Sequence[int],
+        found: Mapping[KeptLayer, list[bytes]],
+    ) -> None:
+        """Ask the annotator about the sentences at the places `missing`, and keep the answers."""
+        failed: set[int] = set()
+        begin = time.monotonic()
+        for request, layers in layers_of.requests(list(found), self._annotator.gives):
+            rows: list[Row] = []
+            since = time.monotonic()
+            sentences = [_words(lines[place]) for place in missing]
+            answers = self._answers(sentences, request)
+            try:
+                for place, words, answer in zip(missing, sentences, answers, strict=True):
+                    made = self._made_records(layers, answer, words)
+                    for layer, record in made.items():
+                        found[layer][place] = record
+                    rows.append((keys[place], {str(layer): made[layer] for layer in made}))
+                    if records.UNPARSED in made.values():
+                        failed.add(place)
+                    now = time.monotonic()
+                    if len(rows) >= KEPT_TOGETHER or now - since > KEPT_AFTER_SECONDS:
+                        self._cache.put(rows)
+                        rows, since = [], now
+                        # No need to wait for the end of what cannot end well.
+                        self._check_failures(
+                            [keys[p] for p in failed], [lines[p] for p in failed], found
+                        )
+            finally:
+                self._cache.put(rows)
+        self.seconds += time.monotonic() - begin
+
+    def _answers(
+        self, sentences: Sequence[Words], request: Request
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence."""
+        answered = 0
+        try:
+            for answer in self._annotator.annotate(
+                sentences, request, processes=self._processes, progress=self._progress
+            ):
+                answered += 1
+                yield answer
+        except AnnotatorError as error:
+            raise self._program_error(error) from None
+        if answered != len(sentences):
+            raise ProgramError(
+                f"annotator {self._name}: {answered} answers to {len(sentences)} sentences"
+            )
+
+    def _made_records(
+        self, layers: Sequence[KeptLayer], answer: Annotation | None, words: Words
+    ) -> dict[KeptLayer, bytes]:
+        """Return the records of an answer, checked."""
+        try:
+            return layers_of.pack(answer, layers, self._annotator.gives, len(words))
+        except (ValueError, records.RecordError) as error:
+            raise ProgramError(
+                f"annotator {self._name}: {error} in its answer to {shown(words)}"
+            ) from None
+
+    def _check_failures(
+        self,
+        keys: Sequence[bytes],
+        lines: Sequence[str],
+        layers: Iterable[KeptLayer],
+    ) -> None:
+        """Stop where failures are too many; they are then not kept: the reason may go away."""
+        failed = self._failed_before + len(self._unparsed.union(keys))
+        seen = self._seen_before + len(self._seen)
+        if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
+            return
+        self._cache.forget([str(layer) for layer in layers], keys)
+        one = shown(_words(lines[0]))
+        raise ProgramError(
+            f"annotator {self._name}: no parse of {failed} of {seen} sentences, more than the "
+            f"share of {self._max_failed:g} that may fail (one is {one}); is it "
+            f"the right model for this language?"
+        )
+
+    def _filled(
+        self,
+        texts: Texts,
+        wanted: Sequence[Need],
+        distinct: _Distinct,
+        found: Mapping[KeptLayer, list[bytes]],
+    ) -> Texts:
+        """Return the texts with what is wanted, made of records."""
+        vocabulary, lengths = texts.vocabulary, distinct.tokens.lengths
+        parts: dict[str, Any] = {}
+        arcs = dict(texts.arcs)
+        for need in wanted:
+            layer = self._layer(need)
+            rows = [*found[layer], records.UNPARSED]  # the last one is that of empty texts
+            if isinstance(need, Arcs):
+                arcs[need] = self._expected(need, layer, rows, lengths, vocabulary).take(
+                    distinct.index
+                )
+            elif need == "trees":
+                made = records.unpack_trees(rows, distinct.tokens, vocabulary)
+                parts[need] = made.take(distinct.index)
+            else:
+                unpack = records.unpack_tags if need == "tags" else records.unpack_heads
+                parts[need] = unpack(rows, lengths, vocabulary).take(distinct.index)
+        return replace(texts, arcs=arcs, **parts)
+
+    def _expected(
+        self,
+        need: Arcs,
+        layer: KeptLayer,
+        rows: Sequence[bytes],
+        lengths: IntArray,
+        vocabulary: Vocabulary,
+    ) -> ExpectedArcs:
+        if layer.name == "marginals":
+            return records.unpack_marginals(rows, lengths, vocabulary)
+        if layer.name == "heads":
+            most, made = 1, records.certain(records.unpack_heads(rows, lengths, vocabulary))
+        else:
+            made, most = records.unpack_parses(rows, lengths, vocabulary, need.gamma)
+        if need.parses > 1 and most == 1:
+            self._say_once(
+                f"annotator {self._name} gives one parse of a sentence: expected links are those "
+                f"of it, EDPM is then DPM"
+            )
+        return made
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._notice(line)
+
+    def _program_error(self, error: AnnotatorError) -> ProgramError:
+        return ProgramError(f"annotator {self._name}: {error}")
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """The D different texts among N that are not empty.
+
+    Parameters
+    ----------
+    lines
+        The words of each, joined by spaces, in order of appearance.
+    tokens : Ragged
+        D + 1 rows, the last one empty.
+    index : (N,) int64
+        Which of the D + 1 each text is.
+    """
+
+    lines: list[str]
+    tokens: Ragged
+    index: IntArray
+
+    @classmethod
+    def of(cls, texts: Texts) -> _Distinct:
+        """Find the different texts."""
+        tokens = texts.tokens
+        used = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+        data = used.tobytes()
+        ends = (used.itemsize * (tokens.offsets - tokens.offsets[0])).tolist()
+        rows = [data[start:stop] for start, stop in pairwise(ends)]
+        distinct = [row for row in dict.fromkeys(rows) if row]
+        numbers = {row: number for number, row in enumerate(distinct)}
+        numbers[b""] = len(distinct)
+        index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
+        lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
+        words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
+        lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
+        return cls(lines, Ragged(values, offsets), index)
+
+
+def _words(line: str) -> Words:
+    return tuple(line.split(" "))
+
+
+def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]:
+    """Return the records of one sentence."""
+    return {layer.name: column[place] for layer, column in found.items()}
+
+
+def _places(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:
+    """Return the places at which any of the columns has the value."""
+    with_it = [column for column in columns if value in column]  # most often none
+    return sorted(
+        {place for column in with_it for place, one in enumerate(column) if one == value}
+    )
+
+
+def _order(need: Need) -> tuple[str, int, float]:
+    return (str(need), need.parses, need.gamma) if isinstance(need, Arcs) else (str(need), 0, 0.0)

@@ -1,0 +1,73 @@
+"""Finding a sentence among parses that were made before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from tuner.annotation.annotators._base import AnnotatorError
+from tuner.annotation.annotators._tokens import as_parsed, comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Parsed = TypeVar("Parsed")
+
+Missing = Literal["error", "unparsed"]
+"""What a sentence is that the files do not have."""
+
+SHOWN = 12
+"""Tokens of a sentence that a message shows."""
+
+
+def key(tokens: Sequence[str]) -> str:
+    """Return what tokens have in common with all ways to write them."""
+    return " ".join(map(comparable, tokens))
+
+
+def find(
+    known: Mapping[str, Parsed], tokens: Sequence[str], files: Sequence[Path], missing: Missing
+) -> Parsed | None:
+    """Return what the files say of a sentence, whether they have it as it is or as parsers do.
+
+    Raises
+    ------
+    AnnotatorError
+        They do not have it, and that is an error.
+    """
+    found = known.get(key(tokens))
+    if found is None:
+        found = known.get(key(as_parsed(tokens)))
+    if found is None and missing == "error":
+        names = ", ".join(map(str, files))
+        raise AnnotatorError(
+            f"{shown(tokens)} is not in {names}; parse it too, or let sentences that are missing "
+            f'count as unparsed (missing = "unparsed")'
+        )
+    return found
+
+
+def shown(tokens: Sequence[str]) -> str:
+    """Return a sentence as messages show it."""
+    text = " ".join(tokens[:SHOWN]) + (" ..." if len(tokens) > SHOWN else "")
+    return f"'{text}' ({len(tokens)} tokens)"
+
+
+def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Return what tells whether files were changed.
+
+    Raises
+    ------
+    AnnotatorError
+        One cannot be read, or there is none.
+    """
+    if not files:
+        raise AnnotatorError("no file is given; name them: files = [...]")
+    found = []
+    for path in files:
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise AnnotatorError(f"{path}: {error.strerror or error}") from None
+        found.append((str(path), state.st_mtime_ns, state.st_size))
+    return tuple(found)

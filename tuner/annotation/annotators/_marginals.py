@@ -1,0 +1,212 @@
+"""Expected links over all dependency trees of an arc-factored parser.
+
+The matrix-tree theorem: Koo, Globerson, Carreras and Collins, "Structured Prediction Models via
+the Matrix-Tree Theorem", EMNLP 2007.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.annotation.annotators._base import WeightedArc
+
+FloatArray = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""How far the heads' probabilities of a word may be from 1 before more digits are used."""
+
+DIGITS = (50, 200, 800, 3200)
+"""Decimal digits for sentences on which float64 cancels, until they are enough."""
+
+
+def tree_marginals(scores: FloatArray, *, single_root: bool = True) -> FloatArray:
+    """Return the probability of each arc over all non-projective trees.
+
+    Parameters
+    ----------
+    scores : (n, n + 1) float64
+        `scores[d, h]`: log potential of token d (from 0) under head h (from 1, 0 is the root).
+        An arc from a token to itself is ignored.
+    single_root
+        Only trees in which one token is under the root.
+
+    Returns
+    -------
+    (n, n + 1) float64
+        Each row adds to 1.
+
+    Raises
+    ------
+    ValueError
+        A score is not finite.
+    """
+    if not np.isfinite(scores).all():
+        raise ValueError("a parser's scores must be finite")
+    size = len(scores)
+    if size == 0:
+        return np.zeros((0, 1))
+    tokens = np.arange(size)
+    shifted = scores.astype(np.float64)
+    shifted[tokens, tokens + 1] = -np.inf
+    shifted -= shifted.max(axis=1, keepdims=True)  # a factor common to all trees
+    with np.errstate(all="ignore"):  # what is not a number is found below
+        found = _solved(np.exp(shifted), single_root=single_root)
+        if _is_distribution(found):
+            return _scaled(found)
+    for digits in DIGITS:
+        found = _solved_in_decimals(shifted, digits, single_root=single_root)
+        if _is_distribution(found):
+            return _scaled(found)
+    raise AssertionError("no tree has a probability")  # the shift gives each token a head
+
+
+def _is_distribution(found: FloatArray) -> bool:
+    if not np.isfinite(found).all() or found.min() < -TOLERANCE:
+        return False
+    return bool(np.abs(found.sum(axis=1) - 1).max() <= TOLERANCE)
+
+
+def _scaled(found: FloatArray) -> FloatArray:
+    """Return rows in [0, 1] that add to 1."""
+    clipped = np.maximum(found, 0.0)
+    scaled: FloatArray = clipped / clipped.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def _solved(weights: FloatArray, *, single_root: bool) -> FloatArray:
+    """Return the marginals, in float64; rubbish where the Laplacian is nearly singular."""
+    root, arcs = weights[:, 0], weights[:, 1:]
+    laplacian = -arcs.T
+    np.fill_diagonal(laplacian, arcs.sum(axis=1))
+    if single_root:
+        laplacian[0] = root
+    else:
+        np.fill_diagonal(laplacian, weights.sum(axis=1))
+    try:
+        inverse: FloatArray = np.linalg.inv(laplacian).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return np.full_like(weights, np.nan)
+    return _arcs_of_inverse(root, arcs, inverse, single_root=single_root)
+
+
+def _arcs_of_inverse(
+    root: FloatArray, arcs: FloatArray, inverse: FloatArray, *, single_root: bool
+) -> FloatArray:
+    """Return the derivatives of the log partition function, also of object arrays."""
+    if not single_root:
+        own = inverse.diagonal()
+        return np.column_stack([root * own, arcs * (own[:, None] - inverse)])
+    # Row 0 of the Laplacian holds the root's weights: it does not depend on any other arc.
+    gain = arcs * inverse.diagonal()[:, None]
+    gain[0] = 0 * gain[0]
+    loss = arcs * inverse
+    loss[:, 0] = 0 * loss[:, 0]
+    return np.column_stack([root * inverse[:, 0], gain - loss])
+
+
+def _solved_in_decimals(shifted: FloatArray, digits: int, *, single_root: bool) -> FloatArray:
+    """Return the marginals, computed with so many decimal digits.
+
+    Where two words all but surely govern each other, float64 loses what little mass the trees
+    have.
+    """
+    with localcontext() as context:
+        context.prec = digits
+        weights = np.array(
+            [[Decimal(0) if x == -np.inf else Decimal(x).exp() for x in row] for row in shifted]
+        )
+        size = len(weights)
+        root, arcs = weights[:, 0], weights[:, 1:]
+        matrix = np.full((size, 2 * size), Decimal(0))
+        matrix[:, :size] = -arcs.T
+        for token in range(size):
+            matrix[token, token] = arcs[token].sum() + (0 if single_root else root[token])
+            matrix[token, size + token] = Decimal(1)
+        if single_root:
+            matrix[0, :size] = root
+        for column in range(size):
+            pivot = column + int(np.argmax(np.abs(matrix[column:, column])))
+            if not matrix[pivot, column]:
+                return np.full(shifted.shape, np.nan)
+            matrix[[column, pivot]] = matrix[[pivot, column]]
+            matrix[column] = matrix[column] / matrix[column, column]
+            others = np.arange(size) != column
+            matrix[others] = matrix[others] - matrix[others, column, None] * matrix[column]
+        found = _arcs_of_inverse(root, arcs, matrix[:, size:], single_root=single_root)
+        return found.astype(np.float64)
+
+
+def flattened(
+    arcs: FloatArray, labels: FloatArray | None, gamma: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return log potentials of arcs, and probabilities of their labels, at p(tree) ** gamma.
+
+    A labelled tree weighs the product of its arcs' and labels' probabilities, all to the power
+    gamma; what the labels of an arc then add up to is a factor of the arc (1 at gamma 1).
+
+    Parameters
+    ----------
+    arcs : (n, n + 1) float64
+        Log potentials.
+    labels : (n, n + 1, L) float64, optional
+        Logits of the labels of each arc.
+    """
+    if labels is None:
+        return gamma * arcs, None
+    top = labels.max(axis=2, keepdims=True)
+    logs = labels - top - np.log(np.exp(labels - top).sum(axis=2, keepdims=True))
+    powers = np.exp(gamma * logs)
+    sums = powers.sum(axis=2)
+    return gamma * arcs + np.log(sums), powers / sums[:, :, None]
+
+
+def weighted_arcs(
+    arcs: FloatArray,
+    labels: FloatArray | None,
+    names: Sequence[str],
+    *,
+    min_count: float,
+    root_label: str = "",
+) -> tuple[WeightedArc, ...]:
+    """Return the labelled links of at least `min_count`, those of each token scaled to add to 1.
+
+    Parameters
+    ----------
+    arcs : (n, n + 1) float64
+        Probability of each arc.
+    labels : (n, n + 1, L) float64, optional
+        Probability of each label, given the arc; without them the only label is `names[0]`.
+    names
+        The L labels; those that are equal are added.
+    min_count
+        At least the likeliest link of a token is kept.
+    root_label
+        The label of all links under the root, if not empty.
+    """
+    joint = arcs[:, :, None] if labels is None else arcs[:, :, None] * labels
+    distinct = sorted({*names, root_label} - ({""} - set(names)))
+    places = [distinct.index(name) for name in names]
+    counts = np.zeros((*arcs.shape, len(distinct)))
+    for column, place in enumerate(places):
+        counts[:, :, place] += joint[:, :, column]
+    if root_label:
+        under_root = counts[:, 0].sum(axis=1)
+        counts[:, 0] = 0.0
+        counts[:, 0, distinct.index(root_label)] = under_root
+    flat = counts.reshape(len(arcs), -1)
+    kept = flat >= np.minimum(min_count, flat.max(axis=1, initial=0.0))[:, None]
+    kept &= flat > 0
+    flat = np.where(kept, flat, 0.0)
+    flat /= flat.sum(axis=1, keepdims=True)
+    counts = flat.reshape(counts.shape)
+    return tuple(
+        (int(token), int(head), distinct[label], float(counts[token, head, label]))
+        for token, head, label in zip(*np.nonzero(counts), strict=True)
+    )

@@ -1,0 +1,75 @@
+"""What the fingerprint of a backend is made of: its library's version and its model's hash."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from typing import TYPE_CHECKING
+
+from tuner.annotation.annotators._base import AnnotatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:
+    """Return the version of an optional library, importing nothing.
+
+    Raises
+    ------
+    AnnotatorError
+        It, or one of what it `needs`, is not installed.
+    """
+    for name in (library, *needs):
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            raise AnnotatorError(
+                f"{name} is not installed; install it with: pip install 'portmert[{extra}]'"
+            ) from None
+    return importlib.metadata.version(library)
+
+
+def fingerprint(
+    library: str, version: str, options: Mapping[str, object], *models: Path | str
+) -> str:
+    """Return one line that answers depend on; the models count by what is in them."""
+    hashes = "+".join(model if isinstance(model, str) else digest(model) for model in models)
+    written = " ".join(f"{key}={value}" for key, value in sorted(options.items()))
+    return f"{library} {version} {hashes} {written}".rstrip()
+
+
+def digest(model: Path) -> str:
+    """Return the hash of a file, or of all files in a folder and their names.
+
+    Raises
+    ------
+    AnnotatorError
+        It cannot be read.
+    """
+    try:
+        files = sorted(path for path in model.rglob("*") if path.is_file()) or [model]
+        states = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+        return _digest(model, tuple(files), states)
+    except OSError as error:
+        raise AnnotatorError(f"{model}: {error.strerror or error}") from None
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(model: Path, files: tuple[Path, ...], states: tuple[object, ...]) -> str:
+    """Hash once for each state of the files."""
+    del states
+    whole = hashlib.blake2b(digest_size=16)
+    for path in files:
+        name = path.relative_to(model).as_posix()
+        with path.open("rb") as file:
+            part = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
+        whole.update(f"{name}\0{part.hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """Return the hash of a text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,279 @@
+"""Training a model of UDPipe 1 from a treebank.
+
+In a process of its own (`python -m tuner.annotation.annotators._udpipe_training TREEBANK MODEL SIZE`): the
+library prints and cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tuner.annotation.annotators import _conllu
+from tuner.annotation.annotators._base import AnnotatorError, Request
+from tuner.errors import InputError, ProgramError
+from tuner.files import check_writable, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.annotators._conllu import Block
+
+Size = Literal["micro", "tiny", "full"]
+Case = Literal["keep", "lower", "both"]
+
+ROOT = "root"
+"""The label of the one word of a sentence that has no head."""
+
+_TAGGER = (
+    "models=1;iterations={iterations};guesser_suffix_rules={rules};guesser_enrich_dictionary={enrich};"
+    "use_lemma=0;provide_lemma=0"
+)
+_PARSER = (
+    "iterations={iterations};hidden_layer={hidden};embedding_form={form};embedding_upostag={other};"
+    "embedding_xpostag={other};embedding_deprel={other};embedding_feats={feats}"
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model of some size is trained; without a limit on all sentences of the treebank."""
+
+    sentences: int | None
+    tagger: str
+    parser: str
+
+
+RECIPES: dict[Size, Recipe] = {
+    # Seconds: for tests and tries.
+    "micro": Recipe(
+        300,
+        _TAGGER.format(iterations=3, rules=4, enrich=0),
+        _PARSER.format(iterations=4, hidden=50, form=16, other=8, feats=0),
+    ),
+    # Minutes.
+    "tiny": Recipe(
+        1500,
+        _TAGGER.format(iterations=5, rules=6, enrich=4),
+        _PARSER.format(iterations=5, hidden=100, form=32, other=20, feats=20),
+    ),
+    # A quarter of an hour for 200,000 words.
+    "full": Recipe(
+        None,
+        _TAGGER.format(iterations=4, rules=6, enrich=4),
+        _PARSER.format(iterations=4, hidden=100, form=50, other=20, feats=20),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Shares of words with the right tag, the right head, and the right head and label."""
+
+    sentences: int
+    words: int
+    tags: float
+    heads: float
+    links: float
+
+
+def train(
+    treebank: Path,
+    out: Path,
+    *,
+    size: Size = "tiny",
+    case: Case = "keep",
+    notice: Callable[[str], None],
+) -> int:
+    """Train a model on a treebank; the same treebank gives the same bytes.
+
+    Parameters
+    ----------
+    treebank
+        CoNLL-U, plain, .gz, .xz or .zst.
+    out
+        The model; whole or not at all.
+    size
+        How big and good: see `RECIPES`.
+    case
+        As in the treebank, lowercased, or each sentence both ways.
+    notice
+        Called with a line for each iteration.
+
+    Returns
+    -------
+    int
+        How many sentences it was trained on.
+
+    Raises
+    ------
+    InputError
+        The treebank is wrong at some line, or lacks tags or heads.
+    ProgramError
+        The library refuses it.
+    """
+    check_writable(out)
+    sentences = list(_sentences(treebank, RECIPES[size].sentences))
+    if not sentences:
+        raise InputError(f"{treebank}: no sentence to train on")
+    for block in sentences:
+        _check_root(treebank, block)
+    with tempfile.TemporaryDirectory(prefix="portmert-train-") as name:
+        text, model = Path(name) / "treebank.conllu", Path(name) / "model"
+        text.write_text("".join(_written(sentences, case)), encoding="utf-8")
+        _run(text, model, size, treebank, notice)
+        with writing(out) as file:
+            file.write(model.read_bytes())
+    return len(sentences)
+
+
+def read_test(treebank: Path) -> list[Block]:
+    """Return the sentences to compare an annotator's answers with.
+
+    Raises
+    ------
+    InputError
+        The treebank is wrong at some line, or empty.
+    """
+    blocks = list(_sentences(treebank, None))
+    if not blocks:
+        raise InputError(f"{treebank}: no sentence to compare with")
+    return blocks
+
+
+def accuracy(annotator: Annotator, blocks: list[Block], tagset: _conllu.Tagset) -> Accuracy:
+    """Compare an annotator's answers with those of a treebank.
+
+    Raises
+    ------
+    ProgramError
+        The annotator does not work.
+    """
+    distinct = list(dict.fromkeys(block.tokens for block in blocks))
+    request = Request(frozenset({"tags", "heads"}))
+    try:
+        answers = dict(zip(distinct, annotator.annotate(distinct, request), strict=True))
+    except AnnotatorError as error:
+        raise ProgramError(str(error)) from None
+    words = sum(len(block.words) for block in blocks)
+    tags = heads = links = 0
+    for block in blocks:
+        answer = answers[block.tokens]
+        if answer is None:
+            continue
+        gold = [_conllu.tag(word, tagset) for word in block.words]
+        tags += sum(a == b for a, b in zip(answer.tags, gold, strict=True))
+        pairs = list(zip(answer.heads, block.heads, strict=True))
+        heads += sum(a[0] == b[0] for a, b in pairs)
+        links += sum(a == b for a, b in pairs)
+    return Accuracy(len(blocks), words, tags / words, heads / words, links / words)
+
+
+def _sentences(treebank: Path, limit: int | None) -> Iterator[Block]:
+    count = 0
+    for block in _conllu.read(treebank):
+        if block.unparsed:
+            continue
+        where = f"{treebank}:{block.line}"
+        if not block.heads:
+            raise InputError(f"{where}: HEAD is '{_conllu.NOTHING}'; a treebank has heads")
+        if not all(_conllu.tag(word, "upos") or _conllu.tag(word, "xpos") for word in block.words):
+            raise InputError(f"{where}: a word has neither UPOS nor XPOS; a treebank has tags")
+        yield block
+        count += 1
+        if count == limit:
+            return
+
+
+def _check_root(treebank: Path, block: Block) -> None:
+    """Refuse what the library refuses after minutes, and without a line."""
+    roots = [word for word, (head, _) in enumerate(block.heads, 1) if not head]
+    labelled = [word for word, (_, label) in enumerate(block.heads, 1) if label == ROOT]
+    if len(roots) != 1 or labelled != roots:
+        raise InputError(
+            f"{treebank}:{block.line}: HEAD is 0 of {_listed(roots)}, DEPREL is '{ROOT}' of "
+            f"{_listed(labelled)}; UDPipe learns from trees in which one word has both"
+        )
+
+
+def _listed(words: list[int]) -> str:
+    if not words:
+        return "no word"
+    return f"word{'s' * (len(words) > 1)} {' and '.join(map(str, words))}"
+
+
+def _written(sentences: list[Block], case: Case) -> Iterator[str]:
+    for block in sentences:
+        for lower in {"keep": (False,), "lower": (True,), "both": (False, True)}[case]:
+            for number, (word, (head, label)) in enumerate(
+                zip(block.words, block.heads, strict=True), 1
+            ):
+                form = word.form.lower() if lower else word.form
+                tags = (column or _conllu.NOTHING for column in word[1:])
+                columns = (str(number), form, "_", *tags, str(head), label, "_", "_")
+                yield "\t".join(columns) + "\n"
+            yield "\n"
+
+
+def _run(
+    text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
+) -> None:
+    path = os.pathsep.join(part for part in sys.path if part)
+    with subprocess.Popen(  # noqa: S603  our own program
+        [sys.executable, "-P", "-m", __name__, str(text), str(model), size],
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        assert process.stderr is not None  # noqa: S101  a pipe was asked for
+        last, part = "", "tagger"
+        try:
+            for line in process.stderr:
+                last = line.strip() or last
+                if line.startswith("Parser"):
+                    part = "parser"
+                if line.startswith("Iteration"):
+                    notice(f"{part}, {last[0].lower()}{last[1:]}")
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise ProgramError(
+            f"{treebank}: UDPipe cannot train on it (status {process.returncode}): {last}"
+        )
+
+
+def main(arguments: list[str]) -> None:
+    """Train in this process; the last line on stderr says what went wrong."""
+    from ufal import udpipe  # noqa: PLC0415  start-up time
+
+    text, model, size = arguments
+    recipe = next(recipe for name, recipe in RECIPES.items() if name == size)
+    reader, error = udpipe.InputFormat.newConlluInputFormat(), udpipe.ProcessingError()
+    reader.setText(Path(text).read_text(encoding="utf-8"))
+    sentences, sentence = udpipe.Sentences(), udpipe.Sentence()
+    while reader.nextSentence(sentence, error):
+        sentences.push_back(sentence)
+        sentence = udpipe.Sentence()
+    blob = b""
+    if not error.occurred():
+        blob = udpipe.Trainer.train(
+            "morphodita_parsito", sentences, udpipe.Sentences(), "none", recipe.tagger,
+            recipe.parser, error,
+        )  # fmt: skip
+    if error.occurred():
+        sys.exit(" ".join(error.message.split()))
+    Path(model).write_bytes(blob)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,172 @@
+"""BLLIP, Charniak's parser: lists of constituency trees with their probabilities."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from tuner.annotation.annotators import _brackets, _heads, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._tokens import escaped, prepared
+from tuner.annotation.annotators._workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Heads, Request
+    from tuner.annotation.annotators._workers import Parse
+
+CHUNK = 16
+"""Sentences at once: the parser takes seconds for so many."""
+
+VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
+"""Files of every model: the words with their parts of speech; the categories."""
+
+_QUOTES = ("``", "''")
+_SPACE = re.compile(r"\s")
+
+
+@dataclass(frozen=True)
+class BllipAnnotator(Annotator):
+    """Trees, their dependency parses and tags from BLLIP (Charniak's first-stage parser).
+
+    Parameters
+    ----------
+    model
+        A parser model's folder, or that of a unified model, whose `parser` is then used.
+    overparsing
+        How long the parser goes on after its first complete parse. Time is about proportional to
+        it; the parser's own default is 21.
+    language
+        The parser's rules for unknown words: En, Ch or Ar.
+    case_insensitive
+        For a text without capitals.
+    contractions
+        Give the parser `do n't` for the text's `don 't`, and signs for what Moses escapes.
+    max_words
+        Longer sentences count as unparsed. The parser takes no more than 398.
+    """
+
+    model: Path
+    overparsing: Annotated[int, Ge(1)] = 10
+    language: Literal["En", "Ch", "Ar"] = "En"
+    case_insensitive: bool = False
+    contractions: bool = True
+    max_words: Annotated[int, Ge(1)] = 398
+
+    gives = frozenset({"tags", "heads", "tree", "parses"})
+
+    def fingerprint(self) -> str:
+        """Return the library's version, the hash of the model and the options."""
+        version = _models.version("bllipparser", extra="bllip")
+        options = self._options()
+        del options["model"]
+        return _models.fingerprint("bllip", version, options, _folder(self.model))
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence, in order; None where there is no parse, or a crash."""
+        _models.version("bllipparser", extra="bllip")
+        ours = workers(__name__, self._options(), "bllip", chunk=CHUNK)
+        return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+    def _options(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
+
+
+def _folder(model: Path) -> Path:
+    """Return the folder of the first-stage parser.
+
+    Raises
+    ------
+    AnnotatorError
+        There is none.
+    """
+    for folder in (model, model / "parser"):
+        if (folder / TERMS).is_file() and (folder / VOCABULARY).is_file():
+            return folder
+    if model.exists():
+        raise AnnotatorError(
+            f"{model}: no {TERMS} and {VOCABULARY}; expected the folder of a BLLIP parser model"
+        )
+    raise AnnotatorError(
+        f"{model}: no such folder; get an English model with: "
+        "python -m bllipparser.ModelFetcher -i WSJ+Gigaword-v2 -d bllip, then give its folder"
+    )
+
+
+def load(options: dict[str, Any]) -> Parse:
+    """Load a model in a worker; a process can load but one."""
+    return _Parser(**options).annotate
+
+
+class _Parser:
+    def __init__(self, model: str, *, max_words: int, contractions: bool, **options: Any) -> None:
+        from bllipparser import RerankingParser  # noqa: PLC0415  optional
+
+        self._parser = RerankingParser()
+        self._parser.load_parser_model(model)
+        self._options = options
+        self._max_words = max_words
+        self._contractions = contractions
+        # Models have either straight quotes or the treebank's among their words.
+        words = (Path(model) / VOCABULARY).read_text("utf-8", "replace").splitlines()
+        self._straight_quotes = any(line.startswith('"\t') for line in words)
+
+    def annotate(
+        self, sentences: Sequence[Sequence[str]], request: Request
+    ) -> list[Annotation | None]:
+        """Return one answer a sentence."""
+        self._parser.set_parser_options(
+            nbest=request.parses if "parses" in request.layers else 1, **self._options
+        )
+        return [self._annotate(words, request) for words in sentences]
+
+    def _annotate(self, words: Sequence[str], request: Request) -> Annotation | None:
+        if not 0 < len(words) <= self._max_words:  # none kills the parser
+            return None
+        listed = self._parser.parse(self._given(words))
+        if not listed:
+            return None
+        trees = [_brackets.parse(str(parse.ptb_parse)) for parse in listed]
+        layers, best = request.layers, trees[0]
+        leaves = [escaped(word) for word in words]  # those given, not those changed for the parser
+        parses: list[tuple[float, Heads]] = []
+        if "parses" in layers:
+            # The parser's scores are logarithms to the base 2.
+            parses = [
+                (parse.parser_score * math.log(2), _heads.heads(tree))
+                for parse, tree in zip(listed, trees, strict=True)
+            ]
+        return Annotation(
+            tags=tuple(best.tags) if "tags" in layers else (),
+            heads=_heads.heads(best) if "heads" in layers else (),
+            tree=str(best.with_leaves(leaves)) if "tree" in layers else "",
+            parses=tuple(parses),
+        )
+
+    def _given(self, words: Sequence[str]) -> list[str]:
+        """Return tokens as the parser's treebank has them."""
+        plain = prepared(words, contractions=self._contractions, lowercase=False)
+        given = [_SPACE.sub("_", escaped(word)) for word in plain]
+        if self._straight_quotes:
+            given = ['"' if word in _QUOTES else word for word in given]
+        else:
+            opening = True
+            for place, word in enumerate(given):
+                if word == '"':
+                    given[place] = "``" if opening else "''"
+                    opening = not opening
+        return given

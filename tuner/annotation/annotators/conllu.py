@@ -1,0 +1,224 @@
+"""Parses made elsewhere, in CoNLL-U files."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, Layer
+from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._lookup import Missing  # noqa: TC001
+from tuner.annotation.annotators._tokens import as_parsed, comparable
+from tuner.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Heads, Request
+    from tuner.annotation.annotators._conllu import Block
+
+VERSION = 2
+"""Of what is made of a file: part of the fingerprint."""
+
+
+@dataclass(frozen=True)
+class ConlluAnnotator(Annotator):
+    """Sentences looked up in CoNLL-U files by their tokens, wherever they stand in them.
+
+    Several trees with the same `# sent_id = ` are an n-best list, each with
+    `# parse_logprob = ` (natural logarithm). Of equal sentences the first one counts.
+
+    Parameters
+    ----------
+    files : list of paths
+        CoNLL-U, plain, .gz, .xz or .zst.
+    tagset : upos, xpos, upos+feats or xpos+feats
+        The columns that are the tag of a word; for an empty XPOS stands UPOS, and the other way.
+    missing : error or unparsed
+        What a sentence is that no file has.
+    """
+
+    files: tuple[Path, ...]
+    tagset: Tagset = "xpos"
+    missing: Missing = "error"
+
+    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
+
+    def fingerprint(self) -> str:
+        """Return the hash of the files and the options."""
+        _lookup.states(self.files)
+        options = {"tagset": self.tagset, "missing": self.missing}
+        return _models.fingerprint("conllu", str(VERSION), options, *self.files)
+
+    def has(self) -> frozenset[Layer]:
+        """Return what the files say of all their sentences but the unparsed ones."""
+        parsed = [
+            found
+            for found in _read(_lookup.states(self.files), self.tagset).values()
+            if found.parses
+        ]
+        there: set[Layer] = set()
+        if all(all(found.tags) for found in parsed):
+            there |= {"tags"}
+        if all(found.parses[0][1] for found in parsed):
+            there |= {"heads", "parses"}
+        if all(found.tree for found in parsed):
+            there |= {"tree"}
+        return frozenset(there)
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,  # noqa: ARG002  looking up is fast
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield what the files say.
+
+        Raises
+        ------
+        InputError
+            A line of a file is wrong, or does not say what is asked for.
+        AnnotatorError
+            A sentence is in no file.
+        """
+        known = _read(_lookup.states(self.files), self.tagset)
+        for number, tokens in enumerate(sentences, 1):
+            found = _lookup.find(known, tokens, self.files, self.missing)
+            if found is not None and found.split and self.missing == "error":
+                raise InputError(
+                    f"{found.where}: '{found.split}' is several words here and one token in the "
+                    f"text; parse the text as it is, one word for each token"
+                )
+            yield None if found is None else _asked(found, request)
+            if progress is not None:
+                progress(number, len(sentences))
+
+
+class _Trees(NamedTuple):
+    """What a file says of one sentence: the best parse's tags, all parses, best first."""
+
+    where: str
+    tags: tuple[str, ...]
+    tree: str
+    parses: tuple[tuple[float, Heads], ...]
+    split: str = ""  # a token that is several words; nothing else is then known
+
+
+def _asked(found: _Trees, request: Request) -> Annotation | None:
+    if not found.parses:
+        return None
+    if "tags" in request.layers and not all(found.tags):
+        raise InputError(f"{found.where}: a word has neither UPOS nor XPOS, and tags are needed")
+    heads = found.parses[0][1]
+    if request.layers & {"heads", "parses"} and not heads:
+        raise InputError(f"{found.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")
+    if "tree" in request.layers and not found.tree:
+        raise InputError(
+            f"{found.where}: no line '# tree = (S ...)' and constituency trees are needed"
+        )
+    return Annotation(
+        tags=found.tags if "tags" in request.layers else (),
+        heads=heads if "heads" in request.layers else (),
+        tree=found.tree if "tree" in request.layers else "",
+        parses=found.parses[: request.parses] if "parses" in request.layers else (),
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str, _Trees]:
+    """Read files, once for each state of them."""
+    known: dict[str, _Trees] = {}
+    split: dict[str, _Trees] = {}
+    for path, _, _ in states:
+        closed: dict[str, int] = {}
+        blocks = _conllu.read(path)
+        # Without a name a tree is a sentence of its own.
+        for name, group in itertools.groupby(
+            blocks, lambda block: block.sent_id or f"\n{block.line}"
+        ):
+            trees = list(group)
+            if name in closed:
+                raise InputError(
+                    f"{path}:{trees[0].line}: sent_id '{name}' stands in line {closed[name]} "
+                    f"already; the trees of one sentence follow each other"
+                )
+            closed[name] = trees[0].line
+            known.setdefault(_lookup.key(trees[0].tokens), _sentence(path, trees, tagset))
+            if trees[0].several:
+                where, form = f"{path}:{trees[0].line}", trees[0].several[0][2]
+                split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
+    return split | known
+
+
+def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:
+    first = blocks[0]
+    for block in blocks[1:]:
+        if block.tokens != first.tokens:
+            raise InputError(
+                f"{path}:{block.line}: other words than the tree of line {first.line}, which has "
+                f"the same sent_id"
+            )
+        if bool(block.heads) != bool(first.heads):
+            raise InputError(f"{path}:{block.line}: HEAD is missing in one tree of a sentence")
+    for block in blocks:
+        if len(blocks) > 1 and block.logprob is None:
+            raise InputError(
+                f"{path}:{block.line}: no '# parse_logprob = ', which every one of "
+                f"{len(blocks)} trees of a sentence needs"
+            )
+    ranked = sorted(blocks, key=lambda block: -(block.logprob or 0.0))
+    best = ranked[0]
+    where = f"{path}:{best.line}"
+    if best.unparsed:
+        return _Trees(where, (), "", ())
+    tags = tuple(_conllu.tag(word, tagset) for word in best.words)
+    tree, derived = _tree(path, best)
+    # Without HEAD each parse has the heads of its own constituents.
+    heads = [
+        block.heads or (derived if block is best else _tree(path, block)[1]) for block in ranked
+    ]
+    bare = next((block for block, links in zip(ranked, heads, strict=True) if not links), None)
+    if bare is not None and any(heads):
+        raise InputError(
+            f"{path}:{bare.line}: neither HEAD nor '# tree = ', which another parse of the same "
+            f"sentence has"
+        )
+    parses = tuple(
+        (block.logprob or 0.0, links) for block, links in zip(ranked, heads, strict=True)
+    )
+    return _Trees(where, tags, tree, parses)
+
+
+def _tree(path: str, block: Block) -> tuple[str, Heads]:
+    """Return the tree in brackets and its dependencies, which count where HEAD is not given."""
+    if not block.tree:
+        return "", ()
+    where = f"{path}:{block.tree_line}"
+    try:
+        tree = _brackets.parse(block.tree)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    if len(tree.leaves) != len(block.words):
+        raise InputError(
+            f"{where}: the tree has {len(tree.leaves)} tokens, the sentence {len(block.words)}"
+        )
+    if _lookup.key(tree.tokens) not in (
+        _lookup.key(block.tokens),
+        _lookup.key(as_parsed(block.tokens)),
+    ):
+        place = next(
+            place
+            for place, pair in enumerate(zip(tree.tokens, block.tokens, strict=True))
+            if comparable(pair[0]) != comparable(pair[1])
+        )
+        raise InputError(
+            f"{where}: token {place + 1} of the tree is '{tree.tokens[place]}', that of the "
+            f"sentence '{block.tokens[place]}'"
+        )
+    return str(tree), () if block.heads else _heads.heads(tree)

@@ -1,0 +1,191 @@
+"""Constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, Layer
+from tuner.annotation.annotators._lookup import Missing  # noqa: TC001  read at run time, to check a config
+from tuner.errors import InputError
+from tuner.files import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Request
+    from tuner.annotation.annotators._brackets import Tree
+
+VERSION = 1
+"""Of what is made of a file: part of the fingerprint."""
+
+_HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
+
+
+@dataclass(frozen=True)
+class PtbAnnotator(Annotator):
+    """Sentences looked up in files of bracketed trees by their tokens.
+
+    A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
+    N times a line with the score of a parse and a line with its tree. A tree may go on in lines
+    that are indented; blank lines do not count. Brackets and quotes in the treebank's spelling
+    (-LRB-, ``) are the plain ones of a text; traces and wrappers (S1, TOP) are dropped. Of equal
+    sentences the first one counts.
+
+    Parameters
+    ----------
+    files : list of paths
+        Plain, .gz, .xz or .zst.
+    log_base : number above 1
+        Scores of parses are logarithms to this base: 2 in the output of Charniak's parser.
+    missing : error or unparsed
+        What a sentence is that no file has.
+    """
+
+    files: tuple[Path, ...]
+    log_base: float = 2.0
+    missing: Missing = "error"
+
+    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
+
+    def __post_init__(self) -> None:
+        """Check the base.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
+        if not (self.log_base > 1 and math.isfinite(self.log_base)):
+            raise ValueError(f"log_base is {self.log_base}; it must be a number above 1")
+
+    def fingerprint(self) -> str:
+        """Return the hash of the files and the options."""
+        _lookup.states(self.files)
+        options = {"log_base": self.log_base, "missing": self.missing}
+        return _models.fingerprint("ptb", str(VERSION), options, *self.files)
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,  # noqa: ARG002  looking up is fast
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield what the files say.
+
+        Raises
+        ------
+        InputError
+            A line of a file is wrong.
+        AnnotatorError
+            A sentence is in no file.
+        """
+        known = _read(_lookup.states(self.files))
+        unit = math.log(self.log_base)
+        for number, tokens in enumerate(sentences, 1):
+            parses = _lookup.find(known, tokens, self.files, self.missing)
+            yield None if parses is None else _asked(parses, request, unit)
+            if progress is not None:
+                progress(number, len(sentences))
+
+
+class _Parse(NamedTuple):
+    score: float
+    tree: str
+
+
+def _asked(parses: Sequence[_Parse], request: Request, unit: float) -> Annotation:
+    trees = [_brackets.parse(parses[0].tree)]
+    if "parses" in request.layers:
+        trees += [_brackets.parse(parse.tree) for parse in parses[1 : request.parses]]
+    return Annotation(
+        tags=tuple(trees[0].tags) if "tags" in request.layers else (),
+        tree=parses[0].tree if "tree" in request.layers else "",
+        parses=tuple(
+            (parse.score * unit, _heads.heads(tree))
+            for parse, tree in zip(parses, trees, strict=False)
+        )
+        if "parses" in request.layers
+        else (),
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, ...]]:
+    """Read files, once for each state of them."""
+    known: dict[str, tuple[_Parse, ...]] = {}
+    for path, _, _ in states:
+        lines = _joined(read_lines(path))
+        if not lines:
+            raise InputError(f"{path}: the file is empty; expected bracketed trees")
+        place = 0
+        while place < len(lines):
+            number, line = lines[place]
+            header = _HEADER.fullmatch(line.strip())
+            if header is None:
+                tree = _tree(path, number, line)
+                known.setdefault(_lookup.key(tree.tokens), (_Parse(0.0, str(tree)),))
+                place += 1
+                continue
+            count = int(header[1])
+            rows = lines[place + 1 : place + 1 + 2 * count]
+            if count:  # else the parser failed, and the sentence is missing
+                key, parses = _list(path, number, count, rows)
+                known.setdefault(key, parses)
+            place += 1 + 2 * count
+    return known
+
+
+def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return lines and their numbers, from 1; those that go on with a tree belong to its first."""
+    joined: list[tuple[int, list[str]]] = []
+    still_open = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if still_open <= 0 or not line[0].isspace():
+            joined.append((number, []))
+            still_open = 0
+        joined[-1][1].append(line)
+        still_open += line.count("(") - line.count(")")
+    return [(number, " ".join(parts)) for number, parts in joined]
+
+
+def _list(
+    path: str, header: int, count: int, rows: Sequence[tuple[int, str]]
+) -> tuple[str, tuple[_Parse, ...]]:
+    """Return the key and the parses, best first, of an n-best list."""
+    parses, keys = [], []
+    for k in range(count):
+        if 2 * k + 1 >= len(rows):
+            raise InputError(
+                f"{path}:{header}: {count} parses announced, the file ends after {k}; is it cut "
+                f"off?"
+            )
+        (score_line, score), (tree_line, line) = rows[2 * k], rows[2 * k + 1]
+        value = _conllu.logprob(score.strip(), f"{path}:{score_line}: the score of a parse")
+        tree = _tree(path, tree_line, line)
+        keys.append(_lookup.key(tree.tokens))
+        if keys[-1] != keys[0]:
+            raise InputError(
+                f"{path}:{tree_line}: other tokens than the first parse of the list of line "
+                f"{header}"
+            )
+        parses.append(_Parse(value, str(tree)))
+    return keys[0], tuple(sorted(parses, key=lambda parse: -parse.score))
+
+
+def _tree(path: str, number: int, line: str) -> Tree:
+    try:
+        return _brackets.parse(line)
+    except ValueError as error:
+        raise InputError(
+            f"{path}:{number}: {error} (a tree goes on only in lines that are indented)"
+        ) from None

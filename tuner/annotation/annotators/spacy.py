@@ -1,0 +1,256 @@
+"""spaCy: tags, dependency parses and, by a beam, weighted parses of any pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge
+
+from tuner.annotation.annotators import _conllu, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._heads import ROOT
+from tuner.annotation.annotators._tokens import prepared
+from tuner.annotation.annotators._workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Heads, Request
+    from tuner.annotation.annotators._workers import Parse
+
+BEAMS_AT_ONCE = 128
+"""Sentences whose beams are in memory at the same time."""
+
+
+@dataclass(frozen=True)
+class SpacyAnnotator(Annotator):
+    """Tags, heads and weighted parses from a spaCy pipeline.
+
+    Parameters
+    ----------
+    model
+        A pipeline's folder, or the name of one that is installed (`en_core_web_sm`).
+    tagset
+        Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
+    beam_width
+        Parses that the beam keeps; a list of parses has at most so many. One-best parses come from
+        the greedy search that the parser was trained for.
+    contractions
+        Give the pipeline `do n't` for the text's `don 't`, and signs for what Moses escapes.
+    lowercase
+        Lowercase words for the pipeline.
+    any_version
+        Also use a pipeline made for another version of spaCy.
+    """
+
+    model: str
+    tagset: Tagset = "xpos"
+    beam_width: Annotated[int, Ge(1)] = 16
+    contractions: bool = True
+    lowercase: bool = False
+    any_version: bool = False
+
+    gives = frozenset({"tags", "heads", "parses"})
+
+    def fingerprint(self) -> str:
+        """Return spaCy's version, the hash of the pipeline and the options."""
+        version = _models.version("spacy", extra="spacy")
+        options = self._options()
+        del options["model"], options["any_version"]
+        return _models.fingerprint("spacy", version, options, _folder(self.model))
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence, in order; spaCy fails on none."""
+        ours = workers(__name__, self._options(), "spacy")
+        return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+    def _options(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
+
+
+def _folder(model: str) -> Path:
+    """Return where a pipeline is.
+
+    Raises
+    ------
+    AnnotatorError
+        Nowhere.
+    """
+    _models.version("spacy", extra="spacy")
+    if (Path(model) / "config.cfg").is_file():
+        return Path(model)
+    from importlib.util import find_spec  # noqa: PLC0415  only for names
+
+    spec = find_spec(model) if model.isidentifier() else None
+    places = spec.submodule_search_locations if spec is not None else None
+    found = [path.parent for place in places or () for path in Path(place).glob("*/config.cfg")]
+    if len(found) == 1:
+        return found[0]
+    if Path(model).exists():
+        raise AnnotatorError(f"{model}: no config.cfg; expected the folder of a spaCy pipeline")
+    get = "python -m spacy download en_core_web_sm"
+    raise AnnotatorError(
+        f"no spaCy pipeline '{model}': neither a folder nor installed; get one by name, such as "
+        f"with: {get}; or train one, see docs/annotators.md"
+    )
+
+
+def load(options: dict[str, Any]) -> Parse:
+    """Load a pipeline in a worker."""
+    return _Pipeline(options).annotate
+
+
+class _Pipeline:
+    """A loaded pipeline.
+
+    It works in batches, whose size changes no bit of an answer: BLIS sums in one order.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        import spacy  # noqa: PLC0415  heavy and optional
+        from spacy.util import is_compatible_version  # noqa: PLC0415
+
+        self._options = options
+        self._name = model = options["model"]
+        meta = spacy.util.get_model_meta(model)
+        wanted = meta.get("spacy_version", "")
+        if (
+            not options["any_version"]
+            and is_compatible_version(spacy.__version__, wanted) is False
+        ):
+            raise AnnotatorError(
+                f"{model}: made for spaCy {wanted}, this is {spacy.__version__}; get the pipeline "
+                "of this version, or set any_version = true"
+            )
+        self._nlp = spacy.load(model)
+
+    def annotate(
+        self, sentences: Sequence[Sequence[str]], request: Request
+    ) -> list[Annotation | None]:
+        """Return one answer a sentence."""
+        layers = request.layers
+        if not layers <= {"tags"} and "parser" not in self._nlp.pipe_names:
+            raise AnnotatorError(
+                f"{self._name} has no parser, only {', '.join(self._nlp.pipe_names)}; use a "
+                "pipeline with one"
+            )
+        # A document that has a parse is not parsed again, so the beam gets its own.
+        docs = self._documents(sentences, parser="heads" in layers)
+        answers = [
+            Annotation(
+                tags=self._tags(doc) if "tags" in layers else (),
+                heads=_heads(doc) if "heads" in layers else (),
+            )
+            for doc in docs
+        ]
+        if "parses" in layers:
+            listed = self._parses(sentences, request.parses)
+            return [
+                dataclasses.replace(answer, parses=parses) if parses else None
+                for answer, parses in zip(answers, listed, strict=True)
+            ]
+        return list(answers)
+
+    def _documents(self, sentences: Sequence[Sequence[str]], *, parser: bool) -> list[Any]:
+        from spacy.tokens import Doc  # noqa: PLC0415
+
+        docs = (
+            # One sentence stays one, whatever the parser would make of a full stop in it.
+            Doc(
+                self._nlp.vocab,
+                words=prepared(
+                    words,
+                    contractions=self._options["contractions"],
+                    lowercase=self._options["lowercase"],
+                ),
+                sent_starts=[True] + [False] * (len(words) - 1),
+            )
+            for words in sentences
+        )
+        skipped = [name for name in self._nlp.pipe_names if name == "parser" and not parser]
+        with self._nlp.select_pipes(disable=skipped):
+            return list(self._nlp.pipe(docs))
+
+    def _tags(self, doc: Any) -> tuple[str, ...]:
+        tagset: Tagset = self._options["tagset"]
+        tags = tuple(
+            _conllu.tag(_conllu.Word(token.text, token.pos_, token.tag_, str(token.morph)), tagset)
+            for token in doc
+        )
+        if not all(tags):
+            raise AnnotatorError(
+                f"{self._name} gives no part of speech of '{doc[tags.index('')]}'; it has "
+                f"{', '.join(self._nlp.pipe_names)}; use a pipeline with a tagger"
+            )
+        return tags
+
+    def _parses(
+        self, sentences: Sequence[Sequence[str]], most: int
+    ) -> Iterator[tuple[tuple[float, Heads], ...]]:
+        parser = self._nlp.get_pipe("parser")
+        docs = self._documents(sentences, parser=False)
+        for start in range(0, len(docs), BEAMS_AT_ONCE):
+            some = docs[start : start + BEAMS_AT_ONCE]
+            for doc, beam in zip(
+                some, parser.beam_parse(some, beam_width=self._options["beam_width"]), strict=True
+            ):
+                parses = parser.moves.get_beam_parses(beam)
+                states = zip(beam.probs, beam.scores, strict=True)
+                yield _listed(parses, states, len(doc))[:most]
+
+
+def _heads(doc: Any) -> Heads:
+    return tuple(
+        (0, ROOT) if token.head.i == token.i else (token.head.i + 1, token.dep_) for token in doc
+    )
+
+
+def _listed(
+    parses: Sequence[tuple[float, Sequence[tuple[int, int, str]]]],
+    states: Iterable[tuple[float, float]],
+    length: int,
+) -> tuple[tuple[float, Heads], ...]:
+    """Return log probabilities among the finished parses, and these.
+
+    The beam's own probabilities are 0 where a parse is far behind, so its scores are used.
+
+    Parameters
+    ----------
+    parses
+        Probability and arcs of each finished state.
+    states
+        Probability and score of each state, finished or not, in the same order.
+    """
+    if length == 1:  # leaves nothing to decide: such a beam has no parses
+        return ((0.0, ((0, ROOT),)),)
+    if not parses:
+        return ()
+    left = iter(states)
+    scores = []
+    for probability, _ in parses:
+        score = next((score for other, score in left if other == probability), None)
+        if score is None:
+            raise AnnotatorError("spaCy's beam and its parses do not fit; use another version")
+        scores.append(score)
+    top = max(scores)
+    whole = top + math.log(math.fsum(math.exp(score - top) for score in scores))
+    listed = []
+    for (_, arcs), score in zip(parses, scores, strict=True):
+        found = [(0, ROOT)] * length
+        for head, dependent, label in arcs:
+            if head != dependent:
+                found[dependent] = (head + 1, label)
+        listed.append((score - whole, tuple(found)))
+    return tuple(sorted(listed, key=lambda parse: -parse[0]))

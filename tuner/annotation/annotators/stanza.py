@@ -1,0 +1,293 @@
+"""Stanza: tags, dependency parses and expected links over all trees from its arc scores."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from annotated_types import Gt
+
+from tuner.annotation.annotators import _conllu, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._heads import ROOT
+from tuner.annotation.annotators._marginals import (
+    FloatArray,
+    flattened,
+    tree_marginals,
+    weighted_arcs,
+)
+from tuner.annotation.annotators._tokens import prepared
+from tuner.annotation.annotators._workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Request, WeightedArc
+    from tuner.annotation.annotators._workers import Parse
+
+CHUNK = 32
+"""Sentences at once: each is a batch of its own."""
+
+RESOURCES = "resources.json"
+"""The list of models in a folder that `stanza.download` made."""
+
+
+@dataclass(frozen=True)
+class StanzaAnnotator(Annotator):
+    """Tags, heads and expected links from a Stanza pipeline.
+
+    Parameters
+    ----------
+    model
+        The folder that `stanza.download` filled; or, with `tagger` and `parser`, not needed.
+    language
+        Stanza's name of the language.
+    package
+        Which of the language's sets of models.
+    tagger, parser, embeddings
+        Models of your own: a tagger's and a dependency parser's file, and that of their
+        pretrained word vectors if they have any.
+    tagset
+        Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
+    contractions
+        Give the pipeline `do n't` for the text's `don 't`, and signs for what Moses escapes.
+    lowercase
+        Lowercase words for the pipeline.
+    min_count
+        Of the expected links those that count less are left out, the others of a word scaled.
+    """
+
+    model: Path | None = None
+    language: str = "en"
+    package: str = "default"
+    tagger: Path | None = None
+    parser: Path | None = None
+    embeddings: Path | None = None
+    tagset: Tagset = "xpos"
+    contractions: bool = True
+    lowercase: bool = False
+    min_count: Annotated[float, Gt(0)] = 1e-4
+
+    gives = frozenset({"tags", "heads", "marginals"})
+
+    def __post_init__(self) -> None:
+        """Check that there is one kind of model.
+
+        Raises
+        ------
+        ValueError
+            There is none, or there are both.
+        """
+        if (self.tagger is None) != (self.parser is None):
+            raise ValueError("tagger and parser belong together: give both, or model")
+        if (self.model is None) == (self.parser is None):
+            raise ValueError("give model, or tagger and parser")
+
+    def fingerprint(self) -> str:
+        """Return Stanza's version, the hash of the models and the options."""
+        version = _models.version("stanza", extra="stanza")
+        options = {
+            key: value for key, value in self._options().items() if key not in self._files()
+        }
+        torch = f"torch-{_models.version('torch', extra='stanza')}"
+        return _models.fingerprint("stanza", f"{version} {torch}", options, *self._hashed())
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer a sentence, in order."""
+        _models.version("stanza", extra="stanza")
+        self._hashed()  # says what is missing
+        ours = workers(__name__, self._options(), "stanza", chunk=CHUNK)
+        return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+    def _files(self) -> dict[str, Path]:
+        named = {
+            "model": self.model,
+            "tagger": self.tagger,
+            "parser": self.parser,
+            "embeddings": self.embeddings,
+        }
+        return {name: path for name, path in named.items() if path is not None}
+
+    def _hashed(self) -> list[Path | str]:
+        """Return what of the models the answers depend on.
+
+        Raises
+        ------
+        AnnotatorError
+            It is not there.
+        """
+        if self.model is None:
+            return list(self._files().values())
+        listed = self.model / RESOURCES
+        get = f"python -c \"import stanza; stanza.download('{self.language}', '{self.model}')\""
+        if not listed.is_file() or not (self.model / self.language).is_dir():
+            raise AnnotatorError(
+                f"{self.model}: no Stanza models of language '{self.language}'; get them with: "
+                f"{get}"
+            )
+        known = json.loads(listed.read_text("utf-8")).get(self.language)
+        return [self.model / self.language, _models.text_digest(json.dumps(known, sort_keys=True))]
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            **{name: str(path) for name, path in self._files().items()},
+            "language": self.language,
+            "package": self.package,
+            "tagset": self.tagset,
+            "contractions": self.contractions,
+            "lowercase": self.lowercase,
+            "min_count": self.min_count,
+        }
+
+
+def load(options: dict[str, Any]) -> Parse:
+    """Load a pipeline in a worker."""
+    return _Pipeline(options).annotate
+
+
+class _Pipeline:
+    """A loaded pipeline and the scores its parser last gave."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._scores: tuple[Any, ...] = ()
+        if "model" in options:
+            self._run = self._load(options["model"], package=options["package"])
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                # Stanza wants a list of its models even if it is given others.
+                known = {"lang_name": options["language"], "packages": {"default": {}}}
+                known["default_processors"] = {}
+                listed = json.dumps({options["language"]: known})
+                (Path(folder) / RESOURCES).write_text(listed, "utf-8")
+                self._run = self._load(
+                    folder,
+                    pos_model_path=options["tagger"],
+                    depparse_model_path=options["parser"],
+                    depparse_pretagged=True,  # without lemmas
+                    **{
+                        f"{processor}_pretrain_path": options["embeddings"]
+                        for processor in ("pos", "depparse")
+                        if "embeddings" in options
+                    },
+                )
+        parser = self._run.processors["depparse"].trainer.model
+        self._labels = _labels(parser)
+        scores = getattr(parser, "forward_scores", None)
+        self._has_scores = scores is not None
+        if scores is not None:
+            # What the parser's own search starts from, before it drops all trees but one.
+            def kept(*arguments: Any) -> Any:
+                self._scores = scores(*arguments)
+                return self._scores
+
+            parser.forward_scores = kept
+
+    def _load(self, folder: str, **options: Any) -> Any:
+        import stanza  # noqa: PLC0415  heavy and optional
+
+        processors = "tokenize,pos,lemma,depparse"
+        if "pos_model_path" in options:
+            processors = "tokenize,pos,depparse"
+        return stanza.Pipeline(
+            self._options["language"],
+            dir=folder,
+            processors=processors,
+            download_method=None,
+            tokenize_pretokenized=True,
+            tokenize_no_ssplit=True,
+            use_gpu=False,
+            verbose=False,
+            **options,
+        )
+
+    def annotate(
+        self, sentences: Sequence[Sequence[str]], request: Request
+    ) -> list[Annotation | None]:
+        """Return one answer a sentence."""
+        if "marginals" in request.layers and not self._has_scores:
+            raise AnnotatorError(
+                "this Stanza parser has no scores of arcs (an ensemble, or made of transitions); "
+                "use a single graph-based one"
+            )
+        return [self._annotate(words, request) for words in sentences]
+
+    def _annotate(self, words: Sequence[str], request: Request) -> Annotation | None:
+        # Alone: in a batch the sums, and so the last bits, depend on the sentences beside it.
+        given = prepared(
+            words,
+            contractions=self._options["contractions"],
+            lowercase=self._options["lowercase"],
+        )
+        found = self._run([given]).sentences
+        if len(found) != 1 or len(found[0].words) != len(words):
+            return None
+        layers = request.layers
+        return Annotation(
+            tags=self._tags(found[0].words) if "tags" in layers else (),
+            heads=tuple((word.head, word.deprel) for word in found[0].words)
+            if "heads" in layers
+            else (),
+            marginals={gamma: self._expected(len(words), gamma) for gamma in request.gammas}
+            if "marginals" in layers
+            else {},
+        )
+
+    def _tags(self, words: Sequence[Any]) -> tuple[str, ...]:
+        tagset: Tagset = self._options["tagset"]
+        tags = tuple(
+            _conllu.tag(
+                _conllu.Word(word.text, word.upos or "", word.xpos or "", word.feats or ""), tagset
+            )
+            for word in words
+        )
+        if not all(tags):
+            raise AnnotatorError("this Stanza tagger gives no parts of speech; use another one")
+        return tags
+
+    def _expected(self, length: int, gamma: float) -> tuple[WeightedArc, ...]:
+        arcs, labels = _tables(self._scores, length, len(self._labels))
+        arcs, probabilities = flattened(arcs, labels, gamma)
+        return weighted_arcs(
+            tree_marginals(arcs),
+            probabilities,
+            self._labels,
+            min_count=self._options["min_count"],
+            root_label=ROOT,
+        )
+
+
+def _labels(parser: Any) -> list[str]:
+    """Return the names of the columns of the parser's label scores."""
+    from stanza.models.common.vocab import VOCAB_PREFIX_SIZE  # noqa: PLC0415
+
+    vocabulary = parser.vocab["deprel"]
+    return [vocabulary.id2unit(number) for number in range(VOCAB_PREFIX_SIZE, len(vocabulary))]
+
+
+def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of arcs (n, n + 1) and of their labels (n, n + 1, L).
+
+    `forward_scores` is no interface that Stanza promises: its shapes are checked.
+    """
+    arcs, names = (np.array(table.detach(), dtype=np.float64) for table in scores[:2])
+    if arcs.shape != (1, length + 1, length + 1) or names.shape != (*arcs.shape, labels):
+        raise AnnotatorError(
+            f"Stanza's scores have shapes {arcs.shape} and {names.shape} for {length} words and "
+            f"{labels} labels; use stanza 1.15"
+        )
+    # The first row is the root's. A word is not its own head; its score there is -inf.
+    arcs[0, range(length + 1), range(length + 1)] = 0.0
+    return arcs[0, 1:], names[0, 1:]

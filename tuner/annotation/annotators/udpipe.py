@@ -1,0 +1,180 @@
+"""UDPipe 1: tags and one dependency tree, a small model, no other program."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tuner.annotation.annotators import _conllu, _forest, _models
+from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError, Layer
+from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001
+from tuner.annotation.annotators._tokens import as_parsed
+from tuner.annotation.annotators._workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Heads, Request
+    from tuner.annotation.annotators._workers import Parse, Sentence
+
+TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
+"""The command that makes a model."""
+
+WIDEST_BEAM = 1024
+
+
+@dataclass(frozen=True)
+class UdpipeAnnotator(Annotator):
+    """UDPipe (Straka and Strakova, 2017): tags, features and one dependency tree, no scores.
+
+    Parameters
+    ----------
+    model : path
+        A UDPipe 1 model.
+    tagset : upos, xpos, upos+feats or xpos+feats
+        What of the model's answer is the tag: universal or language-specific parts of speech,
+        with morphological features or without. The metrics want detailed tags: xpos for English,
+        xpos+feats or upos+feats where the treebank's XPOS is coarse or absent. For an empty XPOS
+        stands UPOS, and the other way.
+    beam : 1 to 1024
+        Beam of the parser: 1 is several times faster than the library's default of 5 and a
+        little less accurate.
+    contractions : boolean
+        Give the parser `do n't` for the text's `don 't`, and signs for what Moses escapes.
+    lowercase : boolean
+        Lowercase words for the parser: for models trained on lowercased text.
+    """
+
+    model: Path
+    tagset: Tagset = "xpos"
+    beam: int = 5
+    contractions: bool = True
+    lowercase: bool = False
+
+    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads"})
+
+    def __post_init__(self) -> None:
+        """Check the beam.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
+        if not 1 <= self.beam <= WIDEST_BEAM:
+            raise ValueError(f"beam is {self.beam}; it must be in 1..{WIDEST_BEAM}")
+
+    def fingerprint(self) -> str:
+        """Return the library's version, the model's hash and the options.
+
+        Raises
+        ------
+        AnnotatorError
+            No library or no model; the message says how to get it.
+        """
+        if not self.model.is_file():
+            raise AnnotatorError(
+                f"{self.model}: no such model; train one with: {TRAIN.format(model=self.model)}"
+            )
+        options = {key: value for key, value in self._options().items() if key != "model"}
+        return _models.fingerprint("udpipe", _version(), options, self.model)
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield tags and trees; see `Annotator.annotate`."""
+        self.fingerprint()  # says what is missing
+        if processes > 1:
+            found = workers(__name__, self._options(), "udpipe")
+            yield from found.annotate(sentences, request, processes=processes, progress=progress)
+            return
+        parse = load(self._options())
+        for number, sentence in enumerate(sentences, 1):
+            yield from parse([sentence], request)
+            if progress is not None:
+                progress(number, len(sentences))
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "model": str(self.model),
+            "tagset": self.tagset,
+            "beam": self.beam,
+            "contractions": self.contractions,
+            "lowercase": self.lowercase,
+        }
+
+
+def load(options: dict[str, Any]) -> Parse:
+    """Return what annotates sentences with a model; also called in the worker processes.
+
+    Raises
+    ------
+    AnnotatorError
+        The file is no model.
+    """
+    model = _model(options["model"])
+    work = functools.partial(_annotation, model, options)
+
+    def parse(sentences: Sequence[Sentence], request: Request) -> list[Annotation | None]:
+        return [work(sentence, request) for sentence in sentences]
+
+    return parse
+
+
+@functools.lru_cache(maxsize=2)
+def _model(path: str) -> Any:
+    from ufal import udpipe  # noqa: PLC0415  start-up time
+
+    model = udpipe.Model.load(path)
+    if model is None:
+        raise AnnotatorError(
+            f"{path}: no model of UDPipe 1, or a damaged one; train one with: "
+            f"{TRAIN.format(model='MODEL')}"  # not over a file that may be something else
+        )
+    return model
+
+
+def _annotation(
+    model: Any, options: dict[str, Any], tokens: Sentence, request: Request
+) -> Annotation | None:
+    from ufal import udpipe  # noqa: PLC0415
+
+    words = as_parsed(tokens) if options["contractions"] else tokens
+    sentence, error = udpipe.Sentence(), udpipe.ProcessingError()
+    for word in words:
+        sentence.addWord(word.lower() if options["lowercase"] else word)
+    beam = f"beam_search={options['beam']}"
+    parses = "heads" in request.layers
+    done = model.tag(sentence, udpipe.Model.DEFAULT, error)
+    if done and parses:
+        done = model.parse(sentence, beam, error)
+    if not done:
+        raise AnnotatorError(f"{options['model']}: {' '.join(error.message.split())}")
+    found = list(sentence.words)[1:]  # the first one is the root
+    heads: Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
+    if _forest.fault(heads):
+        return None
+    tags = _tags(found, options["tagset"]) if "tags" in request.layers else ()
+    return Annotation(tags, heads)
+
+
+def _tags(words: Sequence[Any], tagset: Tagset) -> tuple[str, ...]:
+    return tuple(
+        _conllu.tag(_conllu.Word(word.form, word.upostag, word.xpostag, word.feats), tagset)
+        or _conllu.NOTHING
+        for word in words
+    )
+
+
+def _version() -> str:
+    from ufal import udpipe  # noqa: PLC0415  start-up time
+
+    version = udpipe.Version.current()
+    return f"{version.major}.{version.minor}.{version.patch}{version.prerelease}"

@@ -1,0 +1,192 @@
+"""What is kept of an annotator's answers, for what metrics need.
+
+Where an annotator does not give heads, they follow from its constituency trees or its weighted
+parses.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from metrics._base import Arcs
+from tuner.annotation import records
+from tuner.annotation.annotators import _brackets, _heads
+from tuner.annotation.annotators._base import Annotation, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Sized
+
+    from metrics._base import Need
+    from tuner.annotation.annotators._base import Layer
+
+    Whole = TypeVar("Whole", bound=Sized)
+
+Gives = frozenset["Layer"]
+
+ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
+"""Any of these has a dependency parse in it."""
+
+
+@dataclass(frozen=True, order=True)
+class KeptLayer:
+    """What the cache keeps of a sentence: `tags`, `heads`, `trees`, `parses` or `marginals`.
+
+    `parses` is how many of the best parses there may be at most, `gamma` is that of marginals.
+    """
+
+    name: str
+    parses: int = 0
+    gamma: float = 0.0
+
+    def __str__(self) -> str:
+        if self.name == "parses":
+            return f"parses {self.parses}"
+        return f"marginals {self.gamma!r}" if self.name == "marginals" else self.name
+
+
+def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
+    """Return what to keep for a need, None if the annotator cannot give it."""
+    if isinstance(need, Arcs):
+        if not need.parses:
+            return KeptLayer("marginals", gamma=need.gamma) if "marginals" in gives else None
+        if "parses" in gives:
+            return KeptLayer("parses", parses=need.parses)
+        return KeptLayer("heads") if gives & ONE_PARSE else None
+    possible = {
+        "tags": "tags" in gives,  # not from trees: what stands there may be no parts of speech
+        "heads": bool(gives & ONE_PARSE),
+        "trees": "tree" in gives,
+    }
+    return KeptLayer(need) if possible[need] else None
+
+
+def everything(gives: Gives) -> list[Need]:
+    """Return all that an annotator can give of one parse."""
+    needs: tuple[Need, ...] = ("tags", "heads", "trees")
+    return [need for need in needs if kept_for(need, gives) is not None]
+
+
+def source(layer: KeptLayer, gives: Gives) -> Layer:
+    """Return which layer of the annotator's answers one of the cache is made of."""
+    if layer.name == "tags":
+        return "tags"
+    if layer.name == "heads":
+        return "heads" if "heads" in gives else "tree" if "tree" in gives else "parses"
+    if layer.name == "trees":
+        return "tree"
+    return "parses" if layer.name == "parses" else "marginals"
+
+
+def requests(layers: Sequence[KeptLayer], gives: Gives) -> list[tuple[Request, list[KeptLayer]]]:
+    """Return what to ask the annotator, and which layers are made of the answer.
+
+    One question, unless lists of parses of several lengths are wanted: an answer must not depend
+    on what else is asked.
+    """
+    by_length: dict[int, list[KeptLayer]] = {}
+    others = []
+    for layer in layers:
+        if source(layer, gives) == "parses":
+            by_length.setdefault(layer.parses or 1, []).append(layer)
+        else:
+            others.append(layer)
+    groups = [(length, by_length[length]) for length in sorted(by_length)] or [(1, [])]
+    groups[0] = (groups[0][0], others + groups[0][1])
+    return [
+        (
+            Request(
+                frozenset(source(layer, gives) for layer in group),
+                length,
+                tuple(layer.gamma for layer in group if layer.name == "marginals"),
+            ),
+            group,
+        )
+        for length, group in groups
+    ]
+
+
+def pack(
+    annotation: Annotation | None, layers: Sequence[KeptLayer], gives: Gives, length: int
+) -> dict[KeptLayer, bytes]:
+    """Return the records of an answer.
+
+    Raises
+    ------
+    ValueError
+        The answer is not about a sentence of `length` tokens.
+    RecordError
+        It cannot be kept.
+    """
+    if annotation is None:
+        return dict.fromkeys(layers, records.UNPARSED)
+    answer = _Answer(annotation, length)
+    return {layer: answer.record(layer, source(layer, gives)) for layer in layers}
+
+
+def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
+    """Return what the records of layers say of a sentence; None if one of them is of no parse.
+
+    Raises
+    ------
+    RecordError
+        One of them is damaged.
+    """
+    if records.UNPARSED in row.values():
+        return None
+    return Annotation(
+        tags=records.tags_of(row["tags"], len(words)) if "tags" in row else (),
+        heads=records.heads_of(row["heads"], len(words)) if "heads" in row else (),
+        tree=records.tree_of(row["trees"], words) if "trees" in row else "",
+        parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),
+    )
+
+
+class _Answer:
+    """What an annotator said about one sentence."""
+
+    def __init__(self, answer: Annotation, length: int) -> None:
+        self._answer = answer
+        self._length = length
+
+    def record(self, layer: KeptLayer, of: Layer) -> bytes:
+        """Return a layer's record, made of a layer of the answer."""
+        answer = self._answer
+        if of == "tags":
+            return records.pack_tags(self._whole(answer.tags, "tags"))
+        if of == "heads":
+            return records.pack_heads(self._whole(answer.heads, "heads"))
+        if of == "tree":
+            return self._of_tree(layer)
+        if of == "parses":
+            return self._of_parses(layer)
+        return records.pack_marginals(answer.marginals.get(layer.gamma, ()), self._length)
+
+    def _of_tree(self, layer: KeptLayer) -> bytes:
+        tree = self._tree
+        if tree is None:
+            return records.UNPARSED
+        if layer.name == "heads":
+            return records.pack_heads(_heads.heads(tree))
+        return records.pack_tree(tree)
+
+    def _of_parses(self, layer: KeptLayer) -> bytes:
+        parses = [(score, self._whole(heads, "heads")) for score, heads in self._answer.parses]
+        if layer.name == "heads":
+            return records.pack_heads(parses[0][1]) if parses else records.UNPARSED
+        return records.pack_parses(parses[: layer.parses])
+
+    @functools.cached_property
+    def _tree(self) -> _brackets.Tree | None:
+        try:
+            tree = _brackets.parse(self._answer.tree)
+        except ValueError:
+            return None
+        self._whole(tree.leaves, "leaves of the tree")
+        return tree
+
+    def _whole(self, values: Whole, what: str) -> Whole:
+        if len(values) != self._length:
+            raise ValueError(f"{len(values)} {what}, expected {self._length} (one a token)")
+        return values

@@ -1,0 +1,452 @@
+"""Metrics that are computed outside: scores in files, and programs that are asked.
+
+A program speaks the text protocol of METEOR (`-stdio`), which Moses and cdec speak too: a line in,
+a line out.
+
+    SCORE ||| reference ||| reference ||| hypothesis    ->  numbers that add over segments
+    EVAL ||| the numbers, summed                        ->  the score
+
+For metrics of word order a last field may follow the hypothesis of SCORE, `links:`, the number of
+source tokens, then behind semicolons the links of each reference and of the hypothesis:
+
+    SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import selectors
+import shlex
+import subprocess
+import tempfile
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from metrics._base import FloatArray, Metric, Need, Ragged
+from tuner.errors import ConfigError, InputError, ProgramError
+from tuner.files import read_lines
+from tuner.weights.feature_weights import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metrics._base import Batch
+
+BARS = "|||"
+LINKS_FIELD = "links:"
+CHUNK = 1 << 16
+"""Bytes written to or read from a pipe at once."""
+STDERR_LINES = 5
+"""Last lines of a program's stderr that a message shows."""
+CLOSING_SECONDS = 2.0
+"""A program that reads on after the end of its input is killed after this time."""
+
+
+def metric(name: str, argument: str) -> Metric:
+    """Return the metric written `name:argument`, name being one of `registry.EXTERNAL`.
+
+    Raises
+    ------
+    ConfigError
+        The argument is empty, or no command line.
+    """
+    try:
+        if name == "scores":
+            return ScoresMetric(argument)
+        return CommandMetric(argument, links=name == "command+links")
+    except ValueError as error:
+        raise ConfigError(f"metric {name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class ScoresMetric(Metric):
+    """The mean of scores that were computed outside, one number for each hypothesis.
+
+    Parameters
+    ----------
+    files
+        One file for each n-best list, separated by commas: line n holds the score of the n-th
+        hypothesis of the list, as the list is, duplicates and all. Of equal hypotheses the first
+        one's score counts.
+    """
+
+    files: str
+
+    source: ClassVar[str] = "whatever made the numbers"
+    in_percent: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Read the files."""
+        super().__post_init__()
+        paths = self.files.split(",")
+        if not all(paths):
+            raise ValueError(f"'{self.files}' must name files of scores, as scores:FILE,FILE")
+        object.__setattr__(self, "_values", [_read_scores(path) for path in paths])
+
+    @property
+    def _read(self) -> list[FloatArray]:
+        values: list[FloatArray] = vars(self)["_values"]
+        return values
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used on the command line."""
+        return "scores"
+
+    @property
+    def signature(self) -> str:
+        """Name and files."""
+        return f"scores:{self.files}"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The score, and 1 for the hypothesis."""
+        return ("sum", "segments")
+
+    def check(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
+        """Check that there is a score for each hypothesis of each list.
+
+        Parameters
+        ----------
+        lists, sizes
+            The files of n-best lists and how many hypotheses each holds.
+
+        Raises
+        ------
+        InputError
+            Other numbers of files or of scores.
+        """
+        paths = self.files.split(",")
+        if len(paths) != len(lists):
+            raise InputError(
+                f"{len(paths)} file{'s' * (len(paths) != 1)} of scores for {len(lists)} n-best "
+                f"lists; give one for each, in the same order: scores:FILE,FILE"
+            )
+        for path, values, name, size in zip(paths, self._read, lists, sizes, strict=True):
+            if len(values) != size:
+                raise InputError(
+                    f"{path}: {len(values)} scores, {name} has {size} hypotheses; give one number "
+                    f"a line for each hypothesis of the list, in its order"
+                )
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2)."""
+        if batch.lines is None:
+            raise InputError("metric scores: these hypotheses are from no n-best list with scores")
+        values = np.concatenate(self._read)
+        if len(batch.lines) and batch.lines.max() >= len(values):
+            raise InputError(f"{self.files}: {len(values)} scores, there are more hypotheses")
+        return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean score of stats (..., 2)."""
+        return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], 1.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the number of segments."""
+        return {"segments": float(stats[1])}
+
+
+def _read_scores(path: str) -> FloatArray:
+    values = []
+    for number, line in enumerate(read_lines(path), 1):
+        value = parse_number(line.strip())
+        if value is None or not math.isfinite(value):
+            raise InputError(f"{path}:{number}: '{line[:60]}' is not a finite number")
+        values.append(value)
+    return np.array(values, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class CommandMetric(Metric):
+    """What a program says that is kept running and asked by the lines above; higher is better.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, quoted as for a shell (but there is none).
+    links
+        Send links too, the field `links:`.
+    timeout_seconds
+        The program is given up when it writes nothing for so long while answers are due.
+    """
+
+    command: str
+    links: bool = False
+    timeout_seconds: float = 600.0
+
+    source: ClassVar[str] = "the program"
+
+    def __post_init__(self) -> None:
+        """Split the command."""
+        super().__post_init__()
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise ValueError(f"'{self.command}' is no command line: {error}") from None
+        if not words:
+            raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
+        object.__setattr__(self, "_process", _Process(words, self.timeout_seconds))
+        if self.links:
+            object.__setattr__(self, "needs", frozenset[Need]({"links"}))
+
+    @property
+    def process(self) -> _Process:
+        """The program."""
+        process: _Process = vars(self)["_process"]
+        return process
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used on the command line."""
+        return "command"
+
+    @property
+    def signature(self) -> str:
+        """Name and command."""
+        return f"command{'+links' * self.links}:{self.command}"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """As many names as the program has numbers for a hypothesis; asks it when first needed."""
+        question = "SCORE ||| a b ||| a b"
+        if self.links:
+            question += " ||| links: 2 ; 0-0 1-1 ; 0-0 1-1"
+        return tuple(f"s{k}" for k in range(self.process.width(question)))
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, K) numbers of the program."""
+        width = len(self.stat_names)
+        questions = list(_questions(batch, links=self.links))
+        rows = np.empty((len(questions), width))
+        for row, answer in enumerate(self.process.ask(questions)):
+            numbers = self.process.numbers(answer)
+            if len(numbers) != width:
+                raise self.process.error(
+                    f"answered {len(numbers)} numbers to a SCORE line, {width} to another: "
+                    f"'{answer[:60]}'"
+                )
+            rows[row] = numbers
+        return rows
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the program's scores (...) of stats (..., K); all rows are asked at once."""
+        rows = np.asarray(stats, dtype=np.float64).reshape(-1, stats.shape[-1])
+        printed = (" ".join(map(format_number, row)) for row in rows.tolist())
+        scores = np.empty(len(rows))
+        for row, answer in enumerate(self.process.ask([f"EVAL ||| {line}" for line in printed])):
+            numbers = self.process.numbers(answer)
+            if len(numbers) != 1:
+                raise self.process.error(f"answered '{answer[:60]}' to EVAL, expected one number")
+            scores[row] = numbers[0]
+        return scores.reshape(stats.shape[:-1])
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return nothing: what the numbers are only the program knows."""
+        del stats
+        return {}
+
+
+def format_number(value: float) -> str:
+    """Return the shortest text of the same float64, whole numbers without a point."""
+    return repr(value).removesuffix(".0")
+
+
+def _questions(batch: Batch, *, links: bool) -> Sequence[str]:
+    """Return a SCORE line for each hypothesis."""
+    words = batch.hypotheses.vocabulary.words
+    references = [" ".join(batch.references.words(row)) for row in range(len(batch.references))]
+    lines = []
+    for segment in range(len(batch)):
+        first, last = batch.reference_offsets[segment : segment + 2].tolist()
+        if first == last:
+            raise InputError("metric command: a segment has no reference; give --ref")
+        opening = " ||| ".join(["SCORE", *references[first:last]])
+        for row in range(int(batch.offsets[segment]), int(batch.offsets[segment + 1])):
+            text = " ".join([words[token] for token in batch.hypotheses.tokens.row(row)])
+            line = f"{opening} ||| {text}"
+            if line.split().count(BARS) != last - first + 1:
+                raise InputError(
+                    f"segment {segment}: a text has the token |||, which separates fields for an "
+                    f"external metric; escape it"
+                )
+            lines.append(line + _links_field(batch, segment, row) if links else line)
+    return lines
+
+
+def _links_field(batch: Batch, segment: int, row: int) -> str:
+    sources, hypotheses, references = (
+        batch.source_lengths,
+        batch.hypotheses.links,
+        batch.references.links,
+    )
+    if sources is None or hypotheses is None or references is None:
+        raise ValueError("command+links needs links")
+
+    def written(links: Ragged, of: int) -> str:
+        return " ".join(f"{i}-{j}" for i, j in links.row(of).tolist())
+
+    first, last = batch.reference_offsets[segment : segment + 2].tolist()
+    groups = [written(references, k) for k in range(first, last)] + [written(hypotheses, row)]
+    return f" ||| {LINKS_FIELD} {sources[segment]} ; {' ; '.join(groups)}"
+
+
+class _Process:
+    """A program that answers lines by lines; started when first asked, never again.
+
+    Questions are written while answers are read, so that neither side waits for a full pipe. One
+    thread asks at a time.
+    """
+
+    def __init__(self, words: list[str], timeout_seconds: float) -> None:
+        self.words = words
+        self.timeout_seconds = timeout_seconds
+        self._lock = threading.RLock()
+        self._started: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
+        self._failed: str | None = None
+        self._width: int | None = None
+
+    def width(self, question: str) -> int:
+        """Return how many numbers answer a SCORE line; `question` is asked the first time."""
+        with self._lock:
+            if self._width is None:
+                (answer,) = self.ask([question])
+                self._width = len(self.numbers(answer))
+                if not self._width:
+                    raise self.error("answered an empty line to SCORE, expected numbers")
+            return self._width
+
+    def ask(self, questions: Sequence[str]) -> list[str]:
+        """Return the answers, in order.
+
+        Raises
+        ------
+        ProgramError
+            The program cannot be started, ends, or falls silent.
+        """
+        if not questions:
+            return []
+        with self._lock:
+            if self._failed is not None:
+                raise ProgramError(self._failed)
+            process = self._started or self._start()
+            return self._exchange(
+                process, "".join(f"{line}\n" for line in questions).encode(), len(questions)
+            )
+
+    def numbers(self, answer: str) -> list[float]:
+        """Return the numbers of an answer."""
+        values = []
+        for word in answer.split():
+            value = parse_number(word)
+            if value is None or not math.isfinite(value):
+                raise self.error(f"answered '{answer[:60]}', expected finite numbers")
+            values.append(value)
+        return values
+
+    def error(self, what: str) -> ProgramError:
+        """Return the error of a program that did `what`, with the end of its stderr."""
+        tail = ""
+        if self._stderr is not None:
+            self._stderr.seek(0)
+            lines = self._stderr.read().decode(errors="replace").split("\n")
+            last = [line.strip() for line in lines if line.strip()][-STDERR_LINES:]
+            tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"
+        self._failed = f"metric program `{shlex.join(self.words)}` {what}{tail}"
+        return ProgramError(self._failed)
+
+    def close(self) -> None:
+        """End the program."""
+        with self._lock:
+            if self._started is not None and self._stderr is not None:
+                _end(self._started, self._stderr)
+                self._failed = self._failed or f"metric program {self.words[0]} was closed"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # A file takes all that the program complains about; a pipe would have to be emptied.
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the program
+        try:
+            process = subprocess.Popen(  # noqa: S603  the user names the program; no shell
+                self.words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                bufsize=0,
+            )
+        except OSError as error:
+            stderr.close()
+            raise self.error(f"cannot be started: {error.strerror or error}") from None
+        self._started, self._stderr = process, stderr
+        weakref.finalize(self, _end, process, stderr)
+        return process
+
+    def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:
+        assert process.stdin is not None  # noqa: S101  both are pipes
+        assert process.stdout is not None  # noqa: S101
+        stdin, stdout = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(stdin, False)  # a full pipe must not stop us from reading
+        rest = memoryview(data)
+        chunks: list[bytes] = []
+        lines = 0
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            if selector.select(0) and (early := os.read(stdout, CHUNK)):
+                found = early.decode(errors="replace").strip()[:60]
+                raise self.error(f"wrote '{found}', which nobody asked for")
+            selector.register(stdin, selectors.EVENT_WRITE)
+            while lines < expected:
+                ready = selector.select(self.timeout_seconds)
+                if not ready:
+                    process.kill()
+                    raise self.error(
+                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of {expected} "
+                        f"answers are there"
+                    )
+                for key, _ in ready:
+                    if key.fd == stdin:
+                        try:
+                            rest = rest[os.write(stdin, rest[:CHUNK]) :]
+                        except BrokenPipeError:  # the end of its output will tell more
+                            rest = rest[:0]
+                        if not rest:
+                            selector.unregister(stdin)
+                        continue
+                    chunk = os.read(stdout, CHUNK)
+                    if not chunk:
+                        raise self.error(
+                            f"{self._ended(process)} after {lines} of {expected} answers"
+                        )
+                    chunks.append(chunk)
+                    lines += chunk.count(b"\n")
+        answers = b"".join(chunks).split(b"\n")
+        if len(answers) != expected + 1 or answers[-1] or rest:
+            raise self.error(f"wrote more than one line for each of {expected} questions")
+        return [answer.decode(errors="replace") for answer in answers[:-1]]
+
+    @staticmethod
+    def _ended(process: subprocess.Popen[bytes]) -> str:
+        try:
+            status = process.wait(CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
+    """End a program by the end of its input, or else by force."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(CLOSING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    stderr.close()

@@ -1,0 +1,212 @@
+"""A whole comparison, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import tuner
+from tuner.components import registry
+from tuner.evaluation.comparison import scores as tables
+from tuner.evaluation.comparison.alignment import alignments
+from tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from tuner.evaluation.comparison.model import Comparison, System
+from tuner.evaluation.comparison.similarity import identical_segments, similarities
+from tuner.evaluation.comparison.timing import time_metrics
+from tuner.texts.scoring import full_signature
+from tuner.texts.statistics import notices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from metrics._base import Metric
+    from tuner.evaluation.comparison.material import Material
+    from tuner.evaluation.comparison.model import Alignments, OrderingScores
+    from tuner.evaluation.comparison.scores import Counted
+    from tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from tuner.evaluation.history.model import RunHistory
+    from tuner.evaluation.significance import Resampling
+    from tuner.texts.text_pipeline import TextPipeline
+
+METRICS = ("bleu", "port", "qmean", "ter")
+"""Metrics of a comparison that names none; those that need links only where there are some."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to compare.
+
+    Parameters
+    ----------
+    metrics
+        Label -> metric.
+    pipeline
+        What is done to the texts before they are scored.
+    threads
+        Never changes a number.
+    notice
+        Called with one line for what the user should know at once.
+    timing
+        Whether to measure times, the only numbers that differ from call to call.
+    annotator
+        What annotations depend on, for signatures; empty without an annotator.
+    """
+
+    metrics: Mapping[str, Metric]
+    pipeline: TextPipeline
+    resampling: Resampling
+    threads: int
+    notice: Callable[[str], None]
+    timing: bool = True
+    annotator: str = ""
+
+
+def compare(
+    systems: Sequence[NamedSystem],
+    test: TestSet,
+    materials: Sequence[Material],
+    setup: Setup,
+    runs: Sequence[RunHistory] = (),
+) -> Comparison:
+    """Compare systems with the first of them.
+
+    Parameters
+    ----------
+    materials
+        One for each set of links, see `material.read_material`.
+
+    Raises
+    ------
+    InputError
+        A metric needs what is not known of the texts.
+    """
+    names, material = [system.name for system in systems], materials[0]
+    counted = tables.count(material, setup.metrics, threads=setup.threads)
+    batch = material.batch_of_all()
+    for line in dict.fromkeys(n for one in counted for n in notices(one.metric, batch)):
+        setup.notice(line)
+    described = [
+        tables.describe_metric(
+            one.label,
+            one.metric,
+            full_signature(
+                one.metric,
+                batch,
+                lowercase=False,
+                text=setup.pipeline.signature,
+                annotator=setup.annotator,
+            ),
+        )
+        for one in counted
+    ]
+    scores = tables.score_systems(names, material, counted, setup.resampling)
+    ordering: tuple[OrderingScores, ...] = ()
+    fixed = _counted(material, ("bleu", "qmean"), counted, setup)
+    if material.links is not None:
+        ordering = tables.ordering_scores(
+            names, material, list(_counted(material, tables.ORDERING, counted, setup).values())
+        )
+    reordering = reference_reordering(material)
+    ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
+    return Comparison(
+        portmert=tuner.__version__,
+        headlines=tables.headlines(
+            scores, described, names[0], confidence=setup.resampling.confidence
+        ),
+        notes=(*_notes(systems, materials), *tables.unsure_of_replicas(scores)),
+        source=None if test.source is None else test.source.name,
+        references=tuple(path.name for path in test.references),
+        reference_links=material.links,
+        samples=setup.resampling.samples,
+        seed=setup.resampling.seed,
+        confidence=setup.resampling.confidence,
+        systems=tuple(
+            System(
+                name=table.system,
+                kind=system.kind,
+                replicas=len(system.outputs),
+                tuned_on=system.tuned_on,
+                hypothesis_tokens=table.orders[0].total,
+                reference_tokens=table.orders[0].reference_total,
+            )
+            for system, table in zip(systems, ngrams, strict=True)
+        ),
+        metrics=tuple(described),
+        scores=scores,
+        similarity=similarities(names, material, threads=setup.threads),
+        ordering=ordering,
+        ngrams=ngrams,
+        alignments=_alignments(names, materials, counted, setup),
+        timing=time_metrics(material, setup.metrics) if setup.timing else (),
+        differences=differences(names, material, counted, reordering),
+        segments=segments_of(material, counted, reordering),
+        runs=tuple(runs),
+    )
+
+
+def choose_metrics(texts: Sequence[str]) -> dict[str, Metric]:
+    """Return label -> metric for what was asked for, or the default."""
+    return {text: registry.metric(text) for text in texts or METRICS}
+
+
+def _counted(
+    material: Material, names: Sequence[str], counted: Sequence[Counted], setup: Setup
+) -> dict[str, Counted]:
+    """Return statistics under the metrics of these names with default options."""
+    have = {one.metric: one for one in counted}
+    wanted = {name: registry.metric(name) for name in names}
+    missing = {name: metric for name, metric in wanted.items() if metric not in have}
+    new = {one.label: one for one in tables.count(material, missing, threads=setup.threads)}
+    found = {}
+    for name, metric in wanted.items():
+        one = new[name] if name in new else have[metric]
+        found[name] = tables.Counted(name, one.metric, one.stats)
+    return found
+
+
+def _alignments(
+    names: Sequence[str],
+    materials: Sequence[Material],
+    counted: Sequence[Counted],
+    setup: Setup,
+) -> Alignments | None:
+    # The scores of all other metrics are the same under any links.
+    linked = {label: one for label, one in setup.metrics.items() if "links" in one.needs}
+    rows = []
+    for material in materials:
+        again = [one for one in counted if one.label in linked]
+        if material is not materials[0]:
+            again = tables.count(material, linked, threads=setup.threads)
+        if material.links is not None:
+            rows += tables.links_scores(names, material, again)
+    return alignments(materials, rows)
+
+
+def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> list[str]:
+    """Return what cannot be estimated and what was left out."""
+    material, lines = materials[0], []
+    if material.links is None:
+        lines.append(
+            "word alignments are not known: PORT and all scores of word order are left out (give "
+            "--links or --aligner)"
+        )
+    single = [system.name for system in systems if len(system.outputs) == 1]
+    if single:
+        lines.append(
+            f"one replica only of {', '.join(single)}: how much its tuning varies (s_opt) cannot "
+            f"be estimated"
+            + (", so a difference may be luck of the optimizer" if len(systems) > 1 else "")
+        )
+    if len({len(system.outputs) for system in systems}) > 1:
+        lines.append(
+            "the systems have different numbers of replicas: randomization shares out the "
+            "outputs of a segment at random"
+        )
+    if len(material) == 1:
+        lines.append("one segment only: the test set's choice (s_sel) cannot be estimated")
+    first = material.outputs[0]
+    for number, system in enumerate(systems[1:], 1):
+        own = [material.outputs[i] for i in material.members(number)]
+        if all(identical_segments(first, text).all() for text in own):
+            lines.append(f"{system.name} and {systems[0].name} have the same output")
+    return lines

@@ -1,0 +1,208 @@
+"""The texts of a comparison as metrics read them: outputs, references, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Batch, Ragged, Texts, Vocabulary
+from tuner.evaluation.comparison.linking import LinkSet, linked
+from tuner.files import read_lines
+from tuner.nbest.model import read_nbest
+from tuner.texts.corpus import check_lines, make_batch, read_references, read_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import IntArray
+    from tuner.annotation.syntax import Syntax
+    from tuner.evaluation.comparison.linking import Linking
+    from tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
+    from tuner.texts.corpus import References
+    from tuner.texts.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """All texts of a comparison under one set of links, as they are scored.
+
+    Parameters
+    ----------
+    systems
+        Of each output the number of its system, rising.
+    texts : Texts
+        N * S rows: all segments of the first output, then all of the second and so on.
+    references
+        Of the same vocabulary.
+    sources
+        S lines; None where there is no source.
+    links
+        Name of the set of links; None where there are none.
+    """
+
+    systems: IntArray
+    texts: Texts
+    references: References
+    sources: tuple[str, ...] | None = None
+    links: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    @property
+    def outputs(self) -> tuple[Texts, ...]:
+        """The N outputs, S rows each."""
+        size = len(self)
+        return tuple(self.texts.rows(n * size, (n + 1) * size) for n in range(len(self.systems)))
+
+    @property
+    def replicas(self) -> list[int]:
+        """Number of outputs of each system."""
+        counts: list[int] = np.bincount(self.systems).tolist()
+        return counts
+
+    def members(self, system: int) -> list[int]:
+        """Return the numbers of the outputs of a system."""
+        return np.flatnonzero(self.systems == system).tolist()
+
+    def batch(self, output: int) -> Batch:
+        """Return one output against the references."""
+        return make_batch(self.outputs[output], np.arange(len(self) + 1), self.references)
+
+    def batch_of_all(self) -> Batch:
+        """Return all outputs against the references: N hypotheses a segment."""
+        count, segments = len(self.systems), len(self)
+        # Row n * S + s of the outputs one after the other becomes row s * N + n.
+        order = np.arange(count * segments).reshape(count, segments).T.ravel()
+        return make_batch(
+            self.texts.take(order),
+            np.arange(segments + 1, dtype=np.int64) * count,
+            self.references,
+        )
+
+
+def read_material(
+    systems: Sequence[NamedSystem],
+    test: TestSet,
+    linking: Linking,
+    pipeline: TextPipeline,
+    syntax: Syntax | None = None,
+) -> list[Material]:
+    """Read everything: one material for each set of links, or one without links.
+
+    Parameters
+    ----------
+    syntax
+        What tags and parses texts, for metrics that need it.
+
+    Raises
+    ------
+    InputError
+        Files that are not what they should be, or of different lengths.
+    """
+    vocabulary = Vocabulary()
+    references = read_references(test.references, vocabulary=vocabulary, source=test.source)
+    segments = len(references)
+    texts, owners = [], []
+    for number, system in enumerate(systems):
+        for output in system.outputs:
+            text = _read_output(output, vocabulary, segments)
+            check_lines(output.text, len(text), test.references[0], segments)
+            texts.append(text)
+            owners.append(number)
+    _note_mixed_links([systems[owner].name for owner in owners], texts, linking)
+    sources = tuple(read_lines(test.source)) if test.source is not None else None
+    found: list[tuple[list[Texts], References, str | None]] = []
+    for links in linking.sets:
+        with_links = _with_links(texts, links, linking, test, sources or ())
+        if with_links is None:
+            continue
+        of_set = read_references(
+            test.references, vocabulary=vocabulary, source=test.source, links=links.references
+        )
+        found.append((with_links, of_set, links.name))
+    if not found:
+        found = [([replace(text, links=None) for text in texts], references, None)]
+    return [
+        _material(np.array(owners), joined(some), of_set, sources, name, pipeline, syntax)
+        for some, of_set, name in found
+    ]
+
+
+def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Linking) -> None:
+    """Say whose links are an aligner's where other outputs have their decoder's own."""
+    linker = linking.linker
+    without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
+    if linker is None or len(without) in (0, len(texts)):
+        return
+    if any(not links.hypotheses for links in linking.sets):
+        linker.notice(
+            f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
+            f"their decoder's: scores of word order compare these too"
+        )
+
+
+def _material(
+    owners: IntArray,
+    texts: Texts,
+    references: References,
+    sources: tuple[str, ...] | None,
+    links: str | None,
+    pipeline: TextPipeline,
+    syntax: Syntax | None,
+) -> Material:
+    """Return texts as they are scored: through the pipeline, then annotated."""
+    scored, golds = pipeline.hypotheses(texts), pipeline.references(references.texts)
+    if syntax is not None:
+        scored = syntax.whole(texts, scored, "hyp")
+        golds = syntax.whole(references.texts, golds, "ref")
+    return Material(owners, scored, replace(references, texts=golds), sources, links)
+
+
+def _with_links(
+    texts: Sequence[Texts],
+    links: LinkSet,
+    linking: Linking,
+    test: TestSet,
+    sources: Sequence[str],
+) -> list[Texts] | None:
+    assert test.source is not None  # noqa: S101  without a source there are no sets of links
+    lengths = np.array([len(line.encode().split()) for line in sources], dtype=np.int32)
+    return linked(
+        texts,
+        links,
+        linking,
+        source=test.source,
+        source_lengths=lengths,
+        sources=sources,
+        offsets=np.arange(len(sources) + 1),
+    )
+
+
+def _read_output(output: Output, vocabulary: Vocabulary, segments: int) -> Texts:
+    if output.nbest is not None:
+        nbest = read_nbest([output.nbest], vocabulary, segments=segments)
+        best = nbest.texts.take(nbest.offsets[:-1])
+        if best.links is not None:
+            return best
+    return read_texts(output.text, vocabulary)
+
+
+def joined(texts: Sequence[Texts]) -> Texts:
+    """Return texts of one vocabulary one after the other; links only where all have them."""
+    links = [text.links for text in texts if text.links is not None]
+    return Texts(
+        texts[0].vocabulary,
+        _joined_rows([text.tokens for text in texts]),
+        _joined_rows(links) if len(links) == len(texts) else None,
+    )
+
+
+def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
+    lengths = np.concatenate([part.lengths for part in parts])
+    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
+    return Ragged(
+        np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    )

@@ -1,0 +1,236 @@
+"""The report as one HTML file: it needs no network, no other file, and runs only its own scripts.
+
+Every text in a comparison may be hostile. Texts enter the page in two ways: through templates
+that escape, and through a block of JSON that no browser takes for markup, out of which scripts
+make text nodes. The page's policy lets no script run whose hash it does not name.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+
+from tuner.evaluation.comparison.charts import charts_of, run_colours
+from tuner.evaluation.comparison.formats import (
+    fixed,
+    p_value,
+    percent,
+    shown,
+    signed,
+    signed_count,
+    whole,
+)
+from tuner.evaluation.comparison.summary import summaries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
+
+MOST_BYTES = 5_000_000
+"""Of a page; mail and trackers refuse much larger ones."""
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+_BIDI = range(0x202A, 0x206A)
+_DELETE = 0x7F
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """Return the page of a comparison, or of a single run.
+
+    Parameters
+    ----------
+    document
+        `Comparison.as_json()`, or as much of it as is known: of a run, `runs` alone.
+
+    Returns
+    -------
+    str
+        Under `MOST_BYTES` as UTF-8: of a very large comparison the links of all segments but the
+        most different ones are left out, and if that is not enough these segments; the page says
+        so.
+    """
+    clean = _visible(dict(document))
+    for keep_links, keep_segments in ((True, True), (False, True), (False, False)):
+        page = _page(clean, keep_links=keep_links, keep_segments=keep_segments)
+        if len(page.encode()) < MOST_BYTES:
+            break
+    return page
+
+
+def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool) -> str:
+    data = {
+        "systems": [system["name"] for system in document.get("systems", ())],
+        "metrics": [
+            {"label": metric["label"], "percent": metric["in_percent"]}
+            for metric in document.get("metrics", ())
+        ],
+        "charts": charts_of(document),
+        "segments": _segments(document, keep_links=keep_links, keep_segments=keep_segments),
+    }
+    script, chart_library, style = _own_script(), _chart_library(), _text("page.css")
+    dark = _text("dark.css")  # of screens: paper is white
+    style += f"@media screen{{:root[data-theme=dark]{{{dark}}}}}"
+    style += f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme]){{{dark}}}}}"
+    policy = (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"script-src {_source(chart_library)} {_source(script)}; style-src {_source(style)}"
+    )
+    several = len(data["systems"]) > 1
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            document,
+            title=_title(document),
+            policy=policy,
+            style=Markup(style),  # noqa: S704  our own files
+            chart_library=Markup(chart_library),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            data=_json_block(data),
+            leads=summaries(document) or list(document.get("headlines") or ())[:1],
+            others=[] if several else list(document.get("headlines") or ())[1:],
+            charts=data["charts"],
+            colours=run_colours(document),
+            links_left_out=not keep_links,
+            segments_left_out=not keep_segments,
+        )
+    )
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    names = [system["name"] for system in document.get("systems", ())]
+    names = names or [run["name"] for run in document.get("runs", ())]
+    return " / ".join(names)
+
+
+def _segments(
+    document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool
+) -> list[dict[str, Any]]:
+    """Return the segments in few letters, see segments.js."""
+    labels = [metric["label"] for metric in document.get("metrics", ())]
+    listed = {
+        difference["segment"] for difference in document.get("differences", {}).get("segments", ())
+    }
+    found = []
+    for number, segment in enumerate(document.get("segments", ())):
+        if not keep_segments and number not in listed:
+            continue
+        links = keep_links or number in listed
+
+        def short(text: Mapping[str, Any], links: bool = links) -> list[Any]:
+            drawn = ("links", "order", "v")
+            return [
+                text["text"],
+                *(_rounded(text.get(key) if links else None, 4) for key in drawn),
+            ]
+
+        scores = [segment["scores"].get(label) or () for label in labels]
+        found.append(
+            {
+                "n": number + 1,
+                "s": segment["source"],
+                "r": [short(text) for text in segment["references"]],
+                "o": [short(text) for text in segment["outputs"]],
+                "c": [[_rounded(score, 5) for score in row] for row in scores],
+                "m": _rounded(segment["reordering"], 4),
+            }
+        )
+    return found
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    return round(value, digits) if isinstance(value, float) else value
+
+
+def _visible(value: Any) -> Any:
+    """Return a document in which every character of every text can be seen or is harmless.
+
+    Control characters become their pictures, those that turn the direction of what follows their
+    numbers, what UTF-8 has no bytes for the replacement character.
+    """
+    if isinstance(value, str):
+        return _CONTROL.sub(_picture, value)
+    if isinstance(value, dict):
+        return {_visible(key): _visible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_visible(item) for item in value]
+    return value
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code == _DELETE:
+        return "\N{SYMBOL FOR DELETE}"
+    if code in _BIDI:
+        return (
+            f"\N{MATHEMATICAL LEFT ANGLE BRACKET}U+{code:04X}\N{MATHEMATICAL RIGHT ANGLE BRACKET}"
+        )
+    return chr(0x2400 + code) if code < ord(" ") else "\N{REPLACEMENT CHARACTER}"
+
+
+def _json_block(data: object) -> Markup:
+    """Return JSON that may stand in a script element: it cannot end it, nor open a comment."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(text)  # noqa: S704  escaped above
+
+
+def _source(text: str) -> str:
+    """Return how the policy names an inline script or style: by its hash."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+@functools.cache
+def _own_script() -> str:
+    parts = "\n".join(_text(name) for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+@functools.cache
+def _chart_library() -> str:
+    """Return Chart.js, as the package chartkick carries it."""
+    file = resources.files("chartkick") / "django" / "static" / "chartkick" / "Chart.bundle.js"
+    text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
+    assert "</script" not in text.lower()  # noqa: S101  it would end the element
+    return text
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return (resources.files("tuner.evaluation.comparison") / "templates" / name).read_text(
+        encoding="utf-8"
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "shown": shown,
+        "signed": signed,
+        "signed_count": signed_count,
+        "fixed": fixed,
+        "p": p_value,
+        "whole": whole,
+        "percent": percent,
+    }
+    return environment

@@ -1,0 +1,269 @@
+"""Scores of all systems, their spread, and what is shown by the differences: Table 4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.evaluation.comparison.model import (
+    ComparedMetric,
+    LinksScore,
+    NgramCounts,
+    OrderCounts,
+    OrderingScores,
+    SystemScore,
+)
+from tuner.evaluation.significance import holm, systems_tested
+from tuner.texts.statistics import compute_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metrics._base import FloatArray, Metric
+    from tuner.evaluation.comparison.material import Material
+    from tuner.evaluation.significance import Resampling
+
+ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
+"""Tables 8, 9 and 10 of the PORT paper."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Statistics of all outputs under one metric.
+
+    Parameters
+    ----------
+    label
+        What was asked for: name and options.
+    stats : (N, S, K) float64
+    """
+
+    label: str
+    metric: Metric
+    stats: FloatArray
+
+    def of_system(self, material: Material, system: int) -> FloatArray:
+        """Return (R, S, K): the statistics of a system's replicas."""
+        return self.stats[material.members(system)]
+
+    def corpus_scores(self) -> FloatArray:
+        """Return (N,): the score of each output."""
+        return self.metric.score(self.stats.sum(axis=1))
+
+    def segment_scores(self, material: Material) -> list[FloatArray]:
+        """Return for each system (S,): the score of each segment, a mean over replicas."""
+        each = self.metric.score(self.stats)
+        return [
+            each[material.members(system)].mean(axis=0) for system in range(len(material.replicas))
+        ]
+
+
+def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) -> list[Counted]:
+    """Compute the statistics of every output under every metric.
+
+    Raises
+    ------
+    InputError
+        The material lacks what a metric needs.
+    """
+    batch = material.batch_of_all()
+    shape = (len(material), len(material.outputs), -1)
+    return [
+        Counted(
+            label,
+            metric,
+            compute_stats(metric, batch, threads=threads).reshape(shape).transpose(1, 0, 2),
+        )
+        for label, metric in metrics.items()
+    ]
+
+
+def describe_metric(label: str, metric: Metric, signature: str) -> ComparedMetric:
+    """Return what the reports say of a metric."""
+    return ComparedMetric(
+        label=label,
+        name=metric.name(),
+        signature=signature,
+        source=metric.source,
+        higher_is_better=metric.higher_is_better,
+        in_percent=metric.in_percent,
+    )
+
+
+def score_systems(
+    names: Sequence[str],
+    material: Material,
+    counted: Sequence[Counted],
+    resampling: Resampling,
+) -> tuple[SystemScore, ...]:
+    """Return the score of every system under every metric, metric by metric, with its tests."""
+    spreads, differences = systems_tested(
+        [one.metric for one in counted],
+        [[one.of_system(material, system) for one in counted] for system in range(len(names))],
+        resampling,
+    )
+    flat = [found for of_metric in differences for found in of_metric]
+    corrected = iter(
+        zip(
+            holm([found.p_randomization for found in flat]),
+            holm([found.p_bootstrap for found in flat]),
+            strict=True,
+        )
+    )
+    scores = []
+    for one, of_metric, changes in zip(counted, spreads, differences, strict=True):
+        for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
+            known = (
+                one.label, name, spread.score, spread.replica_scores, spread.low, spread.high,
+                spread.s_sel, spread.s_opt,
+            )  # fmt: skip
+            if number == 0:
+                scores.append(SystemScore(*known))
+                continue
+            change = changes[number - 1]
+            p_randomization_holm, p_bootstrap_holm = next(corrected)
+            scores.append(
+                SystemScore(
+                    *known,
+                    difference=change.difference,
+                    difference_low=change.low,
+                    difference_high=change.high,
+                    p_randomization=change.p_randomization,
+                    p_bootstrap=change.p_bootstrap,
+                    p_randomization_holm=p_randomization_holm,
+                    p_bootstrap_holm=p_bootstrap_holm,
+                )
+            )
+    return tuple(scores)
+
+
+def unsure_of_replicas(scores: Sequence[SystemScore]) -> tuple[str, ...]:
+    """Return a note on each system whose replicas differ too much to be sure of its differences.
+
+    The tests over segments take replicas as exchangeable; this looks at replicas alone: is the
+    difference less than twice its standard error, sqrt(s_1 ** 2 / n_1 + s_2 ** 2 / n_2)?
+    """
+    firsts = {score.metric: score for score in scores if score.difference is None}
+    unsure: dict[str, list[str]] = {}
+    for score in scores:
+        first = firsts[score.metric]
+        if not score.difference or score.s_opt is None or first.s_opt is None:
+            continue
+        squares = sum(
+            one.s_opt**2 / len(one.replica_scores)
+            for one in (first, score)
+            if one.s_opt is not None
+        )
+        if abs(score.difference) < 2.0 * squares**0.5:
+            unsure.setdefault(score.system, []).append(score.metric)
+    first_name = next((one.system for one in firsts.values()), "")
+    return tuple(
+        f"{system} against {first_name} on {', '.join(labels)}: the difference is less than twice "
+        f"its standard error over replicas; it may be luck of the optimizer, which tests over "
+        f"segments do not see"
+        for system, labels in unsure.items()
+    )
+
+
+def headlines(
+    scores: Sequence[SystemScore],
+    metrics: Sequence[ComparedMetric],
+    first: str,
+    *,
+    confidence: float,
+) -> tuple[str, ...]:
+    """Return a sentence for each system but the first and each metric: what was shown.
+
+    A difference is shown if its corrected p is below 1 - `confidence`.
+    """
+    by_label = {metric.label: metric for metric in metrics}
+    lines = []
+    for score in scores:
+        if score.difference is None or score.p_randomization_holm is None:
+            continue
+        metric = by_label[score.metric]
+        change = f"{shown(score.difference, metric, sign=True)}, p = {score.p_randomization:.4f}"
+        if score.p_randomization_holm != score.p_randomization:
+            change += f", {score.p_randomization_holm:.4f} corrected"
+        if score.p_randomization_holm >= 1 - confidence:
+            lines.append(
+                f"{score.metric}: no difference shown between {score.system} and {first} "
+                f"({change})"
+            )
+            continue
+        is_better = (score.difference > 0) == metric.higher_is_better
+        word = "better" if is_better else "worse"
+        lines.append(f"{score.metric}: {score.system} is {word} than {first} ({change})")
+    return tuple(lines)
+
+
+def shown(score: float, metric: ComparedMetric, *, sign: bool = False) -> str:
+    """Return a score as it is printed: in percent, or as it is if it is no share."""
+    plus = "+" if sign else ""
+    return f"{100.0 * score:{plus}.2f}" if metric.in_percent else f"{score:{plus}.4f}"
+
+
+def ordering_scores(
+    names: Sequence[str], material: Material, counted: Sequence[Counted]
+) -> tuple[OrderingScores, ...]:
+    """Return Tables 8, 9 and 10; `counted` holds the metrics of `ORDERING`."""
+    scores = {one.label: one.corpus_scores() for one in counted}
+    return tuple(
+        OrderingScores(
+            name,
+            {label: float(scores[label][material.members(system)].mean()) for label in ORDERING},
+        )
+        for system, name in enumerate(names)
+    )
+
+
+def ngram_counts(
+    names: Sequence[str], material: Material, *, qmean: Counted, bleu: Counted
+) -> tuple[NgramCounts, ...]:
+    """Return Table 11: n-grams of each order and the length penalties, means over replicas."""
+    tables = []
+    for system, name in enumerate(names):
+        members = material.members(system)
+        parts = _mean_parts(qmean, members)
+        tables.append(
+            NgramCounts(
+                system=name,
+                orders=tuple(
+                    OrderCounts(
+                        order=n,
+                        matched=parts[f"matched_{n}"],
+                        total=parts[f"total_{n}"],
+                        reference_total=parts[f"ref_total_{n}"],
+                        precision=parts[f"p{n}"],
+                        recall=parts[f"r{n}"],
+                    )
+                    for n in range(1, 5)
+                ),
+                brevity_penalty=_mean_parts(bleu, members)["BP"],
+                strict_brevity_penalty=parts["SBP"],
+                strict_redundancy_penalty=parts["SRP"],
+            )
+        )
+    return tuple(tables)
+
+
+def links_scores(
+    names: Sequence[str], material: Material, counted: Sequence[Counted]
+) -> list[LinksScore]:
+    """Return the scores under one set of links: a part of Table 7."""
+    assert material.links is not None  # noqa: S101
+    return [
+        LinksScore(
+            material.links,
+            name,
+            one.label,
+            float(one.corpus_scores()[material.members(system)].mean()),
+        )
+        for one in counted
+        for system, name in enumerate(names)
+    ]
+
+
+def _mean_parts(counted: Counted, members: Sequence[int]) -> dict[str, float]:
+    rows = [counted.metric.parts(row) for row in counted.stats[list(members)].sum(axis=1)]
+    return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}

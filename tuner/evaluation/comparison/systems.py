@@ -1,0 +1,207 @@
+"""What is compared: folders of runs or plain outputs, all of one test set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.errors import InputError, StateError
+from tuner.files import read_bytes
+from tuner.runs.folder import STATE
+from tuner.runs.inputs import read_inputs
+from tuner.runs.scorer import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.runs.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class Output:
+    """One translation of the test set.
+
+    Parameters
+    ----------
+    text
+        Plain text, a segment a line.
+    nbest
+        The list whose first hypotheses are that text, for the decoder's own links; None if there
+        is none.
+    """
+
+    text: Path
+    nbest: Path | None = None
+
+
+@dataclass(frozen=True)
+class NamedSystem:
+    """A system as it is named on the command line, its files found.
+
+    Parameters
+    ----------
+    outputs
+        One for each replica.
+    folder
+        Of a run; None of plain files.
+    tuned_on
+        Signature of the metric the run was tuned on.
+    inputs
+        What the run was made from, where its folder says so.
+    """
+
+    name: str
+    outputs: tuple[Output, ...]
+    folder: Path | None = None
+    tuned_on: str | None = None
+    inputs: Inputs | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return `run` or `files`."""
+        return "files" if self.folder is None else "run"
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Files of the test set; `source` is None where it is not known."""
+
+    __test__ = False  # not one of pytest's
+
+    source: Path | None
+    references: tuple[Path, ...]
+
+
+def find_systems(texts: Sequence[str]) -> list[NamedSystem]:
+    """Return the systems written `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`.
+
+    Raises
+    ------
+    InputError
+        A file or folder that is not there, or two systems of one name.
+    StateError
+        A folder that holds no finished run with a test set.
+    """
+    systems = [_find(text) for text in texts]
+    for i, system in enumerate(systems):
+        for other in systems[:i]:
+            if other.name == system.name:
+                raise InputError(
+                    f"two systems are called '{system.name}'; name them, as in "
+                    f"first={texts[systems.index(other)].rpartition('=')[2]}"
+                )
+    return systems
+
+
+def find_test_set(
+    systems: Sequence[NamedSystem], source: Path | None, references: Sequence[Path]
+) -> TestSet:
+    """Return the test set given, or else that of the first run that says what its own is.
+
+    Raises
+    ------
+    InputError
+        Nothing says what the references are, or a run was made with another test set.
+    """
+    if references:
+        found = TestSet(source, tuple(references))
+    else:
+        known = [s.inputs.data for s in systems if s.inputs is not None and s.inputs.data]
+        if not known:
+            raise InputError("no system says what its references are; give --ref")
+        found = TestSet(source or known[0].test_source, known[0].test_references)
+    for path in (*found.references, *((found.source,) if found.source else ())):
+        read_bytes(path)  # a missing file is a fault of its own, not of another test set
+    for system in systems:
+        _check_same(system, found)
+    return found
+
+
+def _find(text: str) -> NamedSystem:
+    name, equals, rest = text.rpartition("=") if not Path(text).exists() else ("", "", text)
+    if equals and not name:
+        raise InputError(f"'{text}': expected name=FILE[,FILE...], a name before the '='")
+    if not Path(rest).is_dir():
+        return _files(name, rest)
+    folder = Path(rest)
+    return _run(name or folder.resolve().name, folder)
+
+
+def _files(name: str, rest: str) -> NamedSystem:
+    paths = [Path(part) for part in rest.split(",")]
+    if not all(rest.split(",")):
+        missing = "no file" if not rest.strip(",") else "a comma without a file beside it"
+        raise InputError(f"system '{name}' has {missing}; expected name=FILE[,FILE...]")
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder among files; a run is a system of its own")
+        if not path.is_file():
+            raise InputError(
+                f"{path}: there is no such file or folder; a system is the folder of a run, or "
+                f"name=FILE[,FILE...]"
+            )
+    if not name:
+        raise InputError(f"{rest}: a file needs a name; write it as name={rest}")
+    return NamedSystem(name, tuple(Output(path) for path in paths))
+
+
+def _run(name: str, folder: Path) -> NamedSystem:
+    if not (folder / STATE).is_file():
+        raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
+    inputs = read_inputs(folder)
+    if not (folder / "result.json").is_file():
+        again = f"`portmert tune {inputs.config}`" if inputs else "`portmert tune`"
+        raise StateError(
+            f"{folder}: the run is not finished (no result.json); {again} goes on with it"
+        )
+    result = read_json(folder / "result.json")
+    try:
+        tuned_on = str(result["metric"])
+        parts = [folder / one["folder"] for one in result.get("replicas", ())] or [folder]
+    except (KeyError, TypeError):
+        raise StateError(
+            f"{folder / 'result.json'}: not what portmert writes; delete it, and `portmert tune` "
+            f"writes it again"
+        ) from None
+    outputs = []
+    for part in parts:
+        text, nbest = part / "test" / "output.txt", part / "test" / "nbest.gz"
+        if not text.is_file():
+            raise StateError(
+                f"{folder}: the run has no output of a test set (no {text.relative_to(folder)}); "
+                f"tune with [data] test_source and test_references, or give name=FILE"
+            )
+        outputs.append(Output(text, nbest if nbest.is_file() else None))
+    return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
+
+
+def _check_same(system: NamedSystem, test: TestSet) -> None:
+    """Compare the test set with what the run recorded of its own: its files' contents."""
+    if system.folder is None:
+        return
+    try:
+        held = json.loads((system.folder / STATE).read_text(encoding="utf-8"))["fingerprint"]
+        recorded = {key: json.loads(held[f"data.{key}"]) for key in ("test_source",)}
+        recorded["test_references"] = json.loads(held["data.test_references"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StateError(
+            f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
+        ) from None
+    now = {"test_references": [_digest(path) for path in test.references]}
+    if test.source is not None:
+        now |= {"test_source": _digest(test.source)}  # type: ignore[dict-item]
+    for key, value in now.items():
+        if recorded[key] != value:
+            files = ", ".join(map(str, test.references if "ref" in key else [test.source]))
+            raise InputError(
+                f"{system.folder}: the run is of another test set: its {key} did not hold what "
+                f"{files} holds; compare runs of one test set"
+            )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

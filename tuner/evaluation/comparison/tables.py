@@ -1,0 +1,353 @@
+"""A comparison as titled tables, the same for text and LaTeX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuner.evaluation.comparison.scores import ORDERING, shown
+from tuner.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.evaluation.comparison.model import Bucket, ComparedMetric, Comparison, SystemScore
+
+NOTHING = ""
+"""What stands for a value that is not known."""
+MOST_NGRAMS = 5
+"""N-grams of each system and direction in these tables; JSON and HTML have more."""
+MOST_ACROSS = 4
+"""Systems in columns; more stand in rows, so that the table is not wider than a page."""
+EXAMPLES = 1
+"""Segments of each metric, system and direction in these tables."""
+
+
+def all_tables(comparison: Comparison) -> list[Table]:
+    """Return the tables of a comparison that have something to say."""
+    builders: tuple[Callable[[Comparison], Table | None], ...] = (
+        _systems, _scores, _tests, _similarity, _ordering, _port_forms, _qmean_port, _ngrams,
+        _links, _agreement, _timing, _by_length, _by_reordering, _ngram_differences, _segments,
+    )  # fmt: skip
+    tables = [build(comparison) for build in builders]
+    return [table for table in tables if table is not None and table.rows]
+
+
+def _table(
+    label: str,
+    title: str,
+    paper: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    **options: Any,
+) -> Table:
+    """Return a table; `paper` is that of the PORT paper which has this layout, or empty."""
+    whole = f"{title} ({paper} of the PORT paper)" if paper else title
+    return Table(whole, columns, rows, label=label, **options)
+
+
+def _systems(comparison: Comparison) -> Table:
+    rows = [
+        (
+            system.name,
+            (system.tuned_on or NOTHING).partition(":")[0],
+            str(system.replicas),
+            f"{system.hypothesis_tokens:.0f}",
+            f"{_ratio(system.hypothesis_tokens, system.reference_tokens):.3f}",
+        )
+        for system in comparison.systems
+    ]
+    columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
+    return _table("systems", "Systems", "", columns, rows, left=2)
+
+
+def _scores(comparison: Comparison) -> Table:
+    """Return Table 4: systems down, metrics across, with both standard deviations."""
+    columns = ["system"]
+    for metric in comparison.metrics:
+        columns += [f"{metric.label} {'↑' if metric.higher_is_better else '↓'}", "s_sel", "s_opt"]
+    rows = []
+    for system in comparison.systems:
+        row = [system.name]
+        for metric in comparison.metrics:
+            found = _score_of(comparison, metric, system.name)
+            row += [
+                shown(found.score, metric),
+                shown(found.s_sel, metric),
+                NOTHING if found.s_opt is None else shown(found.s_opt, metric),
+            ]
+        rows.append(tuple(row))
+    note = (
+        "Means over replicas; s_sel: standard deviation over the choice of the test set, s_opt: "
+        "over replicas; ↑ higher is better, ↓ lower is better."
+    )
+    return _table("scores", "Scores", "Table 4", columns, rows, note=note)
+
+
+def _tests(comparison: Comparison) -> Table:
+    level = f"{100 * comparison.confidence:g} %"
+    columns = (
+        "metric", "system", "difference", f"{level} interval", "p rand.", "Holm", "p boot.",
+        "Holm",
+    )  # fmt: skip
+    by_label = {metric.label: metric for metric in comparison.metrics}
+    rows = []
+    for score in comparison.scores:
+        if score.difference is None:
+            continue
+        metric = by_label[score.metric]
+        low, high = score.difference_low or 0.0, score.difference_high or 0.0
+        rows.append(
+            (
+                score.metric,
+                score.system,
+                shown(score.difference, metric, sign=True),
+                f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                _p(score.p_randomization),
+                _p(score.p_randomization_holm),
+                _p(score.p_bootstrap),
+                _p(score.p_bootstrap_holm),
+            )
+        )
+    note = (
+        "p rand.: approximate randomization, two-sided, stratified over segments and replicas; "
+        "p boot.: paired bootstrap, one-sided for better than "
+        f"{comparison.systems[0].name}; {comparison.samples} samples each, seed "
+        f"{comparison.seed}. Holm: corrected for all rows of this table."
+    )
+    title = f"Differences from {comparison.systems[0].name}"
+    return _table("tests", title, "Table 4", columns, rows, left=2, note=note)
+
+
+def _similarity(comparison: Comparison) -> Table:
+    rows = [
+        (
+            pair.first,
+            "its replicas" if pair.first == pair.second else pair.second,
+            _percent(pair.identical),
+            _percent(pair.one_minus_ter),
+        )
+        for pair in comparison.similarity
+    ]
+    columns = ("system", "against", "identical %", "1-TER %")
+    return _table("similarity", "Similarity of outputs", "Table 3", columns, rows, left=2)
+
+
+def _ordering(comparison: Comparison) -> Table:
+    names = ORDERING[:3]
+    return _order_table(comparison, "ordering", "Word order", "Table 10", names)
+
+
+def _port_forms(comparison: Comparison) -> Table:
+    names = ORDERING[3:6]
+    title = "PORT with other measures of word order"
+    return _order_table(comparison, "port-forms", title, "Table 9", names)
+
+
+def _qmean_port(comparison: Comparison) -> Table:
+    title = "Qmean against PORT"
+    return _order_table(comparison, "qmean-port", title, "Table 8", ("qmean", "port"))
+
+
+def _order_table(
+    comparison: Comparison, key: str, title: str, paper: str, names: Sequence[str]
+) -> Table:
+    rows = [
+        (one.system, *(_percent(one.scores[name]) for name in names))
+        for one in comparison.ordering
+    ]
+    return _table(key, title, paper, ("system", *names), rows)
+
+
+def _ngrams(comparison: Comparison) -> Table:
+    orders = [order.order for order in comparison.ngrams[0].orders]
+    columns = ("system", *(f"{n}-gram" for n in orders), "BP", "SBP", "SRP")
+    rows = []
+    for one in comparison.ngrams:
+        penalties = (
+            one.brevity_penalty,
+            one.strict_brevity_penalty,
+            one.strict_redundancy_penalty,
+        )
+        rows.append(
+            (
+                one.system,
+                *(f"{order.matched:.0f}/{order.total:.0f}" for order in one.orders),
+                *(f"{penalty:.3f}" for penalty in penalties),
+            )
+        )
+    note = (
+        "Matched / total n-grams, means over replicas. BP: BLEU's brevity penalty; SBP, SRP: "
+        "PORT's strict brevity and redundancy penalties."
+    )
+    title = "N-grams and length penalties"
+    return _table("ngrams", title, "Table 11", columns, rows, note=note)
+
+
+def _links(comparison: Comparison) -> Table | None:
+    found = comparison.alignments
+    if found is None:
+        return None
+    scores = {(one.links, one.system, one.metric): one.score for one in found.scores}
+    linked = {one.metric for one in found.scores}
+    by_label = {metric.label: metric for metric in comparison.metrics if metric.label in linked}
+    if not by_label:
+        return None
+    rows = [
+        (
+            links,
+            system.name,
+            *(
+                shown(scores[links, system.name, label], metric)
+                for label, metric in by_label.items()
+            ),
+        )
+        for links in found.sets
+        for system in comparison.systems
+    ]
+    title = "Scores under several word alignments"
+    columns = ("alignment", "system", *by_label)
+    return _table("alignments", title, "Table 7", columns, rows, left=2)
+
+
+def _agreement(comparison: Comparison) -> Table | None:
+    if comparison.alignments is None:
+        return None
+    rows = [
+        (pair.first, pair.second, _percent(pair.aer)) for pair in comparison.alignments.agreement
+    ]
+    title = "Disagreement of the alignments of the references"
+    columns = ("alignment", "against", "AER %")
+    return _table("agreement", title, "Table 7", columns, rows, left=2)
+
+
+def _timing(comparison: Comparison) -> Table:
+    rows = [
+        (one.metric, f"{1000 * one.seconds:.1f}", f"{one.ratio:.2f}") for one in comparison.timing
+    ]
+    columns = ("metric", "milliseconds", "ratio to bleu")
+    title = "Time to count one output"
+    return _table("timing", title, "Table 6", columns, rows)
+
+
+def _by_length(comparison: Comparison) -> Table:
+    buckets = comparison.differences.by_length
+    title = "Scores by reference length in tokens"
+    return _bucket_table(comparison, "by-length", title, "tokens", buckets)
+
+
+def _by_reordering(comparison: Comparison) -> Table:
+    buckets = comparison.differences.by_reordering
+    title = "Scores by the reference's amount of reordering, 1 - v (0: the source's order)"
+    return _bucket_table(comparison, "by-reordering", title, "reordering", buckets)
+
+
+def _bucket_table(
+    comparison: Comparison, key: str, title: str, what: str, buckets: Sequence[Bucket]
+) -> Table:
+    names = [system.name for system in comparison.systems]
+    if len(names) > MOST_ACROSS:
+        columns = ["metric", "system", *(f"{one.label} ({one.segments})" for one in buckets)]
+        rows = [
+            (
+                metric.label,
+                name,
+                *(shown(bucket.scores[metric.label][place], metric) for bucket in buckets),
+            )
+            for metric in comparison.metrics
+            for place, name in enumerate(names)
+        ]
+        note = f"Columns: {what}, in brackets the number of segments."
+        return _table(key, title, "", columns, rows if buckets else [], left=2, note=note)
+    columns = ["metric", what, "segments", *names]
+    rows = [
+        (
+            metric.label,
+            bucket.label,
+            str(bucket.segments),
+            *(shown(score, metric) for score in bucket.scores[metric.label]),
+        )
+        for metric in comparison.metrics
+        for bucket in buckets
+    ]
+    return _table(key, title, "", columns, rows, left=2)
+
+
+def _ngram_differences(comparison: Comparison) -> Table:
+    first = comparison.systems[0].name
+    rows = []
+    for system in comparison.systems[1:]:
+        found = [one for one in comparison.differences.ngrams if one.system == system.name]
+        gains = [one for one in found if one.system_matched > one.first_matched]
+        losses = [one for one in found if one.system_matched < one.first_matched]
+        rows += [
+            (
+                system.name,
+                one.ngram,
+                _mean_count(one.system_matched),
+                _mean_count(one.first_matched),
+                str(int(one.reference)),
+            )
+            for one in (*gains[:MOST_NGRAMS], *losses[-MOST_NGRAMS:])
+        ]
+    columns = ("system", "n-gram", "right", f"right in {first}", "in references")
+    title = f"N-grams right more, or less, often than in {first}"
+    return _table("ngram-differences", title, "", columns, rows, left=2)
+
+
+def _segments(comparison: Comparison) -> Table:
+    by_label = {metric.label: metric for metric in comparison.metrics}
+    places = {system.name: place for place, system in enumerate(comparison.systems)}
+    first = comparison.systems[0].name
+    rows = []
+    for one in _examples(comparison):
+        segment, metric = comparison.segments[one[2]], by_label[one[0]]
+        scores = segment.scores[one[0]]
+        place = places[one[1]]
+        head = (one[0], str(one[2] + 1))
+        for number, reference in enumerate(segment.references, 1):
+            name = "reference" if len(segment.references) == 1 else f"reference {number}"
+            rows.append(
+                (*(head if number == 1 else (NOTHING,) * 2), name, reference.text, NOTHING)
+            )
+        for name, number in ((first, 0), (one[1], place)):
+            text = segment.outputs[number].text
+            rows.append((NOTHING, NOTHING, name, text, shown(scores[number], metric)))
+    columns = ("metric", "line", "", "text", "score")
+    title = "Segments with the largest differences"
+    return _table("segments", title, "", columns, rows, left=4, prose=(3,))
+
+
+def _examples(comparison: Comparison) -> Iterator[tuple[str, str, int]]:
+    """Yield (metric, system, segment) of the best gains and the largest losses."""
+    found = comparison.differences.segments
+    for metric in comparison.metrics:
+        for system in comparison.systems[1:]:
+            own = [o for o in found if o.metric == metric.label and o.system == system.name]
+            better = 1.0 if metric.higher_is_better else -1.0
+            gains = [o for o in own if better * o.difference > 0][:EXAMPLES]
+            losses = [o for o in own if better * o.difference < 0][-EXAMPLES:]
+            yield from ((metric.label, system.name, o.segment) for o in (*gains, *losses))
+
+
+def _score_of(comparison: Comparison, metric: ComparedMetric, system: str) -> SystemScore:
+    return next(
+        score
+        for score in comparison.scores
+        if score.metric == metric.label and score.system == system
+    )
+
+
+def _p(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.4f}"
+
+
+def _mean_count(value: float) -> str:
+    return f"{value:.0f}" if value.is_integer() else f"{value:.1f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100.0 * value:.2f}"
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else 0.0

@@ -1,0 +1,1 @@
+"""Shows how one run of tuning went, iteration by iteration."""

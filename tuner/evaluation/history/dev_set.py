@@ -1,0 +1,343 @@
+"""The dev set of a run, as whoever looks at the run later finds it, and what can be scored on it.
+
+What was computed once is kept in the folder `history` of the run: lists never change once they
+are there. A folder that cannot be written to is read all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tuner
+from metrics._base import Vocabulary
+from tuner.errors import ConfigError, InputError, ProgramError, StateError
+from tuner.files import read_lines
+from tuner.nbest.model import check_links, read_first_hypotheses
+from tuner.runs.inputs import NAME, read_inputs
+from tuner.runs.scorer import held_out_split, read_json, write_json
+from tuner.search.optimization import statistics_table
+from tuner.texts.corpus import read_references
+from tuner.texts.links import Linker
+from tuner.texts.statistics import needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from metrics._base import IntArray, Metric, Need
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.syntax import OpenSyntax, Syntax
+    from tuner.nbest.model import NBest
+    from tuner.runs.inputs import Inputs
+    from tuner.search.problem import StatTable
+    from tuner.texts.corpus import References
+
+
+class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
+    """Why something cannot be scored on a run's dev set."""
+
+
+@dataclass(frozen=True, eq=False)
+class DevSet:
+    """The dev set of one run.
+
+    Parameters
+    ----------
+    folder
+        Of the run, replicas and all.
+    inputs
+        What it was made from.
+    tuned : (n,) int64, or None for all
+        The segments that were tuned on.
+    digests
+        What its files hold, for what is kept.
+    threads
+        Never changes a number.
+    """
+
+    folder: Path
+    inputs: Inputs
+    tuned: IntArray | None
+    digests: tuple[str, ...]
+    threads: int
+    notice: Callable[[str], None]
+    lender: tuple[Path, Inputs] | None = None
+    """The run whose aligner links this one's texts too, where this one has none of its own."""
+    open_syntax: OpenSyntax | None = None
+    lent_annotator: Annotator | None = None
+
+    @classmethod
+    def of_run(
+        cls,
+        folder: Path,
+        fingerprint: Mapping[str, str],
+        *,
+        threads: int,
+        notice: Callable[[str], None],
+        lenders: Sequence[Path] = (),
+        open_syntax: OpenSyntax | None = None,
+        lent_annotator: Annotator | None = None,
+    ) -> DevSet:
+        """Find the dev set of a run.
+
+        Parameters
+        ----------
+        lenders
+            Folders of other runs: the first with the same dev set and with links of it lends
+            them to a run that has none.
+        open_syntax
+            Returns what annotates texts; without it metrics of syntax cannot be computed.
+        lent_annotator
+            For a run that has none of its own.
+
+        Raises
+        ------
+        UnknownDevSet
+            The run does not say what it is, or its files have changed or are gone.
+        """
+        try:
+            inputs = read_inputs(folder)
+        except StateError as error:
+            raise UnknownDevSet(str(error)) from None
+        if inputs is None:
+            raise UnknownDevSet("the run does not say where its dev set is")
+        data = inputs.data
+        for path in (data.source, *data.references):
+            if not path.is_file():
+                raise UnknownDevSet(f"{path.name} of the dev set is gone")
+        now = _digests(inputs)
+        held = [fingerprint.get("data.source"), fingerprint.get("data.references")]
+        if held != [json.dumps(now[0]), json.dumps(now[1:])]:
+            raise UnknownDevSet("the files of the dev set have changed since")
+        share = float(fingerprint.get("tune.held_out", "0"))
+        seed = int(fingerprint.get("tune.seed", "1"))
+        tuned = held_out_split(len(read_lines(data.source)), share, seed)[0] if share else None
+        lender = None
+        if not _has_links(inputs):
+            lender = next(_able(lenders, now), None)
+        return cls(
+            folder, inputs, tuned, tuple(now), threads, notice, lender, open_syntax, lent_annotator
+        )
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """The lines of the source."""
+        return read_lines(self.inputs.data.source)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Of references and all hypotheses."""
+        return Vocabulary()
+
+    @cached_property
+    def linker(self) -> Linker:
+        """What makes links in the run's folder, or in that of the lender, or has made them."""
+        folder, inputs = self.lender or (self.folder, self.inputs)
+        data = inputs.data
+        return Linker(
+            inputs.components.get("aligner"),
+            folder / "annotations",
+            data.source,
+            tuple(data.references),
+            self.notice,
+        )
+
+    @cached_property
+    def references(self) -> References:
+        """As they were read, with links where they are known or can be made."""
+        data = self.inputs.data
+        links: tuple[Path, ...] = ()
+        if self.has_links:
+            _, inputs = self.lender or (self.folder, self.inputs)
+            links = tuple(inputs.data.reference_links) or self.linker.dev_links()
+        return read_references(
+            data.references, vocabulary=self.vocabulary, source=data.source, links=links
+        )
+
+    def references_for(self, metric: Metric) -> References:
+        """Return the references as a metric sees them."""
+        needs = needs_of([metric])
+        if needs not in self._references:
+            read = self.references
+            texts = self.inputs.data.pipeline.references(read.texts)
+            syntax = self.syntax(metric)
+            if syntax is not None:
+                texts = syntax.whole(read.texts, texts, "ref")
+            self._references[needs] = replace(read, texts=texts)
+        return self._references[needs]
+
+    @cached_property
+    def _references(self) -> dict[frozenset[Need], References]:
+        return {}
+
+    def syntax(self, metric: Metric) -> Syntax | None:
+        """Return what annotates texts for a metric; None if it does not compare syntax."""
+        if self.open_syntax is None or not needs_of([metric]):
+            return None
+        annotator = self.inputs.components.get("annotator", self.lent_annotator)
+        return self.open_syntax([metric], self.inputs.data.pipeline, annotator)
+
+    @property
+    def has_links(self) -> bool:
+        """Whether links of the references are known or can be made."""
+        return self.lender is not None or _has_links(self.inputs)
+
+    def check(self, metric: Metric) -> None:
+        """Raise UnknownDevSet if a metric needs what is not known here."""
+        try:
+            if needs_of([metric]) and self.syntax(metric) is None:
+                raise UnknownDevSet(f"{metric.name()} needs an annotator")
+        except (InputError, ProgramError) as error:
+            raise UnknownDevSet(str(error)) from None
+        if "links" in metric.needs and not self.has_links:
+            raise UnknownDevSet(f"{metric.name()} needs word alignments")
+
+    def stats(self, metric: Metric, nbest: NBest) -> StatTable:
+        """Return the statistics of a list read into `vocabulary`."""
+        texts = nbest.texts
+        if "links" in metric.needs:
+            if self.references.source_lengths is not None:
+                check_links(nbest, self.references.source_lengths)
+            texts = self.linker.hypothesis_links(
+                texts, offsets=nbest.offsets, sources=self.sources
+            )
+        scored = self.inputs.data.pipeline.hypotheses(texts)
+        syntax = self.syntax(metric)
+        return statistics_table(
+            replace(nbest, texts=scored),
+            self.references_for(metric),
+            metric,
+            threads=self.threads,
+            notice=lambda _: None,  # the run itself has said it
+            annotate=None if syntax is None else syntax.lazily(texts, scored),
+        )
+
+    def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
+        """Return the score of a list's first hypotheses under each metric, by label."""
+        kept = Kept(self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json")
+        found = {label: kept.get(self.key(metric)) for label, metric in metrics.items()}
+        missing = [label for label, score in found.items() if score is None]
+        if missing:
+            _ = self.references  # the first thing that the vocabulary sees
+            nbest = read_first_hypotheses(path, self.vocabulary, segments=len(self.sources))
+            for label in missing:
+                total = self.stats(metrics[label], nbest).total(all_segments(self))
+                found[label] = float(metrics[label].score(total))
+                kept.put(self.key(metrics[label]), found[label])
+            kept.write()
+        return {label: float(score) for label, score in found.items() if score is not None}
+
+    def key(self, metric: Metric) -> str | None:
+        """Return all that a score depends on besides the list; None where a file is part of it."""
+        for field in dataclasses.fields(metric):
+            value = getattr(metric, field.name)
+            if isinstance(value, Path | tuple):
+                return None
+        text = self.inputs.data.pipeline.signature
+        lent = ""
+        if self.lender is not None and "links" in metric.needs:
+            # Relative, as what it holds: runs that were moved together know each other.
+            folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
+            lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
+        syntax = self.syntax(metric)
+        parsed = "" if syntax is None else f"|{syntax.annotator.fingerprint}"
+        return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}{parsed}"
+
+
+class Kept:
+    """One file of results in a run's folder, of one state of the dev set."""
+
+    def __init__(self, dev: DevSet, name: str) -> None:
+        self._path = dev.folder / "history" / name
+        self._data = list(dev.digests)
+        self._found: dict[str, Any] = {}
+        try:
+            held = read_json(self._path) if self._path.is_file() else {}
+        except StateError:
+            held = {}  # it is made again
+        if held.get("data") == self._data and isinstance(held.get("found"), dict):
+            self._found = held["found"]
+
+    def get(self, key: str | None) -> Any:
+        """Return what was kept, or None."""
+        return None if key is None else self._found.get(key)
+
+    def put(self, key: str | None, value: Any) -> None:
+        """Keep a value of JSON's types."""
+        if key is not None:
+            self._found[key] = value
+
+    def emptied(self) -> Kept:
+        """Forget what was kept."""
+        self._found = {}
+        return self
+
+    def write(self) -> None:
+        """Write what is kept, if this folder can be written to."""
+        if self._found and os.access(self._path.parent.parent, os.W_OK):
+            self._path.parent.mkdir(exist_ok=True)
+            write_json(self._path, {"data": self._data, "found": self._found})
+
+
+def metric_of(signature: str) -> Metric:
+    """Return the metric of a signature that a run has written.
+
+    Raises
+    ------
+    UnknownDevSet
+        A signature does not tell all: it names no folders of files.
+    """
+    from tuner.components import registry  # noqa: PLC0415  it reads all metrics
+
+    text = signature.partition("|")[0]
+    try:
+        metric = registry.metric(text)
+    except (ConfigError, StateError, ValueError) as error:
+        raise UnknownDevSet(f"{text} cannot be computed again: {error}") from None
+    if metric.signature != text:
+        raise UnknownDevSet(f"{text} cannot be computed again: it is now {metric.signature}")
+    return metric
+
+
+def _has_links(inputs: Inputs) -> bool:
+    return bool(inputs.data.reference_links) or inputs.components.get("aligner") is not None
+
+
+def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Path, Inputs]]:
+    """Yield the runs that have links of a dev set with these digests."""
+    for folder in lenders:
+        try:
+            inputs = read_inputs(folder)
+        except StateError:
+            continue  # whoever reports on that run says so
+        if inputs is None or not _has_links(inputs):
+            continue
+        files = (inputs.data.source, *inputs.data.references)
+        if all(path.is_file() for path in files) and _digests(inputs) == list(digests):
+            yield folder, inputs
+
+
+def _digests(inputs: Inputs) -> list[str]:
+    """Return what source and references hold."""
+    found = []
+    for path in (inputs.data.source, *inputs.data.references):
+        with path.open("rb") as file:
+            found.append(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}")
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def all_segments(dev: DevSet) -> IntArray:
+    """Return the segments that scores of the run are about."""
+    return np.arange(len(dev.sources)) if dev.tuned is None else dev.tuned

@@ -1,0 +1,337 @@
+"""Reading the history of a run from its folder, finished or not."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tuner.errors import StateError
+from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
+from tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
+from tuner.evaluation.history.surface import feature_names, slices
+from tuner.runs.experiment import ANNOTATION_NAME
+from tuner.runs.folder import STATE, is_at_work
+from tuner.runs.scorer import read_json
+from tuner.search.weight_bootstrap import stacked
+from tuner.weights.feature_weights import read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from metrics._base import Metric
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.syntax import OpenSyntax
+    from tuner.evaluation.history.model import Slice
+    from tuner.weights.feature_weights import FeatureWeights
+
+
+def read_history(
+    folder: Path,
+    *,
+    name: str,
+    metrics: Mapping[str, Metric],
+    threads: int = 1,
+    notice: Callable[[str], None],
+    surface: bool = True,
+    lenders: Sequence[Path] = (),
+    open_syntax: OpenSyntax | None = None,
+    lent_annotator: Annotator | None = None,
+) -> RunHistory:
+    """Read the folder of a run, finished or not.
+
+    Parameters
+    ----------
+    name
+        Of its system.
+    metrics
+        Label -> metric: what else the dev output of each iteration is scored with, where the run
+        says what its dev set is. Scores are kept in the folder for the next time.
+    threads
+        Never changes a number.
+    notice
+        Called with one line for what takes time.
+    surface
+        Whether slices of the error surface are wanted: all lists are then read.
+    lenders
+        Other runs, whose links a run of the same dev set takes that has none.
+    open_syntax
+        Returns what annotates texts, for metrics that compare syntax.
+    lent_annotator
+        For a run that has none of its own.
+
+    Raises
+    ------
+    StateError
+        The folder is not one of a run, or its files are not what portmert writes.
+    """
+    fingerprint = _fingerprint(folder)
+    notes: list[str] = []
+    dev, tuned_on = None, None
+    signature = _signature(folder)
+    try:
+        dev = DevSet.of_run(
+            folder,
+            fingerprint,
+            threads=threads,
+            notice=notice,
+            lenders=lenders,
+            open_syntax=open_syntax,
+            lent_annotator=lent_annotator,
+        )
+    except UnknownDevSet as reason:
+        notes.append(f"no further dev scores and no error surface: {reason}")
+    if signature is not None:
+        try:
+            tuned_on = metric_of(signature)
+        except UnknownDevSet as reason:
+            notes.append(f"no error surface: {reason}")
+    higher = True if tuned_on is None else tuned_on.higher_is_better
+    usable = _usable(dev, metrics, notes)
+    at_work = is_at_work(folder)
+    read = [
+        _replica(part, label, at_work=at_work, higher=higher, dev=dev, metrics=usable)
+        for part, label in _parts(folder, fingerprint, name)
+    ]
+    features, replicas = _scaled(read)
+    sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, ())
+    finished = (folder / "result.json").is_file()
+    return RunHistory(
+        name=name,
+        metric=_metric_name(fingerprint, signature),
+        signature=signature or "",
+        higher_is_better=higher,
+        in_percent=True if tuned_on is None else tuned_on.in_percent,
+        state="finished" if finished else "running" if at_work else "interrupted",
+        features=features,
+        replicas=replicas,
+        weights=_spreads(features, replicas),
+        sliced=sliced,
+        slices=surfaces,
+        percents={label: metric.in_percent for label, metric in usable.items()},
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One replica as its folder has it; the weights of passes are not scaled yet."""
+
+    history: ReplicaHistory
+    weights: tuple[FeatureWeights, ...]
+    lists: tuple[Path, ...]
+
+
+def _fingerprint(folder: Path) -> dict[str, str]:
+    state = folder / STATE
+    if not state.is_file():
+        raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
+    held: Any = read_json(state).get("fingerprint")
+    try:
+        int(held.get("tune.replicas", "1"))
+        int(held.get("tune.seed", "1"))
+        float(held.get("tune.held_out", "0"))
+    except (AttributeError, TypeError, ValueError):
+        raise StateError(
+            f"{state}: is not what portmert writes; is this the folder of a run?"
+        ) from None
+    found: dict[str, str] = held
+    return found
+
+
+def _signature(folder: Path) -> str | None:
+    """Return the signature that the run's first scores were written with; None before them."""
+    for part in (folder, folder / "replica-1"):
+        path = part / "iteration-01" / "scores.json"
+        if path.is_file():
+            return str(read_json(path).get("metric", "")) or None
+    return None
+
+
+def _metric_name(fingerprint: Mapping[str, str], signature: str | None) -> str:
+    """Return what the metric tuned on is called: a formula by what it computes."""
+    name = fingerprint.get("metric.name", "?")
+    return signature.partition("|")[0] if name == "formula" and signature else name
+
+
+def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tuple[Path, str]]:
+    """Return the folders of the tunings that have begun, and what they are called."""
+    count = int(fingerprint.get("tune.replicas", "1"))
+    if count == 1:
+        return [(folder, name)]
+    numbered = [(folder / f"replica-{n}", f"replica {n}") for n in range(1, count + 1)]
+    return [(part, label) for part, label in numbered if (part / STATE).is_file()]
+
+
+def _usable(
+    dev: DevSet | None, metrics: Mapping[str, Metric], notes: list[str]
+) -> dict[str, Metric]:
+    """Return the metrics that can be computed on the dev set; say why others cannot."""
+    found: dict[str, Metric] = {}
+    if dev is None:
+        return found
+    for label, metric in metrics.items():
+        try:
+            dev.check(metric)
+        except UnknownDevSet as reason:
+            notes.append(f"no dev scores of {label}: {reason}")
+        else:
+            found[label] = metric
+    return found
+
+
+def _replica(
+    folder: Path,
+    name: str,
+    *,
+    at_work: bool,
+    higher: bool,
+    dev: DevSet | None,
+    metrics: Mapping[str, Metric],
+) -> _Read:
+    passes, weights, lists = [], [], []
+    number = 1
+    while (folder / f"iteration-{number:02d}" / "weights.json").is_file():
+        part = folder / f"iteration-{number:02d}"
+        weights.append(read_weights(part / "weights.json"))
+        one = _pass(part, number)
+        if one.dev_score is not None:
+            lists.append(part / "nbest.gz")
+            if dev is not None and metrics:
+                one = replace(one, scores=dev.score_first(part / "nbest.gz", metrics))
+        passes.append(one)
+        number += 1
+    result = folder / "result.json"
+    finished = read_json(result) if result.is_file() else {}
+    scored = [one for one in passes if one.dev_score is not None]
+    best = finished.get("best_iteration")
+    if best is None and scored:
+        sign = 1 if higher else -1
+        best = max(scored, key=lambda one: sign * _real_score(one)).number
+    history = ReplicaHistory(
+        name=name,
+        state="finished" if finished else "running" if at_work else "interrupted",
+        doing="" if finished else _last_line(folder / "log.txt"),
+        passes=tuple(passes),
+        best=best,
+        stopped=finished.get("stopped"),
+    )
+    return _Read(history, tuple(weights), tuple(lists))
+
+
+def _pass(folder: Path, number: int) -> Pass:
+    """Read one iteration as far as it has come."""
+    known: dict[str, Any] = {}
+    scores, optimized, annotation = (
+        folder / name for name in ("scores.json", "optimized.json", ANNOTATION_NAME)
+    )
+    if scores.is_file():
+        held = read_json(scores)
+        known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
+        if held.get("held_out") is not None:
+            held_out = _numbers(scores, held["held_out"], ("score",))
+            known["held_out_score"] = held_out["score"]
+    if optimized.is_file():
+        of_search = ("start_score", "optimized_score", "oracle_score", "change")
+        known |= _numbers(optimized, read_json(optimized), of_search)
+    if annotation.is_file():
+        keys = ("hits", "misses", "failed")
+        phases = [_numbers(annotation, one, keys) for one in read_json(annotation).values()]
+        known["annotations"] = {key: sum(phase[key] for phase in phases) for key in keys}
+    return Pass(number, (), **known)
+
+
+def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the numbers of these names.
+
+    Raises
+    ------
+    StateError
+        One is not there, or no number.
+    """
+    found = {key: held.get(key) for key in keys} if isinstance(held, dict) else {}
+    for key in keys:
+        if not isinstance(found.get(key), int | float):
+            raise StateError(
+                f"{path}: not what portmert writes (no number '{key}'); --fresh starts the run "
+                f"over"
+            )
+    return found
+
+
+def _real_score(one: Pass) -> float:
+    score = one.dev_score if one.held_out_score is None else one.held_out_score
+    assert score is not None  # noqa: S101  the caller has chosen those with one
+    return score
+
+
+def _last_line(log: Path) -> str:
+    """Return what the log says last, without the time."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].partition("Z ")[2] if lines else ""
+
+
+def _scaled(
+    read: Sequence[_Read],
+) -> tuple[tuple[str, ...], tuple[ReplicaHistory, ...]]:
+    """Return the names of all weights, and the replicas with theirs, scaled."""
+    weights = [one for replica in read for one in replica.weights]
+    if not weights:
+        return (), tuple(replica.history for replica in read)
+    sizes, rows = stacked(weights)
+    vectors = iter(rows.tolist())
+    replicas = [
+        replace(
+            replica.history,
+            passes=tuple(
+                replace(one, weights=tuple(next(vectors))) for one in replica.history.passes
+            ),
+        )
+        for replica in read
+    ]
+    return tuple(feature_names(sizes)), tuple(replicas)
+
+
+def _spreads(
+    features: Sequence[str], replicas: Sequence[ReplicaHistory]
+) -> tuple[FeatureSpread, ...]:
+    done = [replica for replica in replicas if replica.best is not None]
+    found = []
+    for column, feature in enumerate(features if done else ()):
+        values = tuple(one.passes[(one.best or 1) - 1].weights[column] for one in done)
+        found.append(
+            FeatureSpread(
+                feature=feature,
+                start=done[0].passes[0].weights[column],
+                values=values,
+                mean=statistics.fmean(values),
+                sd=statistics.stdev(values) if len(values) > 1 else None,
+            )
+        )
+    return tuple(found)
+
+
+def _slices(
+    read: Sequence[_Read], dev: DevSet | None, metric: Metric | None, notes: list[str]
+) -> tuple[str | None, tuple[Slice, ...]]:
+    """Return the error surface around the best replica's result, and which replica that is."""
+    done = [one for one in read if one.history.best is not None]
+    if dev is None or metric is None or not done:
+        return None, ()
+    try:
+        dev.check(metric)
+    except UnknownDevSet as reason:
+        notes.append(f"no error surface: {reason}")
+        return None, ()
+    sign = 1 if metric.higher_is_better else -1
+    best = max(done, key=lambda one: sign * _best_score(one.history))
+    at = (best.history.best or 1) - 1
+    return best.history.name, slices(dev, metric, best.lists, best.weights[at])
+
+
+def _best_score(replica: ReplicaHistory) -> float:
+    return _real_score(replica.passes[(replica.best or 1) - 1])

@@ -1,0 +1,316 @@
+"""What judges answered, checked against the key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tuner.errors import InputError, suggest
+from tuner.evaluation.humaneval.evaluation import FORM
+from tuner.evaluation.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
+from tuner.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tuner.evaluation.humaneval.evaluation import Evaluation, Placed
+
+Vote = Literal[0, 1, 2]
+"""The first system is better, the second is, neither is."""
+
+_SHORT = {"l": "left", "r": "right", "e": "equal", "=": "equal"}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One judge's votes.
+
+    Parameters
+    ----------
+    path
+        The sheet.
+    votes
+        Of each item of the judge.
+    """
+
+    path: Path
+    evaluation: Evaluation
+    judge: str
+    votes: Mapping[str, Vote]
+
+
+def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
+    """Read a judge's sheet: CSV, a spreadsheet, or what the HTML form exports.
+
+    Raises
+    ------
+    InputError
+        The sheet is of none of the evaluations; an answer is missing, doubled, or none of those
+        there are; an item is unknown; a text was changed. The message names file and row.
+    """
+    content = read_bytes(path)
+    if path.suffix.lower() == ".json":
+        return _of_export(path, content, evaluations)
+    rows = _rows(path, content)
+    number, first = rows[0]
+    evaluation = _evaluation(f"{path}:{number}", first["evaluation"].strip(), evaluations)
+    for name in columns(evaluation):
+        _check_column(path, name, first)
+    judge = _judge(f"{path}:{number}", first["judge"].strip(), evaluation)
+    for number, row in rows:
+        for name, expected in (("evaluation", evaluation.id), ("judge", judge)):
+            if row[name].strip() not in (expected, harmless(expected)):
+                raise InputError(
+                    f"{path}:{number}: {name} is '{row[name].strip()}', that of the first row is "
+                    f"'{expected}'; a sheet is of one judge and one evaluation"
+                )
+    _check_judge(path, rows, evaluation, judge)
+    _check_texts(path, rows, evaluation, judge)
+    answered = (
+        (f"{path}:{number}", row["item"].strip(), row["answer"].strip()) for number, row in rows
+    )
+    return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
+
+
+def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
+    """Return (row, cells by column) of a table, at least one, with the columns of every sheet."""
+    suffix = path.suffix.lower()
+    if suffix == ".xlsx":
+        rows = list(read_xlsx(path, content))
+    elif suffix in (".csv", ".tsv"):
+        rows = list(read_csv(path, _decoded(path, content)))
+    else:
+        raise InputError(
+            f"{path}: a sheet is a file .csv or .xlsx, or the .json that the HTML form exports"
+        )
+    if not rows:
+        raise InputError(f"{path}: no row with an answer; expected a judge's sheet")
+    for name in ("item", "answer", "judge", "evaluation"):
+        _check_column(path, name, rows[0][1])
+    return rows
+
+
+def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
+    if name not in row:
+        raise InputError(f"{path}: no column '{name}'; expected a judge's sheet")
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as CSV "
+            f"UTF-8, or as .xlsx"
+        ) from None
+
+
+def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
+    try:
+        held: Any = json.loads(content)
+        form = held["portmert_humaneval"]
+        judge_id, evaluation_id = str(held["judge"]), str(held["evaluation"])
+        answered = [
+            (f"{path}: answer {number}", str(one["item"]), str(one["answer"] or ""))
+            for number, one in enumerate(held["answers"], 1)
+        ]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        form = None
+    if form != FORM:
+        raise InputError(f"{path}: not what the HTML form of `portmert humaneval make` exports")
+    evaluation = _evaluation(str(path), evaluation_id, evaluations)
+    judge = _judge(str(path), judge_id, evaluation)
+    return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
+
+
+def _evaluation(where: str, found: str, evaluations: Sequence[Evaluation]) -> Evaluation:
+    for evaluation in evaluations:
+        if evaluation.id == found:
+            return evaluation
+    known = ", ".join(f"{one.id} ({one.condition})" for one in evaluations)
+    raise InputError(f"{where}: a sheet of evaluation '{found}'; the keys given are of {known}")
+
+
+def _judge(where: str, found: str, evaluation: Evaluation) -> str:
+    for written in (str, harmless):
+        for judge in evaluation.sheets:
+            if found == written(judge):
+                return judge
+    raise InputError(
+        f"{where}: evaluation {evaluation.id} has no judge '{found}'"
+        f"{suggest(found, evaluation.sheets)}"
+    )
+
+
+def _check_judge(
+    path: Path,
+    rows: Sequence[tuple[int, Mapping[str, str]]],
+    evaluation: Evaluation,
+    judge: str,
+) -> None:
+    """Raise InputError if all rows are of another judge's sheet."""
+    fitting = [
+        name
+        for name, sheet in evaluation.sheets.items()
+        if all(
+            placed is not None and _change(row, evaluation.row(placed)) is None
+            for row, placed in ((row, _placed(row["item"].strip(), sheet)) for _, row in rows)
+        )
+    ]
+    if fitting and judge not in fitting:
+        raise InputError(
+            f"{path}:{rows[0][0]}: judge is '{judge}', but these are the items of judge "
+            f"{' or '.join(fitting)}; put the judge right in all rows"
+        )
+
+
+def _check_texts(
+    path: Path,
+    rows: Iterable[tuple[int, Mapping[str, str]]],
+    evaluation: Evaluation,
+    judge: str,
+) -> None:
+    for number, row in rows:
+        item = row["item"].strip()
+        placed = _placed(item, evaluation.sheets[judge])
+        if placed is None:
+            continue  # said with the votes
+        expected = evaluation.row(placed)
+        name = _change(row, expected)
+        if name is not None:
+            raise InputError(
+                f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
+                f"found {_differing(row[name], expected[name])}; put it back"
+            )
+
+
+def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
+    """Return the first column whose text is not what it was, if there is one."""
+    for name, text in expected.items():
+        if _spaced(row[name]) not in (_spaced(text), _spaced(harmless(text))):
+            return name
+    return None
+
+
+def _votes(
+    path: Path, answered: Iterable[tuple[str, str, str]], evaluation: Evaluation, judge: str
+) -> dict[str, Vote]:
+    sheet = evaluation.sheets[judge]
+    votes: dict[str, Vote] = {}
+    where: dict[str, str] = {}
+    for row, item, answer in answered:
+        placed = _placed(item, sheet)
+        if placed is None:
+            raise InputError(f"{row}: item '{item}' is none of judge {judge}'s")
+        if placed.item in where:
+            raise InputError(
+                f"{row}: item {placed.item} stands in {where[placed.item]} already; leave one"
+            )
+        where[placed.item] = row
+        choice = _SHORT.get(answer.lower(), answer.lower())
+        if not choice:
+            raise InputError(
+                f"{row}: item {placed.item} has no answer; expected "
+                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            )
+        if choice not in ANSWERS:
+            raise InputError(
+                f"{row}: item {placed.item}: answer is '{_start(answer)}'; expected "
+                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            )
+        votes[placed.item] = _vote(choice, placed)
+    missing = [placed.item for placed in sheet if placed.item not in votes]
+    if missing:
+        raise InputError(
+            f"{path}: no row for {len(missing)} of judge {judge}'s {len(sheet)} items: "
+            f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
+        )
+    return {placed.item: votes[placed.item] for placed in sheet}
+
+
+def _placed(item: str, sheet: Sequence[Placed]) -> Placed | None:
+    """Return the row of an item, of which a spreadsheet may have taken the zeros in front."""
+    names = {item, item.zfill(len(sheet[0].item)) if item.isascii() and item.isdigit() else item}
+    return next((placed for placed in sheet if placed.item in names), None)
+
+
+def _vote(choice: str, placed: Placed) -> Vote:
+    if choice == "equal":
+        return 2
+    return 0 if (choice == "left") == placed.first_is_left else 1
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _differing(found: str, expected: str) -> str:
+    """Return both texts from a little before the place where they begin to differ."""
+    found, expected = _spaced(found), _spaced(expected)
+    pairs = zip(found, expected, strict=False)
+    same = next(
+        (place for place, (one, other) in enumerate(pairs) if one != other),
+        min(len(found), len(expected)),
+    )
+    start = 0 if same < 20 else same - 10
+    before = "..." if start else ""
+    return f"'{before}{_start(found[start:])}', expected '{before}{_start(expected[start:])}'"
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]) -> None:
+    """Raise InputError if a judge has two sheets or none."""
+    seen: dict[tuple[str, str], Path] = {}
+    for one in answers:
+        key = one.evaluation.id, one.judge
+        if key in seen:
+            raise InputError(
+                f"{one.path}: judge {one.judge}'s answers are in {seen[key]} already; give one of "
+                f"the two"
+            )
+        seen[key] = one.path
+    for evaluation in evaluations:
+        missing = [judge for judge in evaluation.sheets if (evaluation.id, judge) not in seen]
+        if missing:
+            raise InputError(
+                f"evaluation {evaluation.id} ({evaluation.condition}): no sheet of "
+                f"{', '.join(_listed(missing))}; give it, or leave the judge out (--without)"
+            )
+
+
+def _listed(judges: Iterable[str]) -> Iterator[str]:
+    return (f"judge {judge}" for judge in judges)
+
+
+def check_left_out(answers: Iterable[Answers], judges: Iterable[str]) -> None:
+    """Raise InputError if there is a sheet of a judge to do without."""
+    absent = set(judges)
+    for one in answers:
+        if one.judge in absent:
+            raise InputError(
+                f"{one.path}: a sheet of judge {one.judge}, but --without {one.judge} says that "
+                f"there is none; leave out one of the two"
+            )
+
+
+def without(evaluation: Evaluation, judges: Iterable[str]) -> Evaluation:
+    """Return an evaluation as if some judges had not been asked.
+
+    Raises
+    ------
+    InputError
+        No judge is left.
+    """
+    from dataclasses import replace  # noqa: PLC0415
+
+    absent = set(judges)
+    sheets = {judge: sheet for judge, sheet in evaluation.sheets.items() if judge not in absent}
+    if not sheets:
+        raise InputError(f"evaluation {evaluation.id} ({evaluation.condition}): no judge is left")
+    return replace(evaluation, sheets=sheets)

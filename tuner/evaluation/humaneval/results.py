@@ -1,0 +1,250 @@
+"""Do judges agree, and whose outputs do they prefer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import FloatArray, IntArray
+    from tuner.evaluation.humaneval.answers import Answers
+    from tuner.evaluation.humaneval.evaluation import Evaluation
+
+CATEGORIES = 3
+"""The first system is better, the second is, neither is."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far judges agree on the items that all of them saw.
+
+    Parameters
+    ----------
+    conditions
+        Of the evaluations that have these judges.
+    judges
+        All, in order.
+    items
+        Common items.
+    kappa
+        Fleiss' kappa; None with one judge or no common item, as the others below.
+    without
+        For each judge kappa without that one; None of two judges.
+    dropped
+        Judges left out of all counts.
+    kappa_kept
+        Of the others.
+    """
+
+    conditions: tuple[str, ...]
+    judges: tuple[str, ...]
+    items: int
+    kappa: float | None
+    without: dict[str, float | None]
+    dropped: tuple[str, ...]
+    kappa_kept: float | None
+
+
+@dataclass(frozen=True)
+class Preference:
+    """How often either system was preferred.
+
+    Parameters
+    ----------
+    condition
+    systems
+        The first and the second; None in a total of different ones.
+    wins, losses, ties
+        Items on which the first system is preferred, the second is, and others.
+    p_one_sided
+        Sign test without ties, "the first system is better".
+    p_two_sided
+        The same, "they differ".
+    """
+
+    condition: str
+    systems: tuple[str, str] | None
+    wins: int
+    losses: int
+    ties: int
+    p_one_sided: float
+    p_two_sided: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the answers say."""
+
+    agreements: tuple[Agreement, ...]
+    preferences: tuple[Preference, ...]
+    total: Preference | None
+    literal: bool
+
+
+def fleiss_kappa(counts: IntArray) -> float:
+    """Return Fleiss' kappa; 1 where all agree on one category.
+
+    Parameters
+    ----------
+    counts : (N, C) int64
+        How many judges put an item into a category; as many, at least two, for each item.
+
+    References
+    ----------
+    Fleiss, "Measuring nominal scale agreement among many raters", Psychological Bulletin, 1971.
+    """
+    judges = counts[0].sum()
+    agreement = np.mean((np.sum(counts**2, axis=1) - judges) / (judges * (judges - 1)))
+    shares = counts.sum(axis=0) / counts.sum()
+    chance = np.sum(shares**2)
+    # One category was all that was chosen.
+    return 1.0 if np.count_nonzero(shares) == 1 else float((agreement - chance) / (1 - chance))
+
+
+def outliers(kappa: float, without: FloatArray, *, count: int, literal: bool) -> list[int]:
+    """Return the judges to leave out, as many as asked, rising.
+
+    Without somebody who disagrees with the rest the rest agree more: the largest kappa. The
+    PORT paper says so in words, but prints the opposite difference; `literal` follows that. Of
+    equals the first are left out.
+    """
+    gain = kappa - without if literal else without - kappa
+    return sorted(np.argsort(-np.round(gain, 12), kind="stable")[:count].tolist())
+
+
+def sign_test(wins: int, losses: int) -> tuple[float, float]:
+    """Return the exact one-sided p ("more wins") and the two-sided one; 1 without either."""
+    from scipy.stats import binomtest  # noqa: PLC0415  start-up time
+
+    if wins + losses == 0:
+        return 1.0, 1.0
+    one, two = (
+        float(binomtest(wins, wins + losses, alternative=side).pvalue)
+        for side in ("greater", "two-sided")
+    )
+    return one, two
+
+
+def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False) -> Results:
+    """Count agreement and preferences.
+
+    Parameters
+    ----------
+    answers
+        One sheet of every judge of every evaluation.
+    drop
+        So many judges are left out, those who disagree most with the others on the common items.
+        Evaluations with the same judges are taken together.
+    literal
+        See `outliers`.
+
+    Raises
+    ------
+    InputError
+        Too few judges to leave out so many, or no common item to tell them by.
+    """
+    evaluations = list({one.evaluation.id: one.evaluation for one in answers}.values())
+    groups: dict[frozenset[str], list[Evaluation]] = {}
+    for evaluation in evaluations:
+        groups.setdefault(frozenset(evaluation.sheets), []).append(evaluation)
+    agreements = []
+    dropped: dict[str, tuple[str, ...]] = {}
+    for group in groups.values():
+        agreement = _agreement(group, answers, drop=drop, literal=literal)
+        agreements.append(agreement)
+        dropped |= {evaluation.id: agreement.dropped for evaluation in group}
+    preferences = [
+        _preference(
+            evaluation,
+            [
+                one
+                for one in answers
+                if one.evaluation.id == evaluation.id and one.judge not in dropped[evaluation.id]
+            ],
+        )
+        for evaluation in evaluations
+    ]
+    total = None
+    if len(preferences) > 1:
+        systems = {one.systems for one in preferences}
+        total = _tested(
+            "total",
+            next(iter(systems)) if len(systems) == 1 else None,
+            sum(one.wins for one in preferences),
+            sum(one.losses for one in preferences),
+            sum(one.ties for one in preferences),
+        )
+    return Results(tuple(agreements), tuple(preferences), total, literal)
+
+
+def _agreement(
+    group: Sequence[Evaluation], answers: Sequence[Answers], *, drop: int, literal: bool
+) -> Agreement:
+    judges = tuple(group[0].sheets)
+    by = {(one.evaluation.id, one.judge): one.votes for one in answers}
+    votes = np.array(
+        [
+            [by[evaluation.id, judge][item] for judge in judges]
+            for evaluation in group
+            for item, what in evaluation.items.items()
+            if what.common
+        ],
+        dtype=np.int64,
+    ).reshape(-1, len(judges))
+    chosen = (votes[:, :, None] == np.arange(CATEGORIES)).astype(np.int64)  # (N, judges, C)
+    counts = chosen.sum(axis=1)
+    kappa = fleiss_kappa(counts) if len(counts) and len(judges) > 1 else None
+    known = kappa is not None and len(judges) > 2
+    without = [
+        fleiss_kappa(counts - chosen[:, number]) if known else None
+        for number in range(len(judges))
+    ]
+    conditions = tuple(evaluation.condition for evaluation in group)
+    left_out: list[int] = []
+    if drop:
+        if drop > len(judges) - 2 or kappa is None:
+            raise InputError(
+                f"{', '.join(conditions)}: {len(judges)} judges and {len(counts)} common items; "
+                f"leaving out {drop} needs {drop + 2} judges or more, and common items"
+            )
+        table = np.array([value for value in without if value is not None])
+        left_out = outliers(kappa, table, count=drop, literal=literal)
+    kept = [number for number in range(len(judges)) if number not in left_out]
+    return Agreement(
+        conditions,
+        judges,
+        len(counts),
+        kappa,
+        dict(zip(judges, without, strict=True)),
+        tuple(judges[number] for number in left_out),
+        None if kappa is None else fleiss_kappa(chosen[:, kept].sum(axis=1)),
+    )
+
+
+def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> Preference:
+    """Count items: what several judges saw counts once, as the most of them say.
+
+    Judgements of one item are not independent, which the sign test asks for.
+    """
+    counts = [0] * CATEGORIES
+    for item in evaluation.items:
+        votes: list[int] = [one.votes[item] for one in answers if item in one.votes]
+        if votes:
+            by_category = [votes.count(category) for category in range(CATEGORIES)]
+            most = max(by_category)
+            # Where no category has more votes than each other one, neither system is preferred.
+            undecided = by_category.count(most) > 1
+            counts[CATEGORIES - 1 if undecided else by_category.index(most)] += 1
+    return _tested(evaluation.condition, evaluation.systems, counts[0], counts[1], counts[2])
+
+
+def _tested(
+    condition: str, systems: tuple[str, str] | None, wins: int, losses: int, ties: int
+) -> Preference:
+    return Preference(condition, systems, wins, losses, ties, *sign_test(wins, losses))

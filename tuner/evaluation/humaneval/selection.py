@@ -1,0 +1,127 @@
+"""Which segments are worth a judge's time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Vocabulary
+from metrics.ter import Ter
+from tuner.texts.corpus import check_lines, make_batch, read_references, read_texts
+from tuner.texts.statistics import compute_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray, IntArray, Texts
+    from tuner.texts.corpus import References
+    from tuner.texts.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a segment must be like.
+
+    Parameters
+    ----------
+    min_length, max_length
+        Tokens of the reference shown, both allowed.
+    differ
+        Whether the outputs must differ.
+    top_share
+        Of the segments that pass the others, such a share of those with the highest 1-TER of
+        either system: an output that is far off both ways tells little. 1 keeps all.
+    """
+
+    min_length: int = 10
+    max_length: int = 50
+    differ: bool = True
+    top_share: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What the filters left.
+
+    Parameters
+    ----------
+    segments : (n,) int64
+        Rising.
+    left : dict
+        Name of a filter, in order -> how many segments are left behind it.
+    """
+
+    segments: IntArray
+    left: dict[str, int]
+
+
+def select(
+    outputs: Sequence[Texts],
+    references: References,
+    shown: Sequence[Sequence[str]],
+    filters: Filters,
+) -> Selection:
+    """Return the segments that pass the filters.
+
+    Parameters
+    ----------
+    outputs
+        Of both systems, S texts each, as TER and lengths are counted.
+    references
+        Those of the S segments; the first one of each is shown.
+    shown
+        Both outputs as judges see them.
+    """
+    lengths = references.texts.tokens.lengths[references.offsets[:-1]]
+    kept = (lengths >= filters.min_length) & (lengths <= filters.max_length)
+    left = {"segments": len(kept), "reference length": int(np.count_nonzero(kept))}
+    if filters.differ:
+        kept &= np.array(
+            [a.split() != b.split() for a, b in zip(*shown, strict=True)], dtype=np.bool_
+        )
+        left["outputs differ"] = int(np.count_nonzero(kept))
+    segments = np.flatnonzero(kept)
+    count = math.ceil(filters.top_share * len(segments))
+    if count < len(segments):
+        best = np.zeros(len(kept), dtype=np.bool_)
+        for texts in outputs:
+            rates = _edit_rates(texts, references)[segments]
+            best[segments[np.argsort(rates, kind="stable")[:count]]] = True
+        segments = np.flatnonzero(best)
+    left["1-TER"] = len(segments)
+    return Selection(segments.astype(np.int64), left)
+
+
+def _edit_rates(texts: Texts, references: References) -> FloatArray:
+    metric = Ter()
+    batch = make_batch(texts, np.arange(len(references) + 1, dtype=np.int64), references)
+    return metric.score(compute_stats(metric, batch))
+
+
+def read_and_select(
+    outputs: Sequence[Path],
+    references: Sequence[Path],
+    pipeline: TextPipeline,
+    shown: Sequence[Sequence[str]],
+    filters: Filters,
+) -> Selection:
+    """Read both outputs and the references and apply the filters.
+
+    Raises
+    ------
+    InputError
+        Files of different lengths.
+    """
+    vocabulary = Vocabulary()
+    found = read_references(references, vocabulary=vocabulary)
+    texts = []
+    for path in outputs:
+        one = read_texts(path, vocabulary)
+        check_lines(path, len(one), references[0], len(found))
+        texts.append(pipeline.hypotheses(one))
+    found = replace(found, texts=pipeline.references(found.texts))
+    return select(texts, found, shown, filters)

@@ -1,0 +1,177 @@
+"""A judge's sheet as CSV and as a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+from tuner.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tuner.evaluation.humaneval.evaluation import Evaluation
+
+ANSWERS = ("left", "right", "equal")
+FORMULA = ("=", "+", "-", "@")
+"""What a cell must not begin with: programs would take it for a formula."""
+
+_TITLE = "judgements"
+_WIDTHS = {"source": 50, "reference": 50, "left": 50, "right": 50, "answer": 10}
+_MODIFIED = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
+_TIME = b"1980-01-01T00:00:00Z"
+"""The oldest time that a zip file can say; a sheet does not depend on when it was made."""
+
+
+def columns(evaluation: Evaluation) -> list[str]:
+    """Return the names of a sheet's columns."""
+    texts = ["source"] if evaluation.with_source else []
+    return ["item", *texts, "reference", "left", "right", "answer", "judge", "evaluation"]
+
+
+def rows(evaluation: Evaluation, judge: str) -> Iterator[dict[str, str]]:
+    """Return the rows of a judge's sheet, not answered."""
+    for placed in evaluation.sheets[judge]:
+        yield {
+            "item": placed.item,
+            **evaluation.row(placed),
+            "answer": "",
+            "judge": judge,
+            "evaluation": evaluation.id,
+        }
+
+
+def as_csv(evaluation: Evaluation, judge: str) -> bytes:
+    """Return a sheet as CSV in UTF-8, with the mark by which spreadsheets know that it is."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns(evaluation), lineterminator="\r\n")
+    writer.writeheader()
+    for row in rows(evaluation, judge):
+        writer.writerow({name: harmless(text) for name, text in row.items()})
+    return out.getvalue().encode("utf-8-sig")
+
+
+def harmless(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: an apostrophe makes it text."""
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
+def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
+    """Return a sheet as a spreadsheet in which only answers can be changed, chosen from a list."""
+    from openpyxl import Workbook  # noqa: PLC0415  start-up time
+    from openpyxl.styles import Alignment, Font, Protection  # noqa: PLC0415
+    from openpyxl.utils import get_column_letter  # noqa: PLC0415
+    from openpyxl.worksheet.datavalidation import DataValidation  # noqa: PLC0415
+
+    names = columns(evaluation)
+    book = Workbook()
+    sheet = book.worksheets[0]
+    sheet.title = _TITLE
+    for number, values in enumerate([dict(zip(names, names, strict=True)),
+                                     *rows(evaluation, judge)], 1):  # fmt: skip
+        for position, name in enumerate(names, 1):
+            cell = sheet.cell(number, position)
+            cell.value = values[name] or None
+            if values[name]:
+                cell.data_type = "s"  # never a formula
+                cell.quotePrefix = True  # nor when it is edited
+            cell.alignment = Alignment(wrap_text=True, vertical="top")
+            if number == 1:
+                cell.font = Font(bold=True)
+            if name == "answer" and number > 1:
+                cell.protection = Protection(locked=False)
+    for position, name in enumerate(names, 1):
+        sheet.column_dimensions[get_column_letter(position)].width = _WIDTHS.get(name, 12)
+    letter = get_column_letter(names.index("answer") + 1)
+    choice = DataValidation(
+        type="list", formula1=f'"{",".join(ANSWERS)}"', allow_blank=True, showErrorMessage=True
+    )
+    choice.error = f"Choose one of {', '.join(ANSWERS)}."
+    choice.add(f"{letter}2:{letter}{len(evaluation.sheets[judge]) + 1}")
+    sheet.add_data_validation(choice)
+    sheet.freeze_panes = "B2"
+    sheet.protection.sheet = True
+    sheet.protection.formatColumns = False
+    sheet.protection.formatRows = False
+    out = io.BytesIO()
+    book.save(out)
+    return _timeless(out.getvalue())
+
+
+def _timeless(content: bytes) -> bytes:
+    """Return a zip file with all times the same."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in sorted(old.namelist()):
+            data = old.read(name)
+            if name == "docProps/core.xml":
+                data = _MODIFIED.sub(rb"\g<1>" + _TIME, data)
+            new.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return (line, row) of a CSV file, whatever a spreadsheet put between its columns."""
+    first = text.partition("\n")[0]
+    between = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
+    names: list[str] | None = None
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if names is None:
+                names = _checked_names(path, reader.line_num, cells)
+                continue
+            if len(cells) != len(names):
+                raise InputError(
+                    f"{path}:{reader.line_num}: {len(cells)} columns, the first line names "
+                    f"{len(names)}"
+                )
+            yield reader.line_num, dict(zip(names, cells, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}: no CSV: {error}") from None
+
+
+def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return (row, cells) of the sheet of a spreadsheet that was written, or of the first one."""
+    import warnings  # noqa: PLC0415  start-up time
+
+    from openpyxl import load_workbook  # noqa: PLC0415
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of extensions that have nothing to do with cells
+            book = load_workbook(io.BytesIO(content), data_only=False)
+        # Somebody may have put sheets of their own in front.
+        sheet = next((one for one in book.worksheets if one.title == _TITLE), book.worksheets[0])
+        cells = [
+            ["" if cell is None else str(cell) for cell in row]
+            for row in sheet.iter_rows(values_only=True)
+        ]
+    except Exception as error:  # noqa: BLE001  what a damaged file makes of a library is open
+        reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+        raise InputError(f"{path}: not a spreadsheet that can be read: {reason}") from None
+    names = _checked_names(path, 1, cells[0]) if cells else []
+    for number, row in enumerate(cells[1:], 2):
+        if any(cell.strip() for cell in row):
+            yield number, dict(zip(names, row, strict=True))
+
+
+def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
+    """Return the names of columns; those that are empty may be many."""
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise InputError(
+                f"{path}:{number}: {names.count(name)} columns '{name}'; which one counts is not "
+                f"known, leave one"
+            )
+    return names

@@ -1,0 +1,129 @@
+"""Tune one decoder on several metrics, several times each, and fill the paper's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.evaluation.comparison.request import Request, compare_request
+from tuner.evaluation.reproduction.document import document
+from tuner.evaluation.reproduction.published import Published, read_published
+from tuner.evaluation.significance import Resampling
+from tuner.runs import experiment as single
+from tuner.runs import replicas
+from tuner.runs.config import load_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.annotation.syntax import OpenSyntax
+    from tuner.decoders._base import Progress
+    from tuner.evaluation.comparison.model import Comparison
+    from tuner.runs.config import Experiment
+
+TUNED_ON = ("bleu", "port", "qmean")
+"""What the paper tunes on; the first is what the others are compared with."""
+
+SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
+
+RESAMPLED = Resampling()
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of it: the comparison, and the document."""
+
+    comparison: Comparison
+    document: str
+
+
+def experiments_of(
+    config: Path,
+    tuned_on: Sequence[str],
+    *,
+    overrides: Sequence[str] = (),
+    threads: int | None = None,
+    annotator: Annotator | None = None,
+    annotation_cache: Path | None = None,
+) -> dict[str, Experiment]:
+    """Return metric -> the experiment of `config` with that metric, in a folder of its own.
+
+    Raises
+    ------
+    ConfigError
+        As `load_config`; or the experiment of one metric lacks what it needs, as links.
+    """
+    found = {}
+    for name in tuned_on:
+        one = load_config(
+            config,
+            overrides=[*overrides, f"metric.name={name}"],
+            threads=threads,
+            annotator=annotator,
+            annotation_cache=annotation_cache,
+        )
+        found[name] = replace(one, tune=replace(one.tune, output=one.tune.output / name))
+    return found
+
+
+def reproduce(
+    config: Path,
+    experiments: Mapping[str, Experiment],
+    scored_with: Sequence[str],
+    *,
+    published: Path | None,
+    log: Callable[[str], None],
+    progress: Progress,
+    syntax: OpenSyntax | None = None,
+    resampling: Resampling = RESAMPLED,
+) -> Reproduction:
+    """Tune on each metric, going on where an earlier call ended, then compare on the test set.
+
+    Parameters
+    ----------
+    experiments
+        See `experiments_of`.
+    published
+        A file of the paper's own figures, see `read_published`; None: none are shown.
+    syntax
+        As of a `Request`, for metrics that compare syntax.
+
+    Raises
+    ------
+    PortmertError
+        What `tune` and `compare` raise.
+    """
+    figures = Published() if published is None else read_published(published)
+    for name, experiment in experiments.items():
+        log(f"tuning on {name}: {experiment.tune.output}")
+        run = replicas.run if experiment.tune.replicas > 1 else single.run
+
+        def note(line: str, name: str = name) -> None:
+            log(f"{name}: {line}")
+
+        run(experiment, log=note, progress=progress)
+    log("comparing the systems")
+    request = Request(
+        tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
+        metrics=tuple(scored_with),
+        syntax=syntax,
+        resampling=resampling,
+        threads=next(iter(experiments.values())).threads,
+    )
+    comparison = compare_request(request, log)
+    origin = _origin(config, next(iter(experiments.values())))
+    return Reproduction(comparison, document(comparison, figures, origin=origin))
+
+
+def _origin(config: Path, experiment: Experiment) -> str:
+    decoder = type(experiment.decoder).__module__.rpartition(".")[2]
+    tune = experiment.tune
+    return (
+        f"Made by `portmert reproduce {config.name}`: decoder {decoder}, {tune.replicas} tunings "
+        f"for each metric from seed {tune.seed} on, at most {tune.iterations} iterations of "
+        f"{tune.nbest}-best lists. Scores are of the test set, means over the tunings; s_sel is "
+        f"the deviation over resampled segments, s_opt over tunings; p is two-sided by "
+        f"approximate randomization and one-sided by paired bootstrap, then corrected (Holm)."
+    )

@@ -1,0 +1,499 @@
+"""Moses' features.dat and scores.dat: what its extractor makes of n-best lists for its `mert`.
+
+One block a segment: `FEATURES_TXT_BEGIN_0 id hypotheses F names...`, a line of F numbers for each
+hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the metric's name
+(Moses mert/FeatureArray.cpp, mert/ScoreArray.cpp). Sparse features follow the numbers of a line as
+`name=value`. Moses prints six digits; what is written here reads back to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from tuner.errors import InputError
+from tuner.files import read_bytes, writing
+from tuner.nbest import _kernels as kernels
+from tuner.nbest.model import SparseFeatures
+from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
+from tuner.weights.feature_weights import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray, IntArray
+    from tuner.nbest.pool import Rows
+    from tuner.weights.feature_weights import FeatureNames
+
+_SPARSE = re.compile(rb"(\S+)=(\S+)")
+_SPACE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class DatLists:
+    """Features and statistics of H hypotheses in S segments.
+
+    Parameters
+    ----------
+    features : (H, F) float64, Fortran order
+    stats : (H, K) float64, C order
+    offsets : (S + 1,) int64
+        Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
+    feature_names : FeatureNames
+    score_name : str
+        Moses' name of the metric, `BLEU`.
+    sparse : SparseFeatures or None
+    """
+
+    features: FloatArray
+    stats: FloatArray
+    offsets: IntArray
+    feature_names: FeatureNames
+    score_name: str
+    sparse: SparseFeatures | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def read_dat(
+    features: Sequence[Path | str], scores: Sequence[Path | str], *, segments: int | None = None
+) -> DatLists:
+    """Read pairs of features.dat and scores.dat and merge them.
+
+    Of hypotheses of a segment with the same features and the same statistics the first stays, as
+    in Moses (mert/Data.cpp, removeDuplicates). Files are read pair by pair.
+
+    Parameters
+    ----------
+    features, scores
+        As many of one as of the other, in the same order; plain, .gz, .xz or .zst.
+    segments : int, optional
+        Number of segments; every id must be in 0..S-1. Absent: one more than the largest id.
+
+    Raises
+    ------
+    InputError
+        A file is not what it should be, or the two of a pair do not fit.
+    """
+    if not features or len(features) != len(scores):
+        raise InputError(
+            f"{len(features)} feature files and {len(scores)} score files; give as many "
+            f"--features as --scores, in the same order"
+        )
+    pool: HypothesisPool | None = None
+    first_features = first_scores = None
+    names: FeatureNames = ()
+    columns: tuple[str, ...] = ()
+    sparse: dict[str, int] = {}
+    for features_path, scores_path in zip(features, scores, strict=True):
+        feature_file = _read_dat_file(features_path, "FEATURES", segments)
+        score_file = _read_dat_file(scores_path, "SCORES", segments)
+        _check_pair(feature_file, score_file)
+        if first_features is None or first_scores is None or pool is None:
+            first_features, first_scores = feature_file, score_file
+            _check_names(feature_file)
+            names, columns = _grouped(feature_file.names)
+            pool = HypothesisPool(
+                features=feature_file.table.shape[1], stats=score_file.table.shape[1]
+            )
+        table = feature_file.table[:, _column_order(first_features, feature_file, columns)]
+        _check_same_metric(first_scores, score_file)
+        rows = empty_rows(len(table), features=0, stats=0)._replace(
+            segments=np.repeat(feature_file.ids, feature_file.counts),
+            features=np.ascontiguousarray(table),
+            stats=score_file.table,
+        )
+        rows = _with_sparse(rows, feature_file, sparse)
+        feature_file.table = feature_file.table[:0].copy()  # the first of each kind stays
+        score_file.table = score_file.table[:0].copy()
+        del table
+        pool.append(rows)
+    if pool is None or first_features is None or first_scores is None:
+        raise AssertionError("the loop ran")
+    rows, _ = pool.finish()
+    where = first_features.where if len(features) == 1 else "the feature files together"
+    sizes = segment_sizes(rows.segments, segments, where)
+    return DatLists(
+        features=rows.features,
+        stats=rows.stats,
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        feature_names=names,
+        score_name=first_scores.names[0],
+        sparse=_sparse_features(rows, tuple(sparse)),
+    )
+
+
+def _with_sparse(rows: Rows, file: _DatFile, columns: dict[str, int]) -> Rows:
+    """Return the rows with the sparse features of a file; `columns` gets the new names."""
+    if not file.sparse_names:
+        return rows
+    numbers = [columns.setdefault(name, len(columns)) for name in file.sparse_names]
+    return with_sparse(rows, file.sparse_rows, np.array(numbers), file.sparse_values)
+
+
+def _sparse_features(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | None:
+    if not names:
+        return None
+    return SparseFeatures(names, rows.sparse_offsets, rows.sparse_columns, rows.sparse_values)
+
+
+def without_duplicates(lists: DatLists) -> DatLists:
+    """Return the lists with the first of hypotheses of equal features and statistics alone."""
+    return merge_dat([lists])
+
+
+def merge_dat(parts: Sequence[DatLists]) -> DatLists:
+    """Return what reading the files of all these lists together would give.
+
+    Raises
+    ------
+    InputError
+        They are of other segments, features or statistics.
+    """
+    first = parts[0]
+    pool = HypothesisPool(features=first.features.shape[1], stats=first.stats.shape[1])
+    sparse: dict[str, int] = {}
+    for part in parts:
+        for what, one, other in (
+            ("segments", len(first), len(part)),
+            ("features", first.feature_names, part.feature_names),
+            ("metric", first.score_name, part.score_name),
+            ("statistics", first.stats.shape[1], part.stats.shape[1]),
+        ):
+            if one != other:
+                raise InputError(
+                    f"lists that are merged must be of one text, model and metric; {what}: {one} "
+                    f"and {other}"
+                )
+        rows = empty_rows(len(part.features), features=0, stats=0)._replace(
+            segments=np.repeat(np.arange(len(part)), np.diff(part.offsets)),
+            features=np.ascontiguousarray(part.features) + 0.0,  # no -0.0
+            stats=np.ascontiguousarray(part.stats) + 0.0,
+        )
+        if part.sparse is not None:
+            numbers = np.array([sparse.setdefault(n, len(sparse)) for n in part.sparse.names])
+            lines = np.repeat(np.arange(len(part.features)), np.diff(part.sparse.offsets))
+            values = part.sparse.values + 0.0
+            rows = with_sparse(rows, lines, numbers[part.sparse.columns], values)
+        pool.append(rows)
+    rows, _ = pool.finish()
+    sizes = np.bincount(rows.segments, minlength=len(first))
+    return DatLists(
+        features=rows.features,
+        stats=rows.stats,
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        feature_names=first.feature_names,
+        score_name=first.score_name,
+        sparse=_sparse_features(rows, tuple(sparse)),
+    )
+
+
+def write_features(lists: DatLists, path: Path | str) -> None:
+    """Write a features.dat, whole or not at all."""
+    columns = [f"{name}_{k}" for name, size in lists.feature_names for k in range(size)]
+    lines = _printed(lists.features)
+    if lists.sparse is not None:
+        sparse = lists.sparse
+        entries = [
+            f"{sparse.names[column]}={number} "
+            for column, number in zip(
+                sparse.columns.tolist(), map(_shortest, sparse.values.tolist()), strict=True
+            )
+        ]
+        offsets = sparse.offsets.tolist()
+        lines = [
+            line + "".join(entries[offsets[row] : offsets[row + 1]])
+            for row, line in enumerate(lines)
+        ]
+    _write(path, "FEATURES", lists.offsets, lines, f"{len(columns)} {' '.join(columns)} ")
+
+
+def write_scores(lists: DatLists, path: Path | str) -> None:
+    """Write a scores.dat, whole or not at all."""
+    header = f"{lists.stats.shape[1]} {lists.score_name}"
+    _write(path, "SCORES", lists.offsets, _printed(lists.stats), header)
+
+
+def _write(
+    path: Path | str, kind: str, offsets: IntArray, lines: Sequence[str], header: str
+) -> None:
+    with writing(path) as out:
+        for segment, (begin, end) in enumerate(pairwise(offsets)):
+            rows = "\n".join(lines[begin:end])
+            out.write(
+                f"{kind}_TXT_BEGIN_0 {segment} {end - begin} {header}\n{rows}\n"
+                f"{kind}_TXT_END_0\n".encode()
+            )
+
+
+def _printed(table: FloatArray) -> list[str]:
+    """Return each row as numbers with a space behind each, as many digits as they need."""
+    if table.size == 0:
+        return [""] * len(table)
+    values, inverse = np.unique(table, return_inverse=True)  # few are distinct
+    texts = np.array([_shortest(value) for value in values.tolist()], dtype=object)
+    rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
+    return [" ".join(row) + " " for row in rows]
+
+
+def _shortest(value: float) -> str:
+    return repr(value + 0.0).removesuffix(".0")  # never -0
+
+
+@dataclass
+class _DatFile:
+    """One file: the numbers of all blocks, and what their headers say.
+
+    Sparse entries are of row `sparse_rows[e]`, feature `sparse_names[e]`.
+    """
+
+    where: str
+    ids: IntArray
+    counts: IntArray
+    names: tuple[str, ...]
+    table: FloatArray
+    sparse_rows: IntArray
+    sparse_names: tuple[str, ...]
+    sparse_values: FloatArray
+
+
+def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFile:
+    """Read a file of kind FEATURES or SCORES."""
+    return _DatReader(path, kind).read(segments)
+
+
+class _DatReader:
+    """One file: its bytes, and messages that name its lines."""
+
+    def __init__(self, path: Path | str, kind: str) -> None:
+        self.where = "stdin" if str(path) == "-" else str(path)
+        self.kind = kind
+        self.begin, self.end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
+        self.data = read_bytes(path)
+        what = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
+        if not self.data:
+            raise InputError(f"{self.where}: empty file, expected {what}")
+        if self.data.startswith(f"{kind}_BIN_BEGIN".encode()):
+            raise InputError(
+                f"{self.where}: binary {what}, only text is read; run Moses' extractor without "
+                f"--binary"
+            )
+        if not self.data.startswith(self.begin):
+            self.fail(0, f"expected {what}, which begins with {self.begin.decode()}_0")
+
+    def fail(self, position: int, message: str) -> NoReturn:
+        """Raise the error of the line that `position` is in."""
+        line = self.data.count(b"\n", 0, position) + 1
+        raise InputError(f"{self.where}:{line}: {message}")
+
+    def read(self, segments: int | None) -> _DatFile:
+        """Parse headers, then all numbers."""
+        ids, counts, headers, names, width = self._headers(segments)
+        lines = sum(counts)
+        sparse = self._sparse(headers, counts)
+        if lines * width > len(self.data):  # refused before memory is asked for
+            self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
+        table = np.empty((lines, width))
+        starts = [self._next_line(header) for header in headers]
+        code, position, found, ends, slow = kernels.parse_tables(
+            np.frombuffer(self.data, dtype=np.uint8), np.array(starts), np.array(counts), table
+        )
+        if code != kernels.OK:
+            self._wrong_line(position, str(found) if code == kernels.TOO_FEW else "more", width)
+        self._slow_numbers(slow, table)
+        for block, stop in enumerate(ends.tolist()):
+            if not self.data.startswith(self.end, stop):
+                self.fail(
+                    stop,
+                    f"expected {self.end.decode()} after the {counts[block]} lines of segment "
+                    f"{ids[block]}; is the file cut off?",
+                )
+            after = self._next_line(stop)
+            if after != [*headers, len(self.data)][block + 1]:
+                self.fail(after, f"expected {self.begin.decode()} or the end of the file")
+        sparse_rows, sparse_names, sparse_values = sparse
+        return _DatFile(
+            self.where,
+            np.array(ids, dtype=np.int64),
+            np.array(counts),
+            names,
+            table,
+            sparse_rows,
+            sparse_names,
+            sparse_values,
+        )
+
+    def _sparse(
+        self, headers: Sequence[int], counts: Sequence[int]
+    ) -> tuple[IntArray, tuple[str, ...], FloatArray]:
+        """Take the sparse entries, as `_DatFile` has them, out of the data: blanks remain."""
+        if self.kind != "FEATURES" or b"=" not in self.data:
+            return np.empty(0, dtype=np.int64), (), np.empty(0)
+        text = np.frombuffer(self.data, dtype=np.uint8).copy()
+        begins, names, values = [], [], []
+        for match in _SPARSE.finditer(self.data):
+            begin, end = match.span()
+            text[begin:end] = _SPACE
+            value = parse_number(match[2].decode("utf-8", "replace"))
+            if value is None or not math.isfinite(value):
+                shown = match[0][:60].decode("utf-8", "replace")
+                self.fail(begin, f"'{shown}' is not a sparse feature, expected name=number")
+            begins.append(begin)
+            names.append(match[1].decode("utf-8", "replace"))
+            values.append(value)
+        ends = np.flatnonzero(text == ord("\n"))
+        lines = np.searchsorted(ends, np.array(begins))
+        header_lines = np.searchsorted(ends, np.array(headers))
+        block = np.searchsorted(header_lines, lines, side="right") - 1
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        rows = starts[block] + lines - header_lines[block] - 1
+        self.data = text.tobytes()
+        wrong = np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))
+        if len(wrong):
+            self.fail(begins[wrong[0]], "a sparse feature outside of the lines of a segment")
+        return rows, tuple(names), np.array(values)
+
+    def _next_line(self, position: int) -> int:
+        """Return where the next line begins."""
+        end = self.data.find(b"\n", position)
+        return len(self.data) if end < 0 else end + 1
+
+    def _headers(
+        self, segments: int | None
+    ) -> tuple[list[int], list[int], list[int], tuple[str, ...], int]:
+        """Return ids, numbers of lines and positions of all headers; names; number of columns."""
+        ids: list[int] = []
+        counts: list[int] = []
+        positions: list[int] = []
+        columns, at = b"", 0
+        while at >= 0:
+            head = self.data[at : self._next_line(at)].split(None, 4)
+            numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
+            if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
+                self.fail(
+                    at,
+                    "expected segment id, number of lines, number of columns and names after "
+                    f"{self.begin.decode()}",
+                )
+            found = head[3] + b" " + head[4].strip()
+            columns = columns or found
+            if found != columns:
+                self.fail(at, "another number of columns, or other names, than in line 1")
+            if segments is not None and numbers[0] >= segments:
+                self.fail(
+                    at,
+                    f"segment id {numbers[0]}, the references have {segments} segments, so ids "
+                    f"are 0..{segments - 1}",
+                )
+            ids.append(numbers[0])
+            counts.append(numbers[1])
+            positions.append(at)
+            at = self.data.find(b"\n" + self.begin, at)
+            at += at >= 0  # the line begins after its \n
+        try:
+            width, *names = columns.decode("utf-8").split()
+        except UnicodeDecodeError:
+            self.fail(0, "the names are not UTF-8; convert the file to UTF-8")
+        return ids, counts, positions, tuple(names), int(width)
+
+    def _wrong_line(self, position: int, found: str, width: int) -> NoReturn:
+        """Raise the error of a line without the right number of numbers."""
+        start = self.data.rfind(b"\n", 0, position) + 1
+        line = self.data[start : self._next_line(position)]
+        if line.startswith(self.kind.encode()):
+            message = "the block ends before the number of lines that its header announces"
+        else:
+            message = f"{found} numbers, the header says {width}; is the file cut off?"
+        self.fail(position, message)
+
+    def _slow_numbers(self, slow: IntArray, table: FloatArray) -> None:
+        """Parse what the kernel left to Python; `table` is modified in place."""
+        flat = table.reshape(-1)
+        for index, begin, end in slow.tolist():
+            token = self.data[begin:end].decode("utf-8", errors="replace")
+            value = parse_number(token)
+            if value is None:
+                self.fail(begin, f"'{token[:60]}' is not a number")
+            if not math.isfinite(value):
+                self.fail(begin, f"{token[:60]} in the numbers; values must be finite")
+            flat[index] = value
+
+
+def _check_pair(features: _DatFile, scores: _DatFile) -> None:
+    """Check that both files of a pair are of the same hypotheses."""
+    same = len(features.ids) == len(scores.ids) and np.array_equal(features.ids, scores.ids)
+    if not same:
+        raise InputError(
+            f"{scores.where}: its segments are not those of {features.where}; both must come from "
+            f"one run of Moses' extractor"
+        )
+    wrong = np.flatnonzero(features.counts != scores.counts)
+    if len(wrong):
+        k = wrong[0]
+        raise InputError(
+            f"{scores.where}: segment {scores.ids[k]} has {scores.counts[k]} hypotheses, in "
+            f"{features.where} it has {features.counts[k]}; both must come from one run of "
+            f"Moses' extractor"
+        )
+
+
+def _check_names(file: _DatFile) -> None:
+    """Check that each column of features has a name of its own."""
+    if len(file.names) != file.table.shape[1]:
+        raise InputError(
+            f"{file.where}:1: {len(file.names)} feature names for {file.table.shape[1]} columns"
+        )
+    repeated = sorted({name for name in file.names if file.names.count(name) > 1})
+    if repeated:
+        raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
+
+
+def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> IntArray:
+    """Return where in `file` the columns stand, which are those of `first`."""
+    _check_names(file)
+    for name in (*first.names, *file.names):
+        lacks, has = (file, first) if name in first.names else (first, file)
+        if name not in lacks.names:
+            raise InputError(
+                f"{file.where}: {lacks.where} has no feature {name}, {has.where} has; files that "
+                f"are merged must come from one model"
+            )
+    return np.array([file.names.index(name) for name in columns])
+
+
+def _check_same_metric(first: _DatFile, file: _DatFile) -> None:
+    """Check that two score files hold the same statistics."""
+    if file.names != first.names or file.table.shape[1] != first.table.shape[1]:
+        raise InputError(
+            f"{file.where}: {file.table.shape[1]} statistics of {' '.join(file.names)}, "
+            f"{first.where} has {first.table.shape[1]} of {' '.join(first.names)}"
+        )
+
+
+def _grouped(columns: Sequence[str]) -> tuple[FeatureNames, tuple[str, ...]]:
+    """Return features and sizes, and the columns in their order.
+
+    Columns LM0_0, TM0_0, TM0_1 are features LM0 of one value and TM0 of two, in the order of
+    their first columns. Where the numbers are not 0, 1, ... a column is a feature by itself.
+    """
+    groups: dict[str, list[str]] = {}
+    for column in columns:
+        groups.setdefault(column.rpartition("_")[0], []).append(column)
+    names: list[tuple[str, int]] = []
+    ordered: list[str] = []
+    for name, members in groups.items():
+        expected = [f"{name}_{k}" for k in range(len(members))]
+        if name and set(members) == set(expected):
+            names.append((name, len(members)))
+            ordered.extend(expected)
+        else:
+            names.extend((column, 1) for column in members)
+            ordered.extend(members)
+    return tuple(names), tuple(ordered)

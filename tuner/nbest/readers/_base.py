@@ -1,0 +1,343 @@
+"""What a reader of n-best lists is, and what readers share.
+
+To add a format, write one public file in this folder with one frozen dataclass that derives from
+`Reader`: its fields are its options, `recognises` and `read` its definition. The command line and
+`auto` find it by its file name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+import numpy as np
+
+from tuner.errors import InputError
+from tuner.files import decode_line, read_bytes
+from tuner.nbest import _kernels as kernels
+from tuner.nbest.arrived import ArrivedList
+from tuner.nbest.pool import empty_rows
+from tuner.weights.feature_weights import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import TokenArray, Vocabulary
+    from tuner.weights.feature_weights import FeatureNames
+
+HEAD_LINES = 20
+"""Lines that a format is recognised by."""
+
+_SHOWN = 60
+_BARS = re.compile(rb"(?:^|[ \t])\|\|\|(?=[ \t\r]|$)")
+_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_ID = re.compile(r"[0-9]{1,9}")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """One file of an n-best list, decompressed.
+
+    Parameters
+    ----------
+    where : str
+        What messages call it.
+    data : bytes
+        Not empty.
+    """
+
+    where: str
+    data: bytes
+
+    @cached_property
+    def byte_lines(self) -> list[bytes]:
+        """The lines without their ends."""
+        lines = self.data.split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        return [line.removesuffix(b"\r") for line in lines]
+
+    @cached_property
+    def head(self) -> list[str]:
+        """The first lines that are not blank; bytes that are not UTF-8 replaced."""
+        begin = self.data.split(b"\n", HEAD_LINES)[:HEAD_LINES]
+        lines = (line.decode("utf-8", errors="replace").rstrip("\r") for line in begin)
+        return [line for line in lines if line.strip()]
+
+    def lines(self) -> list[str]:
+        """Return the lines as text.
+
+        Raises
+        ------
+        InputError
+            A line is not UTF-8.
+        """
+        return [decode_line(line, self.where, n) for n, line in enumerate(self.byte_lines, 1)]
+
+    def fail(self, line: int, message: str) -> NoReturn:
+        """Raise the error of a line, counted from 1."""
+        raise InputError(f"{self.where}:{line}: {message}")
+
+
+@dataclass(frozen=True)
+class Reader(ABC):
+    """The reader of one format."""
+
+    title: ClassVar[str]
+    """What a user calls the format."""
+    column: ClassVar[str] = "feature"
+    """What a user calls one of its feature columns."""
+
+    @property
+    def one_file(self) -> bool:
+        """Whether options name files that belong to one list."""
+        return False
+
+    @classmethod
+    @abstractmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the first lines (none blank, at least one) can only be of this format."""
+
+    @abstractmethod
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file.
+
+        Parameters
+        ----------
+        segments : int or None
+            Every segment id must be below it.
+
+        Raises
+        ------
+        InputError
+            The file is not what it should be; the message says which line.
+        """
+
+    def detect(self, file: ListFile) -> Reader:  # noqa: ARG002  what `auto` looks at
+        """Return the reader of this file."""
+        return self
+
+    def describe(self, new: ArrivedList) -> str:
+        """Return one line: `Marian n-best, 1 model, 500 segments x 100, no word alignment`."""
+        columns = sum(size for _, size in new.names)
+        sizes = np.unique(np.unique(new.rows.segments, return_counts=True)[1])
+        segments = len(np.unique(new.rows.segments))
+        each = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}..{sizes[-1]}"
+        parts = [
+            f"{self.title} n-best",
+            f"{columns} {self.column}{'s' * (columns != 1)}",
+            f"{segments} segment{'s' * (segments != 1)} x {each}",
+            "word alignment" if new.has_links else "no word alignment",
+        ]
+        if new.sparse_names:
+            parts.insert(2, f"{len(new.sparse_names)} sparse features")
+        if new.remark:
+            parts.append(new.remark)
+        return ", ".join(parts)
+
+
+def read_list(path: Path | str) -> ListFile:
+    """Read the bytes of a list.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is empty.
+    """
+    where = "stdin" if str(path) == "-" else str(path)
+    data = read_bytes(path)
+    if not data:
+        raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
+    return ListFile(where, data.removeprefix(_BYTE_ORDER_MARK))
+
+
+def split_fields(line: bytes) -> list[bytes]:
+    """Return the fields of a line, which the token `|||` separates, without white space around."""
+    return [part.strip() for part in _BARS.split(line)]
+
+
+def head_fields(head: Sequence[str]) -> list[list[str]] | None:
+    """Return the fields of the first lines; None if they are not `id ||| hypothesis ||| ...`."""
+    rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
+    if all(len(row) >= 4 and _ID.fullmatch(row[0]) for row in rows):
+        return rows
+    return None
+
+
+def are_named_values(text: str) -> bool:
+    """Whether a field is `name=value name=value`, at least one."""
+    tokens = text.split()
+    return bool(tokens) and all(
+        "=" in token and parse_number(token.rpartition("=")[2]) is not None for token in tokens
+    )
+
+
+def shown(found: str) -> str:
+    """Return input as a message shows it."""
+    return found if len(found) <= _SHOWN else found[:_SHOWN] + "..."
+
+
+@dataclass
+class Collector:
+    """Hypotheses of one list as they are found, one after the other.
+
+    Parameters
+    ----------
+    file : ListFile
+        The list, for messages.
+    names : tuple of (name, size)
+        The feature columns.
+    segments : int or None
+        Every segment id must be below it.
+    """
+
+    file: ListFile
+    names: FeatureNames
+    segments: int | None
+    _lines: list[int] = field(default_factory=list)
+    _ids: list[int] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
+    _values: list[list[float]] = field(default_factory=list)
+    _scores: list[float] = field(default_factory=list)
+    _links: list[list[tuple[int, int]] | None] = field(default_factory=list)
+
+    def segment(self, line: int, text: str) -> int:
+        """Return a segment id, checked."""
+        if not _ID.fullmatch(text):
+            self.file.fail(
+                line, f"segment id '{shown(text)}' is not a whole number; ids count from 0"
+            )
+        number = int(text)
+        if self.segments is not None and number >= self.segments:
+            self.file.fail(
+                line,
+                f"segment id {number}, the references have {self.segments} segments, so ids are "
+                f"0..{self.segments - 1}",
+            )
+        return number
+
+    def number(self, line: int, text: str, what: str) -> float:
+        """Return a finite number; `what` names it."""
+        return finite_number(self.file, line, text, what)
+
+    def links(self, line: int, text: str) -> list[tuple[int, int]]:
+        """Return links `0-0 1-1`, sorted, each once."""
+        pairs = set()
+        for item in text.split():
+            match = _LINK.fullmatch(item)
+            if match is None:
+                self.file.fail(
+                    line,
+                    f"'{shown(item)}' is not a link, expected source-target positions from 0 like "
+                    f"0-0",
+                )
+            pairs.add((int(match[1]), int(match[2])))
+        return sorted(pairs)
+
+    def add(
+        self,
+        line: int,
+        *,
+        segment: int,
+        text: str,
+        values: list[float],
+        score: float = 0.0,
+        links: list[tuple[int, int]] | None = None,
+    ) -> None:
+        """Add a hypothesis that stands at a line, counted from 1."""
+        if self._links and (links is None) != (self._links[0] is None):
+            some = "no word alignment, the first hypothesis has"
+            none = "a word alignment, the first hypothesis has none"
+            self.file.fail(line, some if links is None else none)
+        self._lines.append(line)
+        self._ids.append(segment)
+        self._texts.append(text)
+        self._values.append(values)
+        self._scores.append(score)
+        self._links.append(links)
+
+    def finish(self, vocabulary: Vocabulary, *, remark: str = "") -> ArrivedList:
+        """Return the list.
+
+        Raises
+        ------
+        InputError
+            There is no hypothesis, or a link is outside its hypothesis.
+        """
+        if not self._ids:
+            raise InputError(f"{self.file.where}: no hypothesis in the file")
+        tokens, offsets = _interned(self._texts, vocabulary)
+        width = sum(size for _, size in self.names)
+        features = np.array(self._values, dtype=np.float64).reshape(len(self._ids), width) + 0.0
+        rows = empty_rows(len(self._ids), features=0, stats=0)._replace(
+            segments=np.array(self._ids, dtype=np.int64),
+            tokens=tokens,
+            token_offsets=offsets,
+            features=features,
+        )
+        linked = self._links[0] is not None
+        if linked:
+            counts = [len(row or ()) for row in self._links]
+            pairs = [pair for row in self._links for pair in row or ()]
+            links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+            lengths = np.repeat(np.diff(offsets), counts)
+            wrong = np.flatnonzero(links[:, 1] >= lengths)
+            if len(wrong):
+                at = int(wrong[0])
+                row = int(np.searchsorted(np.cumsum(counts), at, side="right"))
+                self.file.fail(
+                    self._lines[row],
+                    f"{links[at, 0]}-{links[at, 1]} is out of range, the hypothesis has "
+                    f"{lengths[at]} tokens (positions count from 0)",
+                )
+            ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            rows = rows._replace(links=links, link_offsets=ends)
+        return ArrivedList(
+            rows,
+            np.array(self._scores) + 0.0,
+            self.names,
+            (),
+            linked,
+            self.file.where,
+            remark=remark,
+        )
+
+
+def finite_number(file: ListFile, line: int, text: str, what: str) -> float:
+    """Return a finite number, or raise the error of the line; `what` names it."""
+    value = parse_number(text.strip())
+    if value is None:
+        file.fail(line, f"'{shown(text)}' for {what} is not a number")
+    if not math.isfinite(value):
+        file.fail(line, f"{what} is {text}; values must be finite")
+    return value
+
+
+def _interned(
+    texts: Sequence[str], vocabulary: Vocabulary
+) -> tuple[TokenArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return (T,) tokens and (n + 1,) offsets of n texts."""
+    parts = [text.encode() for text in texts]
+    data = b"".join(parts)
+    ends = np.cumsum([len(part) for part in parts]).astype(np.int64)
+    cuts = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)[:, None, :]
+    local, offsets, spans = kernels.intern_tokens(
+        np.frombuffer(data, dtype=np.uint8), np.ascontiguousarray(cuts), 0, len(data) + 1
+    )
+    numbers = np.array(
+        [vocabulary.add(data[begin:end].decode()) for begin, end in spans.tolist()],
+        dtype=np.int32,
+    )
+    return (numbers[local] if len(numbers) else local), offsets

@@ -1,0 +1,46 @@
+"""cdec."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+_OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
+"""Names that Joshua and Marian have."""
+
+
+@dataclass(frozen=True)
+class CdecReader(Reader):
+    """`0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
+
+    title: ClassVar[str] = "cdec"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether names and values are one token, and no name is Joshua's or Marian's."""
+        rows = head_fields(head)
+        return (
+            rows is not None
+            and all(are_named_values(row[2]) for row in rows)
+            and not any(_OTHERS.match(token) for row in rows for token in row[2].split())
+        )
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        reader = NBestReader(file.where, file.data, segments, notice, absent_is_zero=True)
+        return reader.read(vocabulary)

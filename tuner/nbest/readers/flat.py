@@ -1,0 +1,116 @@
+"""Hypotheses one a line, N for each source segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from annotated_types import Ge
+
+from tuner.errors import InputError
+from tuner.files import read_lines
+from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
+from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+
+@dataclass(frozen=True)
+class FlatReader(Reader):
+    """A hypothesis a line, `n` lines for each segment, its scores behind tabs or in other files.
+
+    Parameters
+    ----------
+    n
+        Hypotheses of each segment.
+    scores
+        Files with one score a line, joined by `+`: `scores=nmt.txt+lm.txt`.
+    names
+        Names of the scores, joined by `+`: first the columns behind tabs, then the files; if left
+        out F0, F1, ...
+    """
+
+    n: Annotated[int, Ge(1)]
+    scores: str = ""
+    names: str = ""
+
+    title: ClassVar[str] = "flat"
+
+    @property
+    def one_file(self) -> bool:
+        """Whether options name files that belong to one list."""
+        return bool(self.scores)
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:  # noqa: ARG003  only a user knows n
+        """Never: plain text is anything."""
+        return False
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        lines = file.lines()
+        if len(lines) % self.n:
+            raise InputError(
+                f"{file.where}: {len(lines)} lines are no multiple of n={self.n}; every segment "
+                f"has n hypotheses"
+            )
+        if segments is not None and len(lines) != segments * self.n:
+            raise InputError(
+                f"{file.where}: {len(lines)} lines with n={self.n} are {len(lines) // self.n} "
+                f"segments, the references have {segments}"
+            )
+        others = [self._scores(path, len(lines), file) for path in self.scores.split("+") if path]
+        columns = lines[0].count("\t")
+        names = self._names(columns, len(others), file)
+        collector = Collector(file, tuple((name, 1) for name in names), segments)
+        for number, line in enumerate(lines, 1):
+            text, *cells = line.split("\t")
+            if len(cells) != columns:
+                file.fail(
+                    number,
+                    f"{len(cells)} score{'s' * (len(cells) != 1)} behind tabs, line 1 has "
+                    f"{columns}",
+                )
+            values = [
+                finite_number(file, number, cell, f"score {name}")
+                for cell, name in zip(cells, names, strict=False)
+            ]
+            values += [column[number - 1] for column in others]
+            collector.add(number, segment=(number - 1) // self.n, text=text, values=values)
+        return collector.finish(vocabulary)
+
+    def _names(self, columns: int, files: int, file: ListFile) -> list[str]:
+        if not columns + files:
+            raise InputError(
+                f"{file.where}: the hypotheses have no scores; put them behind a tab, or give "
+                f"files with one score a line: flat:n={self.n},scores=FILE"
+            )
+        if not self.names:
+            return [f"F{k}" for k in range(columns + files)]
+        names = self.names.split("+")
+        if len(names) != columns + files or len(set(names)) != len(names) or "" in names:
+            raise InputError(
+                f"{file.where}: names={self.names} must be {columns + files} different names: "
+                f"there are {columns} columns behind tabs and {files} files of scores"
+            )
+        return names
+
+    @staticmethod
+    def _scores(path: str, expected: int, file: ListFile) -> list[float]:
+        lines = read_lines(path)
+        if len(lines) != expected:
+            raise InputError(
+                f"{path}: {len(lines)} scores, {file.where} has {expected} hypotheses; give one "
+                f"number a hypothesis"
+            )
+        own = ListFile(path, b"")
+        return [finite_number(own, n, line, "the score") for n, line in enumerate(lines, 1)]

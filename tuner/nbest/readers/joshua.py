@@ -1,0 +1,45 @@
+"""Joshua."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+_NAMES = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
+
+
+@dataclass(frozen=True)
+class JoshuaReader(Reader):
+    """`0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; an absent feature is 0."""
+
+    title: ClassVar[str] = "Joshua"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether names and values are one token, and some names are Joshua's."""
+        rows = head_fields(head)
+        return (
+            rows is not None
+            and all(are_named_values(row[2]) for row in rows)
+            and any(_NAMES.match(token) for row in rows for token in row[2].split())
+        )
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        reader = NBestReader(file.where, file.data, segments, notice, absent_is_zero=True)
+        return reader.read(vocabulary)

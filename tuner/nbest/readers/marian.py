@@ -1,0 +1,112 @@
+"""Marian."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.readers._base import ListFile, Reader, head_fields, split_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+_FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
+_WORD_SCORES = b"WordScores="
+_LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
+
+
+@dataclass(frozen=True)
+class MarianReader(Reader):
+    """`0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
+
+    F0, F1, ... are the scores of the models; a single one may stand close to its `=`. Word scores
+    are not used. Marian also aligns the end of the sentence: links to the position behind the
+    last token are left out.
+    """
+
+    title: ClassVar[str] = "Marian"
+    column: ClassVar[str] = "model"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the features before the last field are F0, F1, ..., one value each."""
+        rows = head_fields(head)
+        return rows is not None and all(
+            len(row) in (4, 5, 6) and _FEATURES.fullmatch(row[-2]) is not None for row in rows
+        )
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file: as Moses' with the fields in another order."""
+        lines = []
+        form: tuple[bool, bool] | None = None
+        for number, line in enumerate(file.byte_lines, 1):
+            fields = split_fields(line)
+            if not 4 <= len(fields) <= 6:
+                file.fail(
+                    number,
+                    f"{len(fields)} field{'s' * (len(fields) != 1)} separated by |||, expected 4 "
+                    f"to 6: id, hypothesis, then maybe alignment and word scores, features, score",
+                )
+            between = fields[2:-2]
+            scored = bool(between) and between[-1].startswith(_WORD_SCORES)
+            linked = len(between) > scored
+            if len(between) > scored + linked:
+                file.fail(
+                    number,
+                    f"6 fields, the fourth must be word scores, `WordScores= ...`, found "
+                    f"'{between[-1].decode(errors='replace')[:60]}'",
+                )
+            if form is None:
+                form = scored, linked
+            elif form != (scored, linked):
+                file.fail(
+                    number,
+                    f"{_form(scored=scored, linked=linked)}, line 1 has "
+                    f"{_form(scored=form[0], linked=form[1])}",
+                )
+            row = [fields[0], fields[1], fields[-2], fields[-1]]
+            if linked:
+                row.append(_inner_links(file, number, fields[1], between[0]))
+            lines.append(b" ||| ".join(row))
+        data = b"\n".join(lines) + b"\n"
+        new = NBestReader(file.where, data, segments, notice).read(vocabulary)
+        return replace(new, remark="word scores not used") if form and form[0] else new
+
+
+def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes) -> bytes:
+    """Return the links but those to the end of the sentence."""
+    if b"," in alignment:
+        file.fail(
+            line, "the word alignment is soft (probabilities); let Marian print --alignment hard"
+        )
+    length = len(hypothesis.split())
+    kept = []
+    for item in alignment.split():
+        match = _LINK.fullmatch(item)
+        if match is not None and int(match[1]) > length:
+            file.fail(
+                line,
+                f"link {item.decode()}, but the hypothesis has {length} tokens; Marian aligns "
+                f"subwords: let it print them (--no-spm-decode) and join them by --text",
+            )
+        if match is None or int(match[1]) != length:
+            kept.append(item)
+    return b" ".join(kept)
+
+
+def _form(*, scored: bool, linked: bool) -> str:
+    parts = [
+        "a word alignment" if linked else "no word alignment",
+        "word scores" if scored else "no word scores",
+    ]
+    return " and ".join(parts)

@@ -1,0 +1,46 @@
+"""Moses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.readers._base import ListFile, Reader, head_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+
+@dataclass(frozen=True)
+class MosesReader(Reader):
+    """`0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, then maybe segmentation and links.
+
+    A feature has as many values as stand behind its name; only one with `_` in its name may be
+    missing in some hypotheses.
+    """
+
+    title: ClassVar[str] = "Moses"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether names stand apart from their values."""
+        rows = head_fields(head)
+        return rows is not None and all(
+            "=" in row[2]
+            and row[2].split()[0].endswith("=")
+            and not row[2].startswith(("F0=", "WordScores="))
+            for row in rows
+        )
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        return NBestReader(file.where, file.data, segments, notice).read(vocabulary)

@@ -1,0 +1,60 @@
+"""Travatar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields, split_fields
+from tuner.weights.feature_weights import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+
+@dataclass(frozen=True)
+class TravatarReader(Reader):
+    """`0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, the score first; an absent feature is 0."""
+
+    title: ClassVar[str] = "Travatar"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the score stands before the features."""
+        rows = head_fields(head)
+        return rows is not None and all(
+            len(row) == 4 and parse_number(row[2]) is not None and are_named_values(row[3])
+            for row in rows
+        )
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],
+    ) -> ArrivedList:
+        """Parse a whole file: as Moses' with two fields exchanged."""
+        lines = []
+        for number, line in enumerate(file.byte_lines, 1):
+            fields = split_fields(line)
+            if len(fields) != 4:
+                file.fail(
+                    number,
+                    f"{len(fields)} field{'s' * (len(fields) != 1)} separated by |||, expected 4: "
+                    f"id, hypothesis, score, features",
+                )
+            if b"=" in fields[2] and b"=" not in fields[3]:
+                file.fail(
+                    number,
+                    "the features stand before the score; Travatar prints them behind it: give "
+                    "another --nbest-format",
+                )
+            fields[2], fields[3] = fields[3], fields[2]
+            lines.append(b" ||| ".join(fields))
+        data = b"\n".join(lines) + b"\n"
+        reader = NBestReader(file.where, data, segments, notice, absent_is_zero=True)
+        return reader.read(vocabulary)

@@ -1,0 +1,129 @@
+"""Tables with named columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tuner.errors import suggest
+from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
+from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import Vocabulary
+
+IDS = ("id", "segment", "seg_id", "sent_id")
+TEXTS = ("hypothesis", "hyp", "text", "translation")
+SCORES = ("model_score",)
+LINKS = ("alignment", "links")
+
+
+@dataclass(frozen=True)
+class TsvReader(Reader):
+    """A line of column names, then one hypothesis a line; columns are separated by tabs.
+
+    Parameters
+    ----------
+    id
+        The column of segment ids, from 0; if left out, `id`, `segment`, `seg_id` or `sent_id`.
+    text
+        The column of hypotheses; if left out, `hypothesis`, `hyp`, `text` or `translation`.
+    features
+        The columns of scores, joined by `+`; if left out, all others.
+    score
+        The column of the model's own score, which is not tuned; if left out, `model_score`.
+    links
+        The column of word alignments `0-0 1-1`; if left out, `alignment` or `links`.
+    """
+
+    id: str = ""
+    text: str = ""
+    features: str = ""
+    score: str = ""
+    links: str = ""
+
+    title: ClassVar[str] = "TSV"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the first line names a column of ids and one of hypotheses."""
+        names = head[0].split("\t")
+        return any(name in names for name in IDS) and any(name in names for name in TEXTS)
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        header, *lines = file.lines()
+        columns = header.split("\t")
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            file.fail(1, f"column '{twice}' stands twice")
+        id_at = _column(file, columns, "id", self.id, IDS)
+        text_at = _column(file, columns, "text", self.text, TEXTS)
+        score_at = _optional(file, columns, "score", self.score, SCORES)
+        links_at = _optional(file, columns, "links", self.links, LINKS)
+        taken = {id_at, text_at, score_at, links_at}
+        if self.features:
+            feature_at = [_index(file, columns, "features", n) for n in self.features.split("+")]
+        else:
+            feature_at = [k for k in range(len(columns)) if k not in taken]
+        if not feature_at:
+            file.fail(1, "no column of scores is left to be tuned; name one in features=")
+        names = tuple((columns[k], 1) for k in feature_at)
+        collector = Collector(file, names, segments)
+        for number, line in enumerate(lines, 2):
+            cells = line.split("\t")
+            if len(cells) != len(columns):
+                file.fail(
+                    number,
+                    f"{len(cells)} column{'s' * (len(cells) != 1)} separated by tabs, the header "
+                    f"names {len(columns)}",
+                )
+            collector.add(
+                number,
+                segment=collector.segment(number, cells[id_at]),
+                text=cells[text_at],
+                values=[
+                    finite_number(file, number, cells[k], f"column {columns[k]}")
+                    for k in feature_at
+                ],
+                score=0.0
+                if score_at is None
+                else finite_number(file, number, cells[score_at], f"column {columns[score_at]}"),
+                links=None if links_at is None else collector.links(number, cells[links_at]),
+            )
+        return collector.finish(vocabulary)
+
+
+def _index(file: ListFile, columns: list[str], option: str, name: str) -> int:
+    if name not in columns:
+        file.fail(1, f"there is no column '{name}' for {option}={suggest(name, columns)}")
+    return columns.index(name)
+
+
+def _optional(
+    file: ListFile, columns: list[str], option: str, given: str, usual: tuple[str, ...]
+) -> int | None:
+    if given:
+        return _index(file, columns, option, given)
+    return next((columns.index(name) for name in usual if name in columns), None)
+
+
+def _column(
+    file: ListFile, columns: list[str], option: str, given: str, usual: tuple[str, ...]
+) -> int:
+    found = _optional(file, columns, option, given, usual)
+    if found is None:
+        file.fail(
+            1,
+            f"no column is named {' or '.join(usual)}; name the column in {option}= (columns: "
+            f"{', '.join(columns)})",
+        )
+    return found

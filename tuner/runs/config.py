@@ -1,0 +1,483 @@
+"""A tuning experiment as a TOML file says it: read, checked and named before anything runs.
+
+Every table is a frozen dataclass; an unknown key anywhere is an error that names the nearest
+known one. Relative paths are relative to the folder of the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tomllib
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+import tuner
+from metrics._lexicon_files import content_hash
+from tuner.annotation.annotators._base import AnnotatorError
+from tuner.components import registry
+from tuner.errors import ConfigError, suggest
+from tuner.processors import available_processors
+from tuner.search.constraints import Constraints
+from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aligners._base import Aligner
+    from metrics._base import Metric
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.decoders._base import Decoder
+    from tuner.search.optimizers._base import Optimizer
+
+Table = TypeVar("Table")
+
+RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache"})
+"""Keys, in any table, that change how long a run takes and nothing else."""
+
+WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
+"""Table and key: where a run lies and where its programs run. A job moves on to another host."""
+
+
+@dataclass(frozen=True)
+class Tune:
+    """The [tune] table: where the run lies, what is random in it, and when it stops.
+
+    Parameters
+    ----------
+    output
+        Folder of the run; made if absent.
+    seed
+        Every random number of the run follows from it.
+    iterations
+        Most passes of the outer loop (decode, merge, optimize).
+    nbest
+        Hypotheses asked of the decoder for each segment.
+    threads
+        Threads and decoder processes; 0 is one for each processor. Never changes a result.
+    patience
+        Stop when the score of the decoder's own best dev output has not risen for so many
+        iterations.
+    min_weight_change
+        Stop when the weights, each vector scaled to absolute values that sum to 1, move by
+        less than this in all (sum of absolute differences, 0..2).
+    weights
+        Start weights, our JSON or a moses.ini; absent, the decoder's own.
+    held_out
+        Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
+        and when to stop, follow from the score of the decoder's own best output on them.
+    prior
+        Strength of a pull towards the start weights, see `tuner.search.prior`; 0 for none.
+    bootstrap
+        In the end, tune again on so many resampled sets of segments over the lists of all
+        iterations, and report percentiles of each weight.
+    replicas
+        So many whole tunings, from different seeds; the result is the average of their weights.
+    annotation_cache
+        Folder that keeps what the annotator said; absent, PORTMERT_CACHE or the user's cache
+        folder. Never changes a result.
+    """
+
+    output: Path
+    seed: Annotated[int, Field(ge=0)] = 1
+    iterations: Annotated[int, Field(ge=1)] = 10
+    nbest: Annotated[int, Field(ge=1)] = 100
+    threads: Annotated[int, Field(ge=0)] = 0
+    patience: Annotated[int, Field(ge=1)] = 3
+    min_weight_change: Annotated[float, Field(ge=0, le=2)] = 1e-3
+    weights: Path | None = None
+    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    prior: Annotated[float, Field(ge=0)] = 0.0
+    bootstrap: Annotated[int, Field(ge=0)] = 0
+    replicas: Annotated[int, Field(ge=1)] = 1
+    annotation_cache: Path | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """The [data] table: tokenised text, a segment a line.
+
+    Parameters
+    ----------
+    source, references
+        The dev set.
+    reference_links
+        Source-reference links, one file of `0-0 1-2` lines for each reference; absent, the
+        aligner makes them where the metric needs them.
+    test_source, test_references, test_reference_links
+        A test set, decoded and scored once, with the final weights.
+    held_out_source, held_out_references, held_out_reference_links
+        A set that is decoded and scored in each iteration and never tuned on: with it in place of
+        the dev set the best iteration is chosen.
+    lowercase
+        Lowercase hypotheses and references for the metric (not for decoder and aligner).
+    text
+        What else is done to hypotheses and references for the metric, in order: `debpe`, `13a`
+        and so on, see `tuner.texts.text_pipeline`; `lowercase` is then one of the steps.
+    text_model
+        The sentencepiece model of the steps spm-decode and spm-encode.
+    """
+
+    source: Path
+    references: Annotated[tuple[Path, ...], Field(min_length=1)]
+    reference_links: tuple[Path, ...] = ()
+    test_source: Path | None = None
+    test_references: tuple[Path, ...] = ()
+    test_reference_links: tuple[Path, ...] = ()
+    held_out_source: Path | None = None
+    held_out_references: tuple[Path, ...] = ()
+    held_out_reference_links: tuple[Path, ...] = ()
+    lowercase: bool = False
+    text: tuple[str, ...] = ()
+    text_model: Path | None = None
+
+    @property
+    def pipeline(self) -> TextPipeline:
+        """What is done to texts before they are scored."""
+        return TextPipeline.from_names(
+            ("lowercase",) if self.lowercase else self.text, self.text_model
+        )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole configuration, checked: every file of [tune] and [data] exists.
+
+    `path` is the file it was read from.
+    """
+
+    path: Path
+    tune: Tune
+    data: Data
+    metric: Metric
+    optimizer: Optimizer
+    decoder: Decoder
+    aligner: Aligner | None = None
+    annotator: Annotator | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+
+    @property
+    def threads(self) -> int:
+        """Return the number of threads to use, at least 1."""
+        return self.tune.threads or available_processors()
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return all that the result depends on: key -> value, a file by what it holds.
+
+        Two experiments with equal fingerprints make the same bytes. Files are named by the key
+        that holds them, so that a moved folder is still the same experiment.
+        """
+        prints = {"portmert": tuner.__version__}
+        tables: dict[str, Any] = {
+            "tune": self.tune,
+            "data": self.data,
+            "metric": self.metric,
+            "optimizer": self.optimizer,
+            "decoder": self.decoder,
+            "constraints": self.constraints,
+        }
+        if self.aligner is not None and "links" in self.metric.needs:
+            tables["aligner"] = self.aligner
+        if self.annotator is not None and needs_of([self.metric]):
+            prints["annotator"] = self.annotator.fingerprint()
+        for table, content in tables.items():
+            if table not in {"tune", "data", "constraints"}:
+                prints[f"{table}.name"] = _component_name(content)
+            for item in dataclasses.fields(content):
+                if item.name not in RESULT_FREE and (table, item.name) not in WHERE_IT_RUNS:
+                    value = getattr(content, item.name)
+                    prints[f"{table}.{item.name}"] = json.dumps(_content(value), sort_keys=True)
+        return prints
+
+
+def load_config(
+    path: Path | str,
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    threads: int | None = None,
+    annotator: Annotator | None = None,
+    annotation_cache: Path | None = None,
+) -> Experiment:
+    """Read and check an experiment.
+
+    Parameters
+    ----------
+    overrides
+        `table.key=value` each; the value is read as TOML, or taken as text where it is not TOML.
+        They, then `seed` and `threads`, take the place of what the file says.
+    annotator, annotation_cache
+        In place of the table [annotator] and of the folder in [tune].
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read or is not TOML; an unknown table, key or component; a value of the
+        wrong type or range; a missing file; a metric that needs links or parses that nothing can
+        give.
+    """
+    path = Path(path)
+    tables = _read_toml(path)
+    for override in overrides:
+        _override(tables, override)
+    cache = None if annotation_cache is None else str(annotation_cache.absolute())
+    for key, value in (("seed", seed), ("threads", threads), ("annotation_cache", cache)):
+        if value is not None:
+            tables.setdefault("tune", {})[key] = value
+    if annotator is not None:
+        tables.pop("annotator", None)
+    return _experiment(path, tables, annotator)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); convert the file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def _override(tables: dict[str, Any], override: str) -> None:
+    dotted, equals, text = override.partition("=")
+    keys = [key.strip() for key in dotted.split(".")]
+    if not equals or len(keys) < 2 or not all(keys):
+        raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    table = tables
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {override}: {key} is a value, not a table")
+    table[keys[-1]] = value
+
+
+def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | None) -> Experiment:
+    known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
+    for name, content in tables.items():
+        if name not in known:
+            raise ConfigError(f"{path}: there is no table [{name}]{suggest(name, known)}")
+        if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
+            raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
+    for name in ("tune", "data", "metric", "decoder"):
+        if name not in tables:
+            raise ConfigError(f"{path}: the table [{name}] is missing")
+
+    tune = _table(path, "tune", Tune, tables["tune"])
+    data = _table(path, "data", Data, tables["data"])
+    parts = {
+        family: _component(path, family, tables.get(family, {"name": "mert"}))
+        for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
+        if family in tables or family == "optimizer"
+    }
+    if annotator is not None:
+        parts["annotator"] = annotator
+    decoder = parts["decoder"]
+    if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
+        parts["decoder"] = dataclasses.replace(decoder, processes=tune.threads)
+    experiment = Experiment(
+        path=path,
+        tune=tune,
+        data=data,
+        constraints=Constraints.from_table(
+            tables.get("constraints", {}), f"{path}: [constraints]"
+        ),
+        **parts,
+    )
+    _check_text(path, data)
+    _check_files(experiment)
+    _check_links(experiment)
+    _check_annotator(experiment)
+    return experiment
+
+
+def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
+    known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    for key in content:
+        if key not in known:
+            raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, known)}")
+    try:
+        return TypeAdapter(cls).validate_python(_resolved(content, cls, path.parent))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise ConfigError(f"{path}: [{name}] {key} is missing") from None
+        raise ConfigError(
+            f"{path}: [{name}] {key}: {first['msg']}, found {content.get(key)!r}"
+        ) from None
+
+
+def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any:
+    where = f"{path}: [{family}]"
+    if isinstance(content, str):  # metric = "0.6*port + 0.4*(1-ter)"
+        return _metric(content, where)
+    if family == "metric" and "formula" in content:
+        formula = content["formula"]
+        if len(content) > 1 or not isinstance(formula, str):
+            raise ConfigError(
+                f'{where} formula = "..." stands alone: it names the metrics and their options'
+            )
+        return _metric(formula, where)
+    name = content.get("name")
+    if not isinstance(name, str):
+        known = ", ".join(registry.names(family))
+        raise ConfigError(f'{where} needs name = "...", one of: {known}')
+    try:
+        cls = registry.component(family, name)
+    except ConfigError as error:
+        raise ConfigError(f"{where} {error}") from None
+    options = {key: value for key, value in content.items() if key != "name"}
+    return registry.build(family, name, _resolved(options, cls, path.parent), where=where)
+
+
+def _metric(text: str, where: str) -> Metric:
+    try:
+        return registry.metric(text)
+    except ConfigError as error:
+        raise ConfigError(f"{where} {error}") from None
+
+
+def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[str, Any]:
+    """Put the config's folder before relative paths: values whose field is annotated `Path`."""
+    hints = typing.get_type_hints(cls)
+    return {
+        key: _under(value, folder) if _is_path(hints.get(key)) else value
+        for key, value in content.items()
+    }
+
+
+def _is_path(hint: object) -> bool:
+    return hint is Path or any(_is_path(part) for part in typing.get_args(hint))
+
+
+def _under(value: object, folder: Path) -> object:
+    if isinstance(value, str):
+        return str(folder / Path(value).expanduser())
+    if isinstance(value, list):
+        return [_under(item, folder) for item in value]
+    return value
+
+
+def _check_text(path: Path, data: Data) -> None:
+    if data.lowercase and data.text:
+        raise ConfigError(
+            f"{path}: [data] lowercase and text: make lowercase one of the steps of text"
+        )
+    try:
+        _ = data.pipeline
+    except ConfigError as error:
+        raise ConfigError(f"{path}: [data] text: {error}") from None
+
+
+def _check_files(experiment: Experiment) -> None:
+    path = experiment.path
+    made = {"output", "annotation_cache"}
+    named = {
+        "tune": [item.name for item in dataclasses.fields(Tune) if item.name not in made],
+        "data": [item.name for item in dataclasses.fields(Data)],
+        "decoder": experiment.decoder.inputs,
+    }
+    for table, names in named.items():
+        for name in names:
+            value = getattr(getattr(experiment, table), name)
+            for file in value if isinstance(value, tuple) else (value,):
+                if isinstance(file, Path) and not file.is_file():
+                    raise ConfigError(f"{path}: [{table}] {name}: there is no file {file}")
+    _check_sets(experiment)
+
+
+def _check_sets(experiment: Experiment) -> None:
+    path, data = experiment.path, experiment.data
+    for prefix in ("test_", "held_out_"):
+        given, missing = f"{prefix}source", f"{prefix}references"
+        if (getattr(data, given) is None) != (not getattr(data, missing)):
+            if getattr(data, given) is None:
+                given, missing = missing, given
+            raise ConfigError(
+                f"{path}: [data] has {given}, but no {missing}; give both or neither"
+            )
+    if experiment.tune.held_out and data.held_out_source is not None:
+        raise ConfigError(
+            f"{path}: [tune] held_out and [data] held_out_source; give one of them: a share of "
+            f"the dev set or a set of its own"
+        )
+    for prefix in ("", "test_", "held_out_"):
+        references = getattr(data, f"{prefix}references")
+        links = getattr(data, f"{prefix}reference_links")
+        if links and len(links) != len(references):
+            raise ConfigError(
+                f"{path}: [data] {prefix}reference_links: {len(links)} files for "
+                f"{len(references)} references; give one for each, or none"
+            )
+
+
+def _check_links(experiment: Experiment) -> None:
+    if "links" not in experiment.metric.needs or experiment.aligner is not None:
+        return
+    data = experiment.data
+    for prefix in ("", "test_", "held_out_"):
+        if getattr(data, f"{prefix}references") and not getattr(data, f"{prefix}reference_links"):
+            raise ConfigError(
+                f"{experiment.path}: metric {experiment.metric.name()} needs links of the "
+                f"references; give [data] {prefix}reference_links, a file of `0-0 1-2` lines for "
+                f"each reference, or an [aligner]"
+            )
+
+
+def _check_annotator(experiment: Experiment) -> None:
+    metric, annotator = experiment.metric, experiment.annotator
+    if not needs_of([metric]):
+        return
+    if annotator is None:
+        raise ConfigError(
+            f"{experiment.path}: metric {metric.name()} compares syntax; give an [annotator] that "
+            f'tags or parses, as name = "udpipe" and model = "FILE" (`portmert annotate train` '
+            f"makes a model)"
+        )
+    try:
+        annotator.fingerprint()
+    except AnnotatorError as error:
+        raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
+
+
+def _component_name(component: object) -> str:
+    return type(component).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def _content(value: object) -> Any:
+    """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
+    if isinstance(value, Path):
+        return _held(value)
+    if dataclasses.is_dataclass(value) and hasattr(value, "stat_names"):  # a metric of a formula
+        options = {f.name: _content(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"name": _component_name(value), **options}
+    if isinstance(value, list | tuple):
+        return [_content(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _content(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
+
+
+def _held(path: Path) -> str:
+    """Return a hash of what a file holds; of a folder, unless it is WordNet's, its name."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    if (path / "index.sense").is_file():
+        return content_hash(path)
+    return path.name

@@ -1,0 +1,588 @@
+"""The outer loop: decode, merge, annotate, optimize, again, until nothing is left to gain.
+
+Every step leaves one file, written whole, and reads what it needs from the files of earlier steps.
+These files are all the state there is: a run that was killed goes on behind its last finished step
+and ends as one left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import tuner
+from tuner.files import copy_file, write_text
+from tuner.nbest.model import merge, model_score_mismatch
+from tuner.runs.folder import open_run
+from tuner.runs.inputs import write_inputs
+from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
+from tuner.search.optimization import Setup, optimize_lists, statistics_table
+from tuner.search.weight_bootstrap import bootstrap, confidence, stacked
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import Metric
+    from tuner.decoders._base import Progress
+    from tuner.nbest.model import NBest
+    from tuner.runs.config import Experiment
+    from tuner.runs.folder import RunFolder
+    from tuner.search.optimization import Optimization
+    from tuner.search.weight_bootstrap import Confidence
+
+
+CONFIG_NAME = "decoder.config"
+"""The decoder's tuned configuration, in the run's folder."""
+
+ANNOTATION_NAME = "annotation.json"
+"""How much of an iteration's texts the annotator's cache had, in the iteration's folder."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One pass of the outer loop; all scores on the metric's own scale.
+
+    Parameters
+    ----------
+    number
+        Counted from 1.
+    hypotheses, new
+        Distinct hypotheses of all lists so far; those that this iteration's list added.
+    dev_score
+        Of the decoder's own best output under this iteration's weights; where a part of the dev
+        set is held out, of the others.
+    held_out_score
+        The same of what is held out; None where nothing is.
+    start_score, optimized_score
+        Of the best hypotheses of all lists so far, under this iteration's weights and under the
+        weights found for the next; None where the iteration only decoded.
+    change
+        How far the next weights are from these, see `weight_change`.
+    """
+
+    number: int
+    hypotheses: int
+    new: int
+    dev_score: float
+    held_out_score: float | None = None
+    start_score: float | None = None
+    optimized_score: float | None = None
+    change: float | None = None
+
+    @property
+    def real_score(self) -> float:
+        """The score that the best iteration is chosen by: held out, or else dev."""
+        return self.dev_score if self.held_out_score is None else self.held_out_score
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found.
+
+    Parameters
+    ----------
+    metric
+        Signature of the metric tuned on.
+    score, start_score
+        Dev scores of the decoder's own best output, tuned and with the start weights.
+    best
+        The iteration whose weights are the result: the earliest of the best score.
+    stopped
+        Why the loop ended.
+    held_out
+        Score of what was held out, under the result; None where nothing was.
+    test
+        Score of the test set under the result; None where there is none.
+    confidence
+        Percentiles of the weights over bootstrap samples; None where none were asked for.
+    start_list, dev_list, test_list
+        The n-best lists of the dev set under the start weights and under the result, and of the
+        test set (None where there is none); the first hypothesis of each segment is the output.
+    """
+
+    metric: str
+    score: float
+    start_score: float
+    best: int
+    stopped: str
+    iterations: tuple[Iteration, ...]
+    weights: FeatureWeights
+    weights_path: Path
+    config_path: Path
+    held_out: float | None
+    test: Scored | None
+    confidence: Confidence | None
+    start_list: Path
+    dev_list: Path
+    test_list: Path | None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What replicas of one experiment have in common.
+
+    Parameters
+    ----------
+    annotations
+        Folder of links.
+    split_seed
+        Chooses the segments held out.
+    first
+        Folder of the first iteration of another replica, the same in all, or None.
+    """
+
+    annotations: Path
+    split_seed: int
+    first: Path | None = None
+
+
+def run(
+    experiment: Experiment,
+    *,
+    log: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None = None,
+    fresh: bool = False,
+    shared: Shared | None = None,
+) -> Result:
+    """Tune once as `experiment` says, going on where an earlier run of the same one ended.
+
+    Parameters
+    ----------
+    log
+        Called with one line for each step; the lines also stand in log.txt, with times.
+    progress
+        Called while the decoder works.
+    annotated
+        Called with how many sentences are annotated, and of how many.
+    fresh
+        Remove the work of an earlier run first.
+    shared
+        Where the run is one of several replicas, see `tuner.runs.replicas`.
+
+    Raises
+    ------
+    PortmertError
+        The folder holds other work or is in use; the input does not fit; a program failed.
+    """
+    with open_run(
+        experiment.tune.output,
+        experiment.fingerprint(),
+        origin=str(experiment.path),
+        fresh=fresh,
+    ) as folder:
+
+        def note(line: str) -> None:
+            folder.log(line)
+            log(line)
+
+        if shared is None:
+            write_inputs(folder.path, experiment)
+        common = shared or Shared(folder.annotations, experiment.tune.seed)
+        work = _Run(experiment, folder, common, note, progress, annotated)
+        with closing(work.evaluator):
+            return work.result()
+
+
+def today() -> str:
+    """Return the date for the header of a tuned configuration, UTC.
+
+    The only thing in a run's products that the input does not determine; SOURCE_DATE_EPOCH, as
+    reproducible builds set it, does.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return f"{moment:%Y-%m-%d}"
+
+
+def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
+    """Return how far weights moved, 0..2: summed differences, both scaled to |w| summing to 1.
+
+    The scale of weights does not change which hypothesis wins, so it does not count.
+    """
+    _, rows = stacked([before, after])
+    return float(np.abs(rows[0] - rows[1]).sum())
+
+
+def stop_reason(
+    iterations: Sequence[Iteration],
+    *,
+    most: int,
+    patience: int,
+    min_weight_change: float,
+    higher_is_better: bool = True,
+) -> str | None:
+    """Say why the loop ends after these iterations, or None.
+
+    Asked twice in each iteration: when it has been decoded and when it has been optimized.
+    """
+    last = iterations[-1]
+    if last.number > 1 and last.new == 0:
+        return "the decoder found no new hypothesis"
+    stale = last.number - best_iteration(iterations, higher_is_better=higher_is_better).number
+    if stale >= patience:
+        part = "dev" if last.held_out_score is None else "held-out"
+        return f"the {part} score has not risen for {stale} iterations"
+    if last.number > most:
+        return f"the limit of {most} iterations is reached"
+    if last.change is not None and last.change < min_weight_change:
+        return f"the weights stand still (change {last.change:.2g})"
+    return None
+
+
+def best_iteration(iterations: Sequence[Iteration], *, higher_is_better: bool = True) -> Iteration:
+    """Return the earliest iteration of the best held-out score, or else dev score."""
+    sign = 1 if higher_is_better else -1
+    return max(iterations, key=lambda iteration: sign * iteration.real_score)
+
+
+class _Run:
+    """One run; every method that makes a file first looks whether it is there."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: RunFolder,
+        shared: Shared,
+        note: Callable[[str], None],
+        progress: Progress,
+        annotated: Progress | None,
+    ) -> None:
+        self.experiment = experiment
+        self.folder = folder
+        self.shared = shared
+        self.note = note
+        self.evaluator = Evaluator(
+            experiment,
+            annotations=shared.annotations,
+            scratch=folder.scratch,
+            split_seed=shared.split_seed,
+            note=note,
+            progress=progress,
+            annotated=annotated,
+        )
+        self.pool: NBest | None = None
+        self.last: NBest
+        self.pooled = 0
+
+    # The loop.
+
+    def result(self) -> Result:
+        tune, metric = self.experiment.tune, self.experiment.metric
+        self.note(f"{self.experiment.path}: {metric.signature}, seed {tune.seed}")
+        iterations: list[Iteration] = []
+        stopped = None
+        while stopped is None:
+            number = len(iterations) + 1
+            self._weights_of(number)
+            self._decode(number)
+            iterations.append(self._score(number, iterations))
+            stopped = self._stop(iterations)
+            if stopped is None:
+                iterations[-1] = self._optimize(iterations)
+                stopped = self._stop(iterations)
+            self.note(_line(iterations[-1], self.experiment.metric))
+        self.note(f"stopped: {stopped}")
+        return self._finish(tuple(iterations), stopped)
+
+    def _stop(self, iterations: Sequence[Iteration]) -> str | None:
+        tune = self.experiment.tune
+        return stop_reason(
+            iterations,
+            most=tune.iterations,
+            patience=tune.patience,
+            min_weight_change=tune.min_weight_change,
+            higher_is_better=self.experiment.metric.higher_is_better,
+        )
+
+    def _best(self, iterations: Sequence[Iteration]) -> Iteration:
+        return best_iteration(iterations, higher_is_better=self.experiment.metric.higher_is_better)
+
+    # Its steps.
+
+    def _weights_of(self, number: int) -> FeatureWeights:
+        path = self.folder.iteration(number) / "weights.json"
+        if not path.exists():
+            if number == 1:
+                weights = self._start()
+            else:
+                weights = read_weights(self.folder.iteration(number - 1) / "optimized.json")
+            write_text(path, weights.to_json() + "\n")
+        return read_weights(path)
+
+    def _start(self) -> FeatureWeights:
+        weights = self.experiment.decoder.read_weights()
+        given = self.experiment.tune.weights
+        if given is None:
+            return weights
+        vector = read_weights(given).vector(weights.names, origin=str(given))
+        return FeatureWeights.from_vector(weights.names, vector)
+
+    def _decode(self, number: int) -> None:
+        out = self._list(number)
+        if out.exists() or self._shared_file(number, out):
+            return
+        self.note(f"iteration {number}: decoding the dev set")
+        self.evaluator.decode(
+            self._weights_of(number),
+            out,
+            source=self.experiment.data.source,
+            size=self.experiment.tune.nbest,
+        )
+
+    def _shared_file(self, number: int, out: Path) -> bool:
+        """Whether the first iteration of another replica has this file: then it is copied."""
+        first = self.shared.first
+        if number > 1 or first is None or not (first / out.name).exists():
+            return False
+        copy_file(first / out.name, out)
+        return True
+
+    def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
+        path = self.folder.iteration(number) / "scores.json"
+        if not path.exists():
+            pool = self._pool(number)
+            self._check_model_scores(number)
+            scored, held_out = self.evaluator.dev(self.last)
+            folder = self.folder.iteration(number)
+            self._shared_file(number, folder / "held-out.gz")
+            held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
+            self._report_annotation(number, "scoring")
+            hypotheses = len(pool.texts)
+            before = iterations[-1].hypotheses if iterations else 0
+            write_json(
+                path,
+                {
+                    "metric": self.evaluator.signature,
+                    "dev_score": scored.score,
+                    "parts": scored.parts,
+                    "held_out": None if held_out is None else asdict(held_out),
+                    "hypotheses": hypotheses,
+                    "new": hypotheses - before,
+                },
+            )
+        held = read_json(path)
+        return Iteration(
+            number,
+            held["hypotheses"],
+            held["new"],
+            held["dev_score"],
+            held["held_out"] and held["held_out"]["score"],
+        )
+
+    def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
+        last = iterations[-1]
+        path = self.folder.iteration(last.number) / "optimized.json"
+        if not path.exists():
+            self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
+            pool, annotate = self.evaluator.for_metric(self._pool(last.number))
+            before = self._weights_of(last.number)
+            found = optimize_lists(
+                pool,
+                self.evaluator.references,
+                self.experiment.metric,
+                self._setup(self._starts(iterations), last.number),
+                notice=self.note,
+                annotate=annotate,
+                segments=self.evaluator.tuned,
+            )
+            self._report_annotation(last.number, "search", found)
+            write_json(
+                path,
+                {
+                    "start_score": found.start_score,
+                    "optimized_score": found.final_score,
+                    "oracle_score": found.oracle_score,
+                    **({} if annotate is None else {"annotated": found.known}),
+                    "change": weight_change(before, found.weights),
+                    "weights": found.weights.values,
+                },
+            )
+        held = read_json(path)
+        return replace(
+            last,
+            start_score=held["start_score"],
+            optimized_score=held["optimized_score"],
+            change=held["change"],
+        )
+
+    def _report_annotation(
+        self, number: int, phase: str, found: Optimization | None = None
+    ) -> None:
+        """Say and keep how many sentences a phase of an iteration has annotated.
+
+        In a file of its own: the numbers depend on what earlier runs left in the cache.
+        """
+        syntax = self.evaluator.syntax
+        if syntax is None:
+            return
+        counts = syntax.counts()
+        asked = ""
+        if found is not None:
+            asked = f"{found.known} of {found.hypotheses} hypotheses annotated, "
+            counts |= {"annotated": found.known, "hypotheses": found.hypotheses}
+        self.note(
+            f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
+            f"{counts['misses']} new, {counts['failed']} without a parse"
+        )
+        syntax.annotator.reset()
+        path = self.folder.iteration(number) / ANNOTATION_NAME
+        write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
+
+    def _starts(self, iterations: Sequence[Iteration]) -> list[FeatureWeights]:
+        """Return this iteration's weights, then those of the best iteration if it is another."""
+        numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
+        return [self._weights_of(number) for number in numbers]
+
+    def _setup(self, starts: Sequence[FeatureWeights], *path: int) -> Setup:
+        experiment = self.experiment
+        return Setup(
+            optimizer=experiment.optimizer,
+            starts=tuple(starts),
+            constraints=experiment.constraints,
+            seed=seed_of(experiment.tune.seed, *path),
+            threads=experiment.threads,
+            prior=experiment.tune.prior,
+            toward=self._weights_of(1),
+        )
+
+    def _confidence(self, weights: FeatureWeights, lists: int) -> Confidence | None:
+        """Tune again on resampled segments over the lists of all iterations, one file a sample."""
+        samples = self.experiment.tune.bootstrap
+        if not samples:
+            return None
+        folder = self.folder.bootstrap
+        files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
+        missing = [sample for sample, file in enumerate(files) if not file.exists()]
+        if missing:
+            self.note(f"tuning on {len(missing)} bootstrap samples")
+            pool, annotate = self.evaluator.for_metric(self._pool(lists))
+            stats = statistics_table(
+                pool,
+                self.evaluator.references,
+                self.experiment.metric,
+                threads=self.experiment.threads,
+                notice=lambda _: None,  # each iteration has said it
+                annotate=annotate,
+            )
+            setup = self._setup([weights], 0)  # 0: no iteration has this number
+            for sample in missing:
+                found = bootstrap(
+                    pool,
+                    stats,
+                    self.experiment.metric,
+                    setup,
+                    sample=sample,
+                    segments=self.evaluator.tuned,
+                )
+                write_text(files[sample], found.to_json() + "\n")
+        return confidence([read_weights(file) for file in files])
+
+    def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
+        experiment, path = self.experiment, self.folder.path
+        best = self._best(iterations)
+        signature = experiment.metric.signature
+        weights = self._weights_of(best.number)
+        weights_path, config_path = path / "weights.json", path / CONFIG_NAME
+        write_text(weights_path, weights.to_json() + "\n")
+        header = (
+            f"Tuned by portmert {tuner.__version__} on {signature}: "
+            f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
+        )
+        experiment.decoder.write_config(weights, config_path, header=header)
+        test = self.evaluator.test(weights, lambda: self.folder.test)
+        sure = self._confidence(weights, len(iterations))
+        write_json(
+            path / "result.json",
+            {
+                "metric": signature,
+                "dev_score": best.dev_score,
+                "start_dev_score": iterations[0].dev_score,
+                "held_out_score": best.held_out_score,
+                "best_iteration": best.number,
+                "stopped": stopped,
+                "iterations": [asdict(iteration) for iteration in iterations],
+                "test": None if test is None else asdict(test),
+                "bootstrap": None if sure is None else sure.as_json(),
+            },
+        )
+        self.note(
+            f"best: iteration {best.number}, dev {best.dev_score:.4f} "
+            f"(start weights {iterations[0].dev_score:.4f})"
+            + ("" if test is None else f", test {test.score:.4f}")
+        )
+        return Result(
+            metric=signature,
+            score=best.dev_score,
+            start_score=iterations[0].dev_score,
+            best=best.number,
+            stopped=stopped,
+            iterations=iterations,
+            weights=weights,
+            weights_path=weights_path,
+            config_path=config_path,
+            held_out=best.held_out_score,
+            test=test,
+            confidence=sure,
+            start_list=self._list(1),
+            dev_list=self._list(best.number),
+            test_list=None if test is None else self.folder.test / "nbest.gz",
+        )
+
+    # What they read.
+
+    def _list(self, number: int) -> Path:
+        return self.folder.iteration(number) / "nbest.gz"
+
+    def _pool(self, number: int) -> NBest:
+        """Return the merged lists of iterations 1..number; `last` is then the list of `number`.
+
+        Always the references first, then the lists merged one by one in this order: a resumed run
+        numbers words and hypotheses as an unbroken one.
+        """
+        while self.pool is None or self.pooled < number:
+            _ = self.evaluator.references
+            self.last = self.evaluator.read(self._list(self.pooled + 1))
+            self.pool = self.last if self.pool is None else merge([self.pool, self.last])
+            self.pooled += 1
+        return self.pool
+
+    def _check_model_scores(self, number: int) -> None:
+        """Say so if the scores of the last list are not weights . features.
+
+        A decoder may add what is the same for all hypotheses of a segment: it moves none of them
+        above another.
+        """
+        found = model_score_mismatch(
+            self.last, self._weights_of(number), per_segment_offset=True, origin="weights.json"
+        )
+        if found.off:
+            self.note(f"iteration {number}: {found}")
+
+
+def seed_of(seed: int, *path: int) -> int:
+    """Return a seed of its own for one part of a run."""
+    return int(np.random.SeedSequence((seed, *path)).generate_state(1, np.uint64)[0] >> 1)
+
+
+def _line(iteration: Iteration, metric: Metric) -> str:
+    """Return the iteration as one line; scores as the metric shows them."""
+    line = (
+        f"iteration {iteration.number}: {iteration.hypotheses:7d} hypotheses, "
+        f"{iteration.new:6d} new, dev {metric.shown(iteration.dev_score):>6}"
+    )
+    if iteration.held_out_score is not None:
+        line += f", held out {metric.shown(iteration.held_out_score):>6}"
+    if iteration.start_score is None or iteration.optimized_score is None:
+        return line
+    return (
+        f"{line}; optimized over all lists {metric.shown(iteration.start_score):>6} -> "
+        f"{metric.shown(iteration.optimized_score):>6}, weights change {iteration.change:.4f}"
+    )

@@ -1,0 +1,124 @@
+"""What a run was made from, kept in its folder: data files, aligner, annotator.
+
+Paths are relative to the folder, so that folder and data can be moved together. Nothing of a run
+depends on this file: it is there for whoever looks at the run later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.components import registry
+from tuner.errors import ConfigError, StateError
+from tuner.files import write_text
+
+if TYPE_CHECKING:
+    from tuner.runs.config import Data, Experiment
+
+NAME = "inputs.json"
+FAMILIES = ("aligner", "annotator")
+"""Components that a comparison needs again."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run was made from.
+
+    Parameters
+    ----------
+    config
+        The configuration; it may have been changed since.
+    data
+        Paths of this machine.
+    components
+        Family (`aligner`, `annotator`) -> component, where the run has one.
+    """
+
+    config: Path
+    data: Data
+    components: dict[str, Any]
+
+
+def write_inputs(folder: Path, experiment: Experiment) -> None:
+    """Write what a run is made from into its folder."""
+    content: dict[str, Any] = {"config": _as_json(experiment.path, folder)}
+    content["data"] = _fields(experiment.data, folder)
+    for family in FAMILIES:
+        component = getattr(experiment, family, None)
+        if component is not None:
+            name = type(component).__module__.rpartition(".")[2].replace("_", "-")
+            content[family] = {"name": name, "options": _fields(component, folder)}
+    write_text(folder / NAME, json.dumps(content, indent=1) + "\n")
+
+
+def read_inputs(folder: Path) -> Inputs | None:
+    """Return what a run was made from; None where its folder does not say.
+
+    Raises
+    ------
+    StateError
+        The file is not what portmert writes.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
+
+    from tuner.runs.config import Data  # noqa: PLC0415  only here: it reads all families
+
+    path = folder / NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(f"{path}: {error.strerror or error}") from None
+    try:
+        content = _from_json(json.loads(text), folder)
+        components = {
+            family: registry.build(
+                family, content[family]["name"], content[family]["options"], where=str(path)
+            )
+            for family in FAMILIES
+            if family in content
+        }
+        data = TypeAdapter(Data).validate_python(content["data"])
+        return Inputs(Path(content["config"]), data, components)
+    except (ConfigError, ValueError, KeyError, TypeError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise StateError(
+            f"{path}: not what portmert writes ({reason}); delete it, then give --test and --ref"
+        ) from None
+
+
+def _fields(content: Any, folder: Path) -> dict[str, Any]:
+    return {
+        field.name: _as_json(getattr(content, field.name), folder)
+        for field in dataclasses.fields(content)
+    }
+
+
+def _as_json(value: object, folder: Path) -> Any:
+    if isinstance(value, Path):
+        whole = value.parent.resolve() / value.name  # a link stays one: it has the name known
+        try:
+            return {"path": os.path.relpath(whole, folder.resolve())}
+        except ValueError:  # on another drive
+            return {"path": str(whole)}
+    if isinstance(value, tuple | list):
+        return [_as_json(item, folder) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _as_json(item, folder) for key, item in value.items()}
+    return value
+
+
+def _from_json(value: Any, folder: Path) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"path"}:
+            return os.path.normpath(folder.resolve() / value["path"])
+        return {key: _from_json(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_from_json(item, folder) for item in value]
+    return value

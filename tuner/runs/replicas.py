@@ -1,0 +1,276 @@
+"""Several whole tunings from different seeds, and the average of their weights.
+
+One tuning's gain may be luck of its seed: Clark et al. (ACL 2011) ask for at least three, and
+their average tends to do better than each (Cherry & Foster, NAACL 2012). All begin at the same
+weights, so that the first n-best list is decoded once. Each replica is a run of its own in a
+folder `replica-N` of the run's folder, that goes on where it was interrupted; the first one has
+the experiment's own seed and ends as the experiment without replicas would.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import tuner
+from tuner.files import write_text
+from tuner.runs import experiment as single
+from tuner.runs.folder import open_run
+from tuner.runs.inputs import write_inputs
+from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
+from tuner.search.weight_bootstrap import stacked
+from tuner.weights.feature_weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray
+    from tuner.decoders._base import Progress
+    from tuner.runs.config import Experiment
+    from tuner.runs.experiment import Result
+    from tuner.runs.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """What several tunings found.
+
+    Parameters
+    ----------
+    metric
+        Signature of the metric tuned on.
+    replicas
+        The result of each, in order; `seeds` are theirs.
+    mean, spread
+        Mean and standard deviation (of a sample, n - 1) of the dev scores.
+    dev, held_out, test
+        Scores under the averaged weights; None where there is no such set.
+    weights
+        The average: each replica's weights scaled to absolute values that add to 1, their mean,
+        as large as the replicas' weights are on average.
+    weights_path, config_path
+        Of the average.
+    """
+
+    metric: str
+    seeds: tuple[int, ...]
+    replicas: tuple[Result, ...]
+    mean: float
+    spread: float
+    dev: Scored
+    held_out: Scored | None
+    test: Scored | None
+    weights: FeatureWeights
+    weights_path: Path
+    config_path: Path
+
+
+def run(
+    experiment: Experiment,
+    *,
+    log: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None = None,
+    fresh: bool = False,
+) -> Replicated:
+    """Tune `experiment.tune.replicas` times and average, going on where an earlier run ended.
+
+    See `tuner.runs.experiment.run`.
+    """
+    with open_run(
+        experiment.tune.output,
+        experiment.fingerprint(),
+        origin=str(experiment.path),
+        fresh=fresh,
+    ) as folder:
+
+        def note(line: str) -> None:
+            folder.log(line)
+            log(line)
+
+        write_inputs(folder.path, experiment)
+        own = experiment.tune.seed
+        others = range(2, experiment.tune.replicas + 1)
+        seeds = (own, *(single.seed_of(own, 0, number) for number in others))
+        results = tuple(
+            _replica(
+                experiment,
+                folder,
+                number,
+                seed,
+                log=note,
+                progress=progress,
+                annotated=annotated,
+            )
+            for number, seed in enumerate(seeds, 1)
+        )
+        return _finish(
+            experiment,
+            folder,
+            seeds,
+            results,
+            note=note,
+            progress=progress,
+            annotated=annotated,
+        )
+
+
+def averaged(weights: Sequence[FeatureWeights]) -> FeatureWeights:
+    """Return the mean of weights scaled to |w| adding to 1, scaled to their mean size."""
+    names, rows = stacked(weights)
+    sizes = [
+        sum(abs(number) for numbers in one.values.values() for number in numbers)
+        for one in weights
+    ]
+    return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
+
+
+def _replica(
+    experiment: Experiment,
+    folder: RunFolder,
+    number: int,
+    seed: int,
+    *,
+    log: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None,
+) -> Result:
+    output = folder.replica(number)
+    first = folder.replica(1) / "iteration-01"
+    return single.run(
+        replace(experiment, tune=replace(experiment.tune, output=output, seed=seed, replicas=1)),
+        log=lambda line: log(f"replica {number}: {line}"),
+        progress=progress,
+        annotated=annotated,
+        shared=single.Shared(
+            annotations=folder.annotations,
+            split_seed=experiment.tune.seed,
+            first=None if number == 1 else first,
+        ),
+    )
+
+
+def _finish(
+    experiment: Experiment,
+    folder: RunFolder,
+    seeds: tuple[int, ...],
+    results: tuple[Result, ...],
+    *,
+    note: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None,
+) -> Replicated:
+    weights = averaged([result.weights for result in results])
+    scores = np.array([result.score for result in results])
+    mean, spread = float(scores.mean()), _spread(scores)
+    evaluator = Evaluator(
+        experiment,
+        annotations=folder.annotations,
+        scratch=folder.scratch,
+        split_seed=experiment.tune.seed,
+        note=note,
+        progress=progress,
+        annotated=annotated,
+    )
+    with closing(evaluator):
+        dev, held_out = _dev(evaluator, weights, folder, note)
+        test = evaluator.test(weights, lambda: folder.test)
+    weights_path, config_path = folder.path / "weights.json", folder.path / single.CONFIG_NAME
+    write_text(weights_path, weights.to_json() + "\n")
+    signature = experiment.metric.signature
+    header = (
+        f"Tuned by portmert {tuner.__version__} on {signature}: average of {len(results)} "
+        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {single.today()}"
+    )
+    experiment.decoder.write_config(weights, config_path, header=header)
+    write_json(
+        folder.path / "result.json",
+        {
+            "metric": signature,
+            "dev_score": {"mean": mean, "sd": spread},
+            "average": {
+                "dev_score": dev.score,
+                "held_out_score": None if held_out is None else held_out.score,
+                "test": None if test is None else asdict(test),
+            },
+            "replicas": [
+                {
+                    "folder": f"replica-{number}",
+                    "seed": seed,
+                    "dev_score": result.score,
+                    "held_out_score": result.held_out,
+                    "test_score": None if result.test is None else result.test.score,
+                    "best_iteration": result.best,
+                    "stopped": result.stopped,
+                }
+                for number, (seed, result) in enumerate(zip(seeds, results, strict=True), 1)
+            ],
+            "weights": _spreads([result.weights for result in results]),
+        },
+    )
+    shown = experiment.metric.shown
+    note(
+        f"{len(results)} replicas: dev {shown(mean)} (standard deviation {shown(spread)}), "
+        f"averaged weights {shown(dev.score)}"
+    )
+    return Replicated(
+        metric=signature,
+        seeds=seeds,
+        replicas=results,
+        mean=mean,
+        spread=spread,
+        dev=dev,
+        held_out=held_out,
+        test=test,
+        weights=weights,
+        weights_path=weights_path,
+        config_path=config_path,
+    )
+
+
+def _dev(
+    evaluator: Evaluator,
+    weights: FeatureWeights,
+    folder: RunFolder,
+    note: Callable[[str], None],
+) -> tuple[Scored, Scored | None]:
+    """Decode and score the dev set, and what is held out, under the averaged weights."""
+    out, scores = folder.average / "nbest.gz", folder.average / "scores.json"
+    if not scores.exists():
+        note("decoding the dev set under the averaged weights")
+        evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
+        dev, held_out = evaluator.dev(evaluator.read(out))
+        held_out = held_out or evaluator.held_out(weights, folder.average)
+        write_json(
+            scores,
+            {
+                "metric": evaluator.signature,
+                "dev": asdict(dev),
+                "held_out": None if held_out is None else asdict(held_out),
+            },
+        )
+    kept = read_json(scores)
+    return Scored(**kept["dev"]), kept["held_out"] and Scored(**kept["held_out"])
+
+
+def _spread(values: FloatArray) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float]]]:
+    """Return mean and standard deviation of each weight, scaled to |w| adding to 1."""
+    names, rows = stacked(weights)
+    table: dict[str, dict[str, list[float]]] = {}
+    at = 0
+    for name, size in names.items():
+        columns = rows[:, at : at + size]
+        table[name] = {
+            "mean": columns.mean(axis=0).tolist(),
+            "sd": [_spread(column) for column in columns.T],
+        }
+        at += size
+    return table

@@ -1,0 +1,317 @@
+"""From weights to scores: decode a set, read its list, add links, count with the metric.
+
+Everything is written whole to a file before it is used, and a file that is there is not made
+again: whoever asks twice, before and after a kill, gets the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metrics._base import Vocabulary
+from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.errors import ConfigError, StateError
+from tuner.files import read_lines, write_text
+from tuner.nbest.model import read_nbest
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.links import Linker
+from tuner.texts.scoring import full_signature
+from tuner.texts.statistics import compute_stats, needs_of, notices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray, IntArray, Texts
+    from tuner.decoders._base import Progress
+    from tuner.nbest.model import NBest
+    from tuner.runs.config import Experiment
+    from tuner.texts.corpus import References
+    from tuner.weights.feature_weights import FeatureWeights
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The score of one translation of a whole set.
+
+    Parameters
+    ----------
+    score
+        On the metric's own scale.
+    parts
+        What the papers tabulate: precisions, penalties, lengths.
+    """
+
+    score: float
+    parts: dict[str, float]
+
+
+class Evaluator:
+    """Decodes and scores the sets of one experiment.
+
+    Parameters
+    ----------
+    annotations
+        Folder of links.
+    scratch
+        Folder of the decoder's logs.
+    split_seed
+        Chooses the segments held out.
+    note
+        Called with one line for what the user should know.
+    progress
+        Called while the decoder works.
+    annotated
+        Called with how many sentences are annotated, and of how many.
+
+    Attributes
+    ----------
+    signature
+        Metric and all else that a score depends on; known when something has been scored.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        annotations: Path,
+        scratch: Path,
+        split_seed: int,
+        note: Callable[[str], None],
+        progress: Progress,
+        annotated: Progress | None = None,
+    ) -> None:
+        self.experiment = experiment
+        self.scratch = scratch
+        self.split_seed = split_seed
+        self.note = note
+        self.progress = progress
+        self.signature = experiment.metric.signature
+        self.vocabulary = Vocabulary()
+        # Of its own: that of the dev set grows in one order, whenever a run was interrupted.
+        self._held_out_vocabulary = Vocabulary()
+        self.text = experiment.data.pipeline
+        self._linked = "links" in experiment.metric.needs
+        self.annotated = annotated
+        self.linker = Linker(
+            experiment.aligner,
+            annotations,
+            source=experiment.data.source,
+            references=experiment.data.references,
+            notice=note,
+        )
+
+    @cached_property
+    def syntax(self) -> Syntax | None:
+        """What annotates texts for the metric; None if it does not compare syntax."""
+        experiment = self.experiment
+        needs = needs_of([experiment.metric])
+        if experiment.annotator is None or not needs:
+            return None
+        annotator = open_annotator(
+            experiment.annotator,
+            cache=experiment.tune.annotation_cache,
+            processes=experiment.threads,
+            notice=self.note,
+            progress=self.annotated,
+        )
+        return Syntax(annotator, self.text, needs)
+
+    def close(self) -> None:
+        """Close the annotator's cache; the evaluator is of no use any more."""
+        syntax: Syntax | None = self.__dict__.get("syntax")  # not opened for the sake of it
+        if syntax is not None:
+            syntax.annotator.close()
+
+    def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
+        """Decode a set to `out`; not if it is there."""
+        if out.exists():
+            return
+        self.experiment.decoder.decode(
+            weights,
+            source=source,
+            size=size,
+            out=out,
+            workdir=self.scratch,
+            progress=self.progress,
+        )
+
+    def read(self, path: Path) -> NBest:
+        """Read one n-best list of the dev set, with links where the metric needs them."""
+        return self._read(path, self.experiment.data.source, self.vocabulary)
+
+    def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:
+        sources = read_lines(source)
+        nbest = read_nbest([path], vocabulary, segments=len(sources), notice=self.note)
+        if not self._linked:
+            return nbest
+        texts = self.linker.hypothesis_links(nbest.texts, offsets=nbest.offsets, sources=sources)
+        return replace(nbest, texts=texts)
+
+    @cached_property
+    def references(self) -> References:
+        """The references of the dev set, with links where the metric needs them."""
+        data = self.experiment.data
+        links = data.reference_links
+        if self._linked and not links:
+            links = self.linker.dev_links()
+        return self._references(data.source, data.references, links, self.vocabulary)
+
+    @cached_property
+    def parts(self) -> tuple[IntArray, IntArray] | None:
+        """The dev segments that are tuned on and those held out; None: all are tuned on."""
+        share = self.experiment.tune.held_out
+        if share == 0:
+            return None
+        count = len(self.references)
+        held = max(1, round(share * count))
+        if held >= count:
+            raise ConfigError(
+                f"{self.experiment.path}: [tune] held_out: {share:g} of {count} segments leaves "
+                f"none to tune on"
+            )
+        return held_out_split(count, share, self.split_seed)
+
+    @property
+    def tuned(self) -> IntArray | None:
+        """The dev segments tuned on; None: all."""
+        return None if self.parts is None else self.parts[0]
+
+    def dev(self, nbest: NBest) -> tuple[Scored, Scored | None]:
+        """Score the decoder's own best output of the dev set: the part tuned on, that held out."""
+        stats = self._stats(nbest, self.references)
+        if self.parts is None:
+            return self._scored(stats), None
+        tuned, held = self.parts
+        return self._scored(stats[tuned]), self._scored(stats[held])
+
+    def held_out(self, weights: FeatureWeights, folder: Path) -> Scored | None:
+        """Decode and score the held-out set of its own files, if there is one."""
+        data = self.experiment.data
+        if data.held_out_source is None:
+            return None
+        out = folder / "held-out.gz"
+        self.decode(weights, out, source=data.held_out_source, size=1)
+        nbest = self._read(out, data.held_out_source, self._held_out_vocabulary)
+        return self._scored(self._stats(nbest, self._held_out_references))
+
+    def test(self, weights: FeatureWeights, folder: Callable[[], Path]) -> Scored | None:
+        """Decode and score the test set, if there is one; `folder` makes where it goes."""
+        data = self.experiment.data
+        if data.test_source is None:
+            return None
+        out, scores = folder() / "nbest.gz", folder() / "scores.json"
+        if not out.exists():
+            self.note("decoding the test set")
+            self.decode(weights, out, source=data.test_source, size=1)
+        if not scores.exists():
+            vocabulary = Vocabulary()
+            nbest = self._read(out, data.test_source, vocabulary)
+            best = nbest.texts.take(nbest.offsets[:-1])
+            lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
+            write_text(folder() / "output.txt", "".join(lines))
+            links = data.test_reference_links
+            if self._linked and not links:
+                links = self.linker.test_links(data.test_source, data.test_references)
+            references = self._references(
+                data.test_source, data.test_references, links, vocabulary
+            )
+            scored = self._scored(self._stats(nbest, references))
+            write_json(
+                scores,
+                {"metric": self.signature, "score": scored.score, "parts": scored.parts},
+            )
+        held = read_json(scores)
+        return Scored(held["score"], held["parts"])
+
+    def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
+        """Return a list as the metric sees it, and what annotates its hypotheses, if it must."""
+        scored = self.text.hypotheses(nbest.texts)
+        annotate = None if self.syntax is None else self.syntax.lazily(nbest.texts, scored)
+        return replace(nbest, texts=scored), annotate
+
+    @cached_property
+    def _held_out_references(self) -> References:
+        data = self.experiment.data
+        assert data.held_out_source is not None  # noqa: S101  the caller has seen to it
+        links = data.held_out_reference_links
+        if self._linked and not links:
+            links = self.linker.held_out_links(data.held_out_source, data.held_out_references)
+        return self._references(
+            data.held_out_source, data.held_out_references, links, self._held_out_vocabulary
+        )
+
+    def _references(
+        self,
+        source: Path,
+        references: Sequence[Path],
+        links: Sequence[Path],
+        vocabulary: Vocabulary,
+    ) -> References:
+        found = read_references(
+            references,
+            vocabulary=vocabulary,
+            source=source,
+            links=links if self._linked else (),
+        )
+        texts = self.text.references(found.texts)
+        if self.syntax is not None:
+            texts = self.syntax.whole(found.texts, texts, "ref")
+        return replace(found, texts=texts)
+
+    def _stats(self, nbest: NBest, references: References) -> FloatArray:
+        """Return (S, K): the statistics of the first hypothesis of each segment."""
+        metric = self.experiment.metric
+        first = nbest.texts.take(nbest.offsets[:-1])
+        scored = self.text.hypotheses(first)
+        if self.syntax is not None:
+            scored = self.syntax.whole(first, scored, "hyp")
+        batch = make_batch(scored, np.arange(len(nbest) + 1), references)
+        for line in notices(metric, batch):
+            self.note(line)
+        self.signature = full_signature(
+            metric,
+            batch,
+            lowercase=self.experiment.data.lowercase,
+            text=self.text.signature,
+            annotator="" if self.syntax is None else self.syntax.annotator.fingerprint,
+        )
+        return compute_stats(metric, batch, threads=self.experiment.threads)
+
+    def _scored(self, stats: FloatArray) -> Scored:
+        metric, total = self.experiment.metric, stats.sum(axis=0)
+        return Scored(float(metric.score(total)), metric.parts(total))
+
+
+def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Return the segments tuned on and those held out, both rising; one is held out at least."""
+    held = max(1, round(share * count))
+    order = np.random.default_rng(np.random.SeedSequence((seed, 0))).permutation(count)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object, whole or not at all."""
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a run.
+
+    Raises
+    ------
+    StateError
+        It is not what portmert writes.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StateError(f"{path}: {error}; --fresh starts the run over") from None
+    if not isinstance(content, dict):
+        raise StateError(f"{path}: not what portmert writes; --fresh starts the run over")
+    return content

@@ -1,0 +1,118 @@
+"""Runs everything once on next to nothing, for the sake of compiling it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import Arcs, ExpectedArcs, Ragged, Vocabulary
+from tuner.components import registry
+from tuner.nbest.model import read_nbest, write_nbest
+from tuner.nbest.moses_dat import read_dat
+from tuner.search.optimization import Setup, optimize_dat, optimize_lists
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.statistics import compute_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metrics._base import Texts
+
+LIST = """\
+0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
+0 ||| b a c e d ||| F0= -2 -2.5 G0= -3.25 ||| -2 ||| 0-1=0-1 2-3=2-4 ||| 0-1 1-0 2-2
+1 ||| c d e f a ||| F0= -4 1e-3 G0= -4 ||| -3 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
+1 ||| d c e a f ||| F0= -3 -2 G0= -4.5 ||| -4 ||| 0-1=0-1 2-3=2-4 ||| 0-1 1-0 2-2
+"""
+FEATURES = """\
+FEATURES_TXT_BEGIN_0 0 2 2 F0_0 G0_0
+-1 -3.5
+-2 -3
+FEATURES_TXT_END_0
+FEATURES_TXT_BEGIN_0 1 2 2 F0_0 G0_0
+-1 -3.5
+-2 -3
+FEATURES_TXT_END_0
+"""
+SCORES = """\
+SCORES_TXT_BEGIN_0 0 2 9 BLEU
+2 4 1 3 1 2 1 1 4
+4 4 3 3 2 2 1 1 4
+SCORES_TXT_END_0
+SCORES_TXT_BEGIN_0 1 2 9 BLEU
+4 4 1 3 1 2 1 1 4
+2 4 3 3 2 2 1 1 4
+SCORES_TXT_END_0
+"""
+
+
+def warm_up() -> None:
+    """Read, count with every metric, and optimize, on four hypotheses."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, content in (
+            ("list", LIST),
+            ("ref", "a b c d\nc d e f\n"),
+            ("src", "p q r s\np q r s\n"),
+            ("links", "0-0 1-1 2-2\n0-0 1-1 2-2\n"),
+            ("features", FEATURES),
+            ("scores", SCORES),
+        ):
+            (folder / file).write_text(content, encoding="utf-8")
+        vocabulary = Vocabulary()
+        references = read_references(
+            [folder / "ref"],
+            vocabulary=vocabulary,
+            source=folder / "src",
+            links=[folder / "links"],
+        )
+        nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
+        write_nbest(nbest, folder / "copy")
+        metrics = [registry.metric(name) for name in registry.names("metric")]
+        arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
+        batch = make_batch(
+            _parsed(nbest.texts, arcs),
+            nbest.offsets,
+            replace(references, texts=_parsed(references.texts, arcs)),
+        )
+        for metric in metrics:
+            compute_stats(metric, batch)
+        quick = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 1}))
+        optimize_lists(nbest, references, registry.metric("port"), quick, notice=_ignore)
+        lists = read_dat([folder / "features"], [folder / "scores"])
+        optimize_dat(lists, registry.metric("bleu"), quick, notice=_ignore)
+
+
+def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
+    """Return texts with a parse each: every word hangs from the one before it."""
+    lengths = texts.tokens.lengths.tolist()
+    label = texts.vocabulary.add("x")
+    heads = [[(i, label) for i in range(n)] for n in lengths]
+    trees = [
+        # The root at 0, then each word's part of speech, 2k + 1, and below it the word.
+        [
+            (label, -1),
+            *(node for k, token in enumerate(row) for node in ((label, 0), (token, 2 * k + 1))),
+        ]
+        for row in (texts.tokens.row(k).tolist() for k in range(len(lengths)))
+    ]
+    links = [(i, i, label) for n in lengths for i in range(n)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    arcs = ExpectedArcs(
+        Ragged(np.array(links, dtype=np.int32).reshape(-1, 3), offsets), np.ones(len(links))
+    )
+    return replace(
+        texts,
+        tags=texts.tokens,
+        heads=Ragged.from_links(heads),
+        trees=Ragged.from_links(trees),
+        arcs=dict.fromkeys(needs, arcs),
+    )
+
+
+def _ignore(_: str) -> None:
+    """Say nothing."""

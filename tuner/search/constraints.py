@@ -1,0 +1,199 @@
+"""What a user may demand of weights: bounds, signs, features left alone or tied together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray
+    from tuner.weights.feature_weights import FeatureNames
+
+SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Hard bounds of F weights.
+
+    Parameters
+    ----------
+    lower, upper : (F,) float64
+        Infinite where there is no bound; lower < upper.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def none(cls, size: int) -> Bounds:
+        """Return bounds that allow everything."""
+        return cls(np.full(size, -np.inf), np.full(size, np.inf))
+
+    @property
+    def allow_scaling(self) -> bool:
+        """Whether weights that are allowed stay so when multiplied by a positive number."""
+        ends = np.concatenate([self.lower, self.upper])
+        return bool(((ends == 0) | np.isinf(ends)).all())
+
+    def clip(self, weights: FloatArray) -> FloatArray:
+        """Return the nearest weights allowed."""
+        clipped: FloatArray = np.clip(weights, self.lower, self.upper)
+        return clipped
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Demands by feature name: `LM0` means all values of the feature, `LM0_1` its second one.
+
+    Parameters
+    ----------
+    fixed : names that keep their start weight.
+    tied : groups of names that keep the ratios of their start weights.
+    bounds : name -> (lowest, highest) weight; infinite where open. A sign is a bound at 0.
+    """
+
+    fixed: tuple[str, ...] = ()
+    tied: tuple[tuple[str, ...], ...] = ()
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], where: str) -> Constraints:
+        """Read a [constraints] table.
+
+        Keys: `fixed` (list of names), `tied` (list of lists of names), `bounds` (table: name ->
+        [lowest, highest], "" where open), `signs` (table: name -> "+" or "-").
+
+        Raises
+        ------
+        ConfigError
+            An unknown key or a value of another form; `where` begins the message.
+        """
+        known = ("fixed", "tied", "bounds", "signs")
+        for key in table:
+            if key not in known:
+                raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
+        bounds: dict[str, tuple[float, float]] = {}
+        for name, pair in _table(table.get("bounds", {}), f"{where} bounds").items():
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise ConfigError(
+                    f'{where} bounds: {name} = {pair!r}, expected [lowest, highest], "" where open'
+                )
+            bounds[name] = _pair(pair[0], pair[1], f"{where} bounds: {name}")
+        for name, sign in _table(table.get("signs", {}), f"{where} signs").items():
+            if sign not in SIGNS:
+                raise ConfigError(f'{where} signs: {name} = {sign!r}, expected "+" or "-"')
+            if name in bounds:
+                raise ConfigError(f"{where}: {name} has bounds and a sign; give one of them")
+            bounds[name] = SIGNS[sign]
+        return cls(
+            fixed=_names(table.get("fixed", []), f"{where} fixed"),
+            tied=tuple(
+                _names(group, f"{where} tied") for group in _list(table.get("tied", []), where)
+            ),
+            bounds=bounds,
+        )
+
+    @classmethod
+    def from_options(
+        cls,
+        *,
+        fixed: Sequence[str] = (),
+        tied: Sequence[str] = (),
+        bounds: Sequence[str] = (),
+        signs: Sequence[str] = (),
+    ) -> Constraints:
+        """Read command line options: `NAME`, `NAME,NAME`, `NAME=LOW:HIGH`, `NAME=+`.
+
+        Raises
+        ------
+        ConfigError
+            An option of another form.
+        """
+        limits: dict[str, tuple[float, float]] = {}
+        for text in bounds:
+            name, equals, pair = text.partition("=")
+            low, colon, high = pair.partition(":")
+            if not (name and equals and colon):
+                raise ConfigError(
+                    f"--bound {text}: expected NAME=LOW:HIGH, either end may be empty"
+                )
+            limits[name] = _pair(low, high, f"--bound {text}")
+        for text in signs:
+            name, _, sign = text.rpartition("=")
+            if not name or sign not in SIGNS:
+                raise ConfigError(f"--sign {text}: expected NAME=+ or NAME=-")
+            if name in limits:
+                raise ConfigError(f"{name} has --bound and --sign; give one of them")
+            limits[name] = SIGNS[sign]
+        groups = tuple(tuple(filter(None, text.split(","))) for text in tied)
+        return cls(fixed=tuple(fixed), tied=groups, bounds=limits)
+
+
+def columns_of(name: str, names: FeatureNames) -> list[int]:
+    """Return the columns that a name means: of a feature, or of one of its values (`LM0_1`).
+
+    Raises
+    ------
+    ConfigError
+        There is no such feature or value.
+    """
+    start = 0
+    every: dict[str, list[int]] = {}
+    for feature, size in names:
+        every[feature] = list(range(start, start + size))
+        start += size
+    if name in every:
+        return every[name]
+    feature, _, index = name.rpartition("_")
+    if feature in every and index.isdecimal() and int(index) < len(every[feature]):
+        return [every[feature][int(index)]]
+    raise ConfigError(f"constraint on unknown feature '{name}'{suggest(name, every)}")
+
+
+def _pair(low: object, high: object, where: str) -> tuple[float, float]:
+    lowest, highest = _number(low, -math.inf, where), _number(high, math.inf, where)
+    if not lowest < highest:
+        raise ConfigError(
+            f"{where}: the lowest weight {lowest} is not below the highest {highest}; to keep a "
+            f"weight as it is, fix it"
+        )
+    return lowest, highest
+
+
+def _number(value: object, if_empty: float, where: str) -> float:
+    if value == "":
+        return if_empty
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever it is, it is tried
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise ConfigError(f"{where}: {value!r} is not a number")
+    return number
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    items = _list(value, where)
+    for item in items:
+        if not isinstance(item, str):
+            raise ConfigError(f"{where}: {item!r} is not a feature's name")
+    return tuple(items)
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{where}: {value!r} is not a list")
+    return list(value)
+
+
+def _table(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: {value!r} is not a table")
+    return value

@@ -1,0 +1,253 @@
+"""Exact line search on the upper envelope (Och, ACL 2003), and what surrounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search import _kernels
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+    from tuner.search.problem import TuningProblem
+
+OUTER_STEP = 0.1
+"""How far beyond the outermost breakpoint the outer intervals are entered, in units of the
+weights' own length: far enough to be inside, near enough that no weight explodes (Moses, cdec and
+travatar step 1000 or 0.1, 0.1 or 1000, and 1, in units of whatever the direction is)."""
+
+REACH = 1000.0
+"""Steps are searched up to a change of weights this many times as long as the weights: beyond,
+the weights are the direction itself."""
+
+TIE = 1e-12
+"""Scores closer than this are equal: cumulated sums of fractional statistics carry rounding."""
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """Where a line search ends: `step` along the direction, and the objective there."""
+
+    step: float
+    value: float
+
+
+class LineSearch:
+    """Searches lines through the weights of one problem; keeps its working arrays.
+
+    Not for use by several threads at once: give each its own.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    lower, upper : (F,) float64
+        Hard bounds of each weight, infinite where there is none.
+    smooth : float
+        Half width of a window over which the objective is averaged before the best interval is
+        chosen, in units of the weights' length; 0, the default, is Och's exact search.
+
+    Attributes
+    ----------
+    count : int
+        Line searches so far.
+    slopes : (H,) float64
+        Change of each model score per unit step along the line searched last.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        lower: FloatArray,
+        upper: FloatArray,
+        *,
+        smooth: float = 0.0,
+    ) -> None:
+        self.problem = problem
+        self.lower = lower
+        self.upper = upper
+        self.smooth = smooth
+        self.count = 0
+        self.slopes = np.empty(problem.size)
+        self._bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+        size = problem.size
+        self._work = (self.slopes, np.empty(size, dtype=np.int64), np.empty(size))
+
+    def search(
+        self,
+        weights: FloatArray,
+        scores: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        ball: tuple[FloatArray, float] | None = None,
+    ) -> LinePoint | None:
+        """Find the best-scoring step along a line, exactly.
+
+        Of equal objectives the interval nearest to step 0 wins, of equally near ones the left;
+        the step is the interval's middle.
+
+        With a prior, the penalty varies within an interval, where the metric does not. It is
+        counted at one point of each: where it is lowest along the whole line if that lies in the
+        interval, else at the middle as ever. So the metric's part stays exact, and of the points
+        looked at the best is returned; a point nearer to an interval's end might be better by a
+        little, and would be within rounding of a breakpoint.
+
+        Parameters
+        ----------
+        weights : (F,) float64
+            Feature weights at step 0. Not modified.
+        scores : (H,) float64
+            Model scores under `weights`. Not modified.
+        columns, direction : (D,)
+            The direction's entries, those that are not 0 at least.
+        ball : (center (F,), radius), optional
+            Search only where |(w - center) * spread| <= radius.
+
+        Returns
+        -------
+        LinePoint or None
+            None if bounds leave no room along this line.
+
+        Raises
+        ------
+        ValueError
+            `direction` is zero or not finite.
+
+        References
+        ----------
+        Och, "Minimum Error Rate Training in SMT", ACL 2003.
+        """
+        if not (np.isfinite(direction).all() and direction.any()):
+            raise ValueError("direction must be finite and not zero")
+        self.count += 1
+        if not direction.all():
+            columns, direction = columns[direction != 0], direction[direction != 0]
+        window, unit = self._window(weights, columns, direction, ball)
+        if not window[0] < window[1]:
+            return None
+        steps, values = self._surface(scores, columns, direction, window)
+        if self.smooth > 0:
+            values = averaged(steps, values, self.smooth * unit)
+        if self.problem.prior is not None:
+            return self._choose_with_prior(
+                weights, columns, direction, (steps, values), OUTER_STEP * unit
+            )
+        return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
+
+    def surface(
+        self, weights: FloatArray, columns: IntArray, direction: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the objective along a line as a step function.
+
+        Returns
+        -------
+        steps : (B + 2,) float64
+            Ends of the intervals, rising.
+        values : (B + 1,) float64
+            Objective in each interval.
+        """
+        window, _ = self._window(weights, columns, direction, None)
+        return self._surface(self.problem.model_scores(weights), columns, direction, window)
+
+    def _choose_with_prior(
+        self,
+        weights: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        surface: tuple[FloatArray, FloatArray],
+        outer: float,
+    ) -> LinePoint:
+        steps, values = surface
+        assert self.problem.prior is not None  # noqa: S101  the caller has seen to it
+        points = (steps[:-1] + steps[1:]) / 2
+        if len(values) == 1:
+            points[0] = 0.0
+        else:
+            points[0] = max(points[0], steps[1] - outer)
+            points[-1] = min(points[-1], steps[-2] + outer)
+        _, nearest = self.problem.prior.along(weights, columns, direction, points)
+        if np.isfinite(nearest):
+            points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
+        penalties, _ = self.problem.prior.along(weights, columns, direction, points)
+        goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
+        best = np.flatnonzero(goals >= goals.max() - TIE)
+        chosen = int(best[np.argmin(np.abs(points[best]))])
+        return LinePoint(float(points[chosen]), float(goals[chosen]))
+
+    def _window(
+        self,
+        weights: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        ball: tuple[FloatArray, float] | None,
+    ) -> tuple[tuple[float, float], float]:
+        """Return the steps allowed, and the step that changes weights by their own length."""
+        spread = self.problem.spread
+        scaled = direction * spread[columns]
+        square = float(scaled @ scaled)
+        scaled_weights = weights * spread
+        length = float(scaled_weights @ scaled_weights) ** 0.5 or 1.0
+        unit = length / square**0.5
+        low, high = -REACH * unit, REACH * unit
+        if self._bounded:
+            to_lower = (self.lower[columns] - weights[columns]) / direction
+            to_upper = (self.upper[columns] - weights[columns]) / direction
+            low = max(low, float(np.minimum(to_lower, to_upper).max()))
+            high = min(high, float(np.maximum(to_lower, to_upper).min()))
+        if ball is not None:
+            offset = (weights - ball[0]) * spread
+            along = float(scaled @ offset[columns])
+            rest = along * along - square * (float(offset @ offset) - ball[1] ** 2)
+            if rest <= 0:
+                return (0.0, 0.0), unit
+            low = max(low, (-along - rest**0.5) / square)
+            high = min(high, (-along + rest**0.5) / square)
+        return (low, high), unit
+
+    def _surface(
+        self,
+        scores: FloatArray,
+        columns: IntArray,
+        direction: FloatArray,
+        window: tuple[float, float],
+    ) -> tuple[FloatArray, FloatArray]:
+        problem = self.problem
+        segments = len(problem.offsets) - 1
+        count = _kernels.envelopes(
+            problem.features,
+            problem.offsets,
+            columns,
+            direction,
+            scores,
+            window,
+            self._work,
+        )
+        rows, starts = problem.rows_of(self._work[1][:count]), self._work[2][:count]
+        order = np.argsort(starts, kind="stable")
+        sums = _kernels.cumulate(problem.stats.rows, rows, order, segments)
+        ends = np.empty(len(sums) + 1)
+        ends[0], ends[-1] = window
+        ends[1:-1] = starts[order[segments:]]
+        return ends, problem.objective(sums)
+
+
+def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
+    """Return each interval's objective averaged over `half_width` to both sides of its middle.
+
+    A peak that is narrow beside the window counts little, as its neighbours enter the mean. The
+    first and last value continue beyond the ends.
+    """
+    inner = np.clip(steps, steps[1] - half_width * 4, steps[-2] + half_width * 4)
+    middles = (inner[:-1] + inner[1:]) / 2
+    integral = np.concatenate([[0.0], np.cumsum(values * np.diff(inner))])
+
+    def primitive(at: FloatArray) -> FloatArray:
+        left = np.minimum(at - inner[0], 0) * values[0]
+        right = np.maximum(at - inner[-1], 0) * values[-1]
+        area: FloatArray = np.interp(at, inner, integral) + left + right
+        return area
+
+    window: FloatArray = primitive(middles + half_width) - primitive(middles - half_width)
+    mean: FloatArray = window / (2 * half_width)
+    return mean

@@ -1,0 +1,152 @@
+"""What an optimizer is, and the restarts all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Ge, Gt
+
+from tuner.search.constraints import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics._base import FloatArray
+    from tuner.search.problem import TuningProblem
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one search found.
+
+    Parameters
+    ----------
+    weights : (F,) float64
+        Or (F + P,) where the problem has P sparse features.
+    value : float
+        The objective at `weights`, from scratch, less the prior's penalty.
+    line_searches : int
+        0 where the optimizer makes none.
+    """
+
+    weights: FloatArray
+    value: float
+    line_searches: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an optimizer found.
+
+    Parameters
+    ----------
+    weights : (F,) float64
+        Or (F + P,) where the problem has P sparse features.
+    value : float
+        Objective at `weights`, from scratch, less the prior's penalty.
+    restarts : tuple of float
+        The same for the end of each restart; of equal ones the first won.
+    line_searches : int
+        0 where the optimizer makes none.
+    """
+
+    weights: FloatArray
+    value: float
+    restarts: tuple[float, ...]
+    line_searches: int
+
+
+@dataclass(frozen=True)
+class Optimizer(ABC):
+    """A search for the weights of highest objective; its fields are the keys of [optimizer].
+
+    Parameters
+    ----------
+    restarts : int
+        Independent searches; the best end wins (Moses' default is 20). The first begin at the
+        starts given, the others at a start perturbed by noise of `spread` times its length.
+    spread : float
+        See `restarts`.
+    """
+
+    restarts: Annotated[int, Ge(1)] = 20
+    spread: Annotated[float, Gt(0)] = 0.5
+
+    sparse: ClassVar[bool] = False
+    """Whether weights of sparse features are searched; else they stay as they are."""
+    reads_all: ClassVar[bool] = False
+    """Whether the statistics of all hypotheses are read, not only of those that win somewhere."""
+
+    @abstractmethod
+    def search(
+        self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
+    ) -> Found:
+        """Search from one start, which lies inside the bounds and is not modified.
+
+        What is found is never worse than the start.
+        """
+
+    def optimize(
+        self,
+        problem: TuningProblem,
+        starts: list[FloatArray],
+        *,
+        bounds: Bounds | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Outcome:
+        """Search from each start, `restarts` times in all or once from each start if that is more.
+
+        The result depends on the seed, never on the number of threads: restart r draws from its
+        own stream and the results are compared in order.
+
+        Parameters
+        ----------
+        starts : list of (F,) float64, at least one
+            Clipped to the bounds. Not modified. (F + P,) with P sparse features.
+        threads : int
+            Restarts that run at once.
+        progress : callable, optional
+            Called as progress(restarts done, restarts in all), from this thread.
+        """
+        bounds = bounds or Bounds.none(problem.width)
+        count = max(self.restarts, len(starts))
+        streams = np.random.SeedSequence(seed).spawn(count)
+        dense = len(problem.features)
+
+        def run(restart: int) -> Found:
+            rng = np.random.default_rng(streams[restart])
+            weights = starts[restart % len(starts)]
+            if restart >= len(starts):
+                noise = rng.normal(size=dense) / problem.spread
+                length = np.linalg.norm(weights[:dense] * problem.spread)
+                weights = weights.copy()
+                weights[:dense] += self.spread * length / dense**0.5 * noise
+            return self.search(problem, bounds.clip(weights), bounds, rng)
+
+        ends = []
+        pool = ThreadPoolExecutor(max(1, min(threads, count)))
+        interrupted = False
+        try:
+            for done, found in enumerate(pool.map(run, range(count)), 1):
+                ends.append(found)
+                if progress is not None:
+                    progress(done, count)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+        finally:
+            # A search that parses takes minutes: who interrupts it does not wait for its end.
+            pool.shutdown(wait=not interrupted, cancel_futures=True)
+        best = max(ends, key=lambda found: found.value)  # of equal ones the first
+        return Outcome(
+            best.weights,
+            best.value,
+            tuple(found.value for found in ends),
+            sum(found.line_searches for found in ends),
+        )

@@ -1,0 +1,47 @@
+"""What one hypothesis is worth to the corpus score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray
+    from tuner.search.problem import TuningProblem
+
+
+def gains(
+    problem: TuningProblem, stats: FloatArray, background: FloatArray, segments: float
+) -> FloatArray:
+    """Return (n,): the objective of each hypothesis together with a background corpus.
+
+    Most metrics say little about one segment alone: a BLEU without a matching 4-gram is 0, and a
+    penalty of one short segment ignores that the others are long enough. So each hypothesis is
+    scored as one more segment of a background corpus, as in Chiang et al. (EMNLP 2008). The score
+    is multiplied by the number of segments, so that differences are of the size of those of
+    segment scores whatever the size of the background.
+
+    Parameters
+    ----------
+    stats : (n, K) float64
+        Statistics of n hypotheses.
+    background : (K,) float64
+        Summed statistics of the background corpus.
+    segments : float
+        How many segments it counts as.
+    """
+    return problem.objective(background + stats) * (segments + 1.0)
+
+
+def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
+    """Return (K,): the statistics of the best hypotheses under weights, as so many segments."""
+    total = problem.total(problem.winners(weights))
+    return total * (segments / (len(problem.offsets) - 1))
+
+
+def all_stats(problem: TuningProblem) -> FloatArray:
+    """Return the (H, K) statistics of every hypothesis."""
+    rows = problem.rows_of(np.arange(problem.size))
+    stats: FloatArray = np.ascontiguousarray(problem.stats.rows[rows])
+    return stats

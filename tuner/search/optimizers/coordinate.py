@@ -1,0 +1,31 @@
+"""Steepest coordinate ascent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search.optimizers._exact import ExactSearch
+
+if TYPE_CHECKING:
+    from tuner.search.climb import Climb
+
+
+@dataclass(frozen=True)
+class Coordinate(ExactSearch):
+    """Search every feature's line, follow the best one, until none gains (Och 2003).
+
+    A line along one feature needs only that feature's column: it is the slopes, and the model
+    scores are carried from step to step.
+    """
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
+        """Improve `climb` until no single feature's line gains."""
+        while True:
+            points = [climb.look_along(feature) for feature in range(climb.features)]
+            values = [-np.inf if point is None else point.value for point in points]
+            if not climb.move_along(int(np.argmax(values))):
+                break
+        climb.keep()

@@ -1,0 +1,38 @@
+"""Powell's method of conjugate directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search.optimizers._exact import ExactSearch
+
+if TYPE_CHECKING:
+    from tuner.search.climb import Climb
+
+
+@dataclass(frozen=True)
+class Powell(ExactSearch):
+    """Search along a set of directions that learns from the way made (Powell 1964).
+
+    The set begins as the features' own directions. After each round, the way made in the round
+    is searched as well and takes the place of the direction that gained most, for this is the one
+    it resembles most; where the round did not gain along it, the set stays.
+    """
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
+        """Improve `climb` until a round gains nothing."""
+        columns = climb.whole.all_columns
+        directions = list(np.diag(1.0 / climb.whole.spread))
+        while True:
+            begin = climb.weights
+            gains = [climb.move(columns, direction) for direction in directions]
+            if not any(gains):
+                break
+            way = climb.weights - begin
+            if way.any() and climb.move(columns, way):
+                directions.pop(int(np.argmax(gains)))
+                directions.append(way / climb.length(way))
+        climb.keep()

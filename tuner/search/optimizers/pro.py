@@ -1,0 +1,163 @@
+"""Pairwise ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, Le
+
+from tuner.search.optimizers._base import Found, Optimizer
+from tuner.search.optimizers._gains import all_stats, background_of, gains
+from tuner.search.optimizers._linear import Linear, best_of, pulled
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray, IntArray
+    from tuner.search.constraints import Bounds
+    from tuner.search.problem import TuningProblem
+
+PILOT = 100
+"""Pairs of each segment that the median difference is taken from."""
+
+
+@dataclass(frozen=True)
+class Pro(Optimizer):
+    """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
+
+    Pairs of hypotheses of a segment are drawn at random; of those that differ enough in what they
+    are worth the largest differences are kept, and a logistic regression on the differences of
+    features gives the weights. What a hypothesis is worth is the metric of it and a background
+    corpus, the best hypotheses under the start weights, so that every metric will do and so that
+    length counts as in the corpus score: with the brevity penalty of single segments PRO ends in
+    short translations (Nakov, Guzman & Vogel, COLING 2012).
+
+    Pairs of very large differences have a monster in them, an overlong or garbled hypothesis of
+    which there is nothing to learn but its length; kept for their difference they drive weights
+    into regions where more of them win (Nakov, Guzman & Vogel, ACL 2013). `most` drops them;
+    `keep = random` is the other guard of that paper.
+
+    Weights that score lower on the given lists than the start's are not returned: the better of
+    the two is. Searches weights of sparse features too.
+
+    Parameters
+    ----------
+    restarts
+        Samples of pairs, each with its own regression; the best on the lists wins.
+    spread
+        See `Optimizer`; the start decides the background only, and what is interpolated with.
+    samples
+        Pairs drawn for each segment.
+    pairs
+        Pairs kept for each segment (Hopkins and May: 50).
+    least, most
+        A pair counts if its difference in worth is in this range, in units of the median
+        difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no limit.)
+    keep
+        Which pairs of that range: the `largest` differences, or a `random` choice.
+    background
+        Segments that the background corpus counts as.
+    l2
+        Weight of the squared numbers in the regression's loss.
+    interpolation
+        Share of the new weights in the result, the rest being the start's, both scaled to
+        absolute values that sum to 1 (Hopkins and May: 0.1; Moses' --historic-interpolation).
+    """
+
+    restarts: Annotated[int, Ge(1)] = 1
+    samples: Annotated[int, Ge(1)] = 5000
+    pairs: Annotated[int, Ge(1)] = 200
+    least: Annotated[float, Ge(0)] = 1.0
+    most: Annotated[float, Gt(0)] = 10.0
+    keep: Literal["largest", "random"] = "largest"
+    background: Annotated[float, Ge(0)] = 20.0
+    l2: Annotated[float, Gt(0)] = 1.0
+    interpolation: Annotated[float, Gt(0), Le(1)] = 1.0
+
+    sparse: ClassVar[bool] = True
+    reads_all: ClassVar[bool] = True
+
+    def search(
+        self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
+    ) -> Found:
+        """Sample pairs and regress once."""
+        linear = Linear(problem, start, bounds)
+        stats = all_stats(problem)
+        background = background_of(problem, start, self.background)
+        worth = gains(problem, stats, background, self.background)
+        better, worse = self.sample(worth, problem.offsets, rng)
+        if not better.size:
+            return best_of(problem, [start])
+        new = linear.weights(self._regress(linear, better, worse))
+        mixed = self._interpolate(start, new) if self.interpolation < 1 else new
+        mixed = bounds.clip(mixed)
+        return best_of(problem, [start, mixed, *pulled(problem, start, mixed)])
+
+    def sample(
+        self, worth: FloatArray, offsets: IntArray, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """Return the better and the worse hypothesis of each pair that is kept.
+
+        Parameters
+        ----------
+        worth : (H,) float64
+        offsets : (S + 1,) int64
+            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+        """
+        pilot = [
+            worth[rng.integers(a, b, PILOT)] - worth[rng.integers(a, b, PILOT)]
+            for a, b in pairwise(offsets)
+        ]
+        sizes = np.abs(np.concatenate(pilot))
+        unit = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 1.0
+        better, worse = [], []
+        for begin, end in pairwise(offsets):
+            first, second = rng.integers(begin, end, size=(2, self.samples))
+            difference = worth[first] - worth[second]
+            size = np.abs(difference)
+            usable = np.flatnonzero(
+                (size >= self.least * unit) & (size <= self.most * unit) & (size > 0)
+            )
+            if self.keep == "largest":
+                usable = usable[np.argsort(-size[usable], kind="stable")]
+            kept = usable[: self.pairs]
+            rises = difference[kept] > 0
+            better.append(np.where(rises, first[kept], second[kept]))
+            worse.append(np.where(rises, second[kept], first[kept]))
+        return np.concatenate(better), np.concatenate(worse)
+
+    def _regress(self, linear: Linear, better: IntArray, worse: IntArray) -> FloatArray:
+        """Return the numbers that minimise the logistic loss of all pairs."""
+        from scipy.optimize import minimize  # noqa: PLC0415  start-up time
+
+        dense = linear.matrix[better] - linear.matrix[worse]
+        columns = linear.columns
+        sparse = None
+        if linear.sparse is not None:
+            sparse = linear.sparse[better] - linear.sparse[worse]
+
+        def loss(numbers: FloatArray) -> tuple[float, FloatArray]:
+            margins = np.einsum("pd,d->p", dense, numbers[:columns])
+            if sparse is not None:
+                margins += sparse @ numbers[columns:]
+            value = float(np.logaddexp(0.0, -margins).sum())
+            slopes = -0.5 * (1.0 - np.tanh(margins / 2))  # -1 / (1 + exp(margin)), no overflow
+            gradient = np.einsum("pd,p->d", dense, slopes)
+            if sparse is not None:
+                gradient = np.concatenate([gradient, sparse.T @ slopes])
+            value += 0.5 * self.l2 * float(numbers @ numbers)
+            return value, gradient + self.l2 * numbers
+
+        begin = np.clip(np.zeros(len(linear.start)), linear.lower, linear.upper)
+        bounds = np.stack([linear.lower, linear.upper], axis=1)
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+        numbers: FloatArray = found.x
+        return numbers
+
+    def _interpolate(self, start: FloatArray, new: FloatArray) -> FloatArray:
+        old_size, new_size = float(np.abs(start).sum()), float(np.abs(new).sum())
+        if old_size == 0 or new_size == 0:
+            return new
+        share = self.interpolation
+        return old_size * (share * new / new_size + (1 - share) * start / old_size)

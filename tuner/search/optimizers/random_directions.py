@@ -1,0 +1,38 @@
+"""Line searches along random directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
+
+from tuner.search.optimizers._exact import ExactSearch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tuner.search.climb import Climb
+
+
+@dataclass(frozen=True)
+class RandomDirections(ExactSearch):
+    """Search along random directions until many in a row gain nothing (Cer et al. 2008).
+
+    Directions are normal, each feature scaled by the spread of its values, so that no feature
+    dominates for the units it is measured in.
+
+    Parameters
+    ----------
+    patience : int
+        How many lines in a row may gain nothing, in multiples of the number of features.
+    """
+
+    patience: Annotated[int, Ge(1)] = 10
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:
+        """Improve `climb` until `patience` runs out."""
+        idle = 0
+        while idle < self.patience * climb.features:
+            idle = 0 if climb.move_randomly(rng) else idle + 1
+        climb.keep()

@@ -1,0 +1,227 @@
+"""What an optimizer sees: features, statistics, a metric. No text, no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.search import _kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, Metric
+    from tuner.search.prior import Prior
+
+NOTHING: FloatArray = np.empty(0)
+
+
+class StatTable:
+    """Sufficient statistics of hypotheses, all known or computed when first asked for.
+
+    An expensive metric (one that parses, say) is asked only for hypotheses that win somewhere;
+    the result is the same as with all of them known.
+
+    Parameters
+    ----------
+    rows : (H, K) float64
+        The statistics; with `compute`, where they are put (not read before they are known).
+    compute : callable, optional
+        Takes (n,) int64 hypotheses, each once, rising, and returns their (n, K) statistics. May
+        be called from several threads, but not at the same time.
+    """
+
+    def __init__(
+        self, rows: FloatArray, compute: Callable[[IntArray], FloatArray] | None = None
+    ) -> None:
+        import threading  # noqa: PLC0415
+
+        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self._compute = compute
+        self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
+        self._lock = threading.Lock()
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """(H,) whether the statistics of each hypothesis were needed so far; a copy."""
+        return np.ones(len(self.rows), dtype=bool) if self._known is None else self._known.copy()
+
+    @property
+    def known(self) -> int:
+        """Number of hypotheses whose statistics were needed so far."""
+        return len(self.rows) if self._known is None else int(self._known.sum())
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether statistics are computed when they are asked for."""
+        return self._known is not None
+
+    def total(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
+        self.need(hypotheses)
+        total: FloatArray = self.rows[hypotheses].sum(axis=0)
+        return total
+
+    def need(self, hypotheses: IntArray) -> None:
+        """Make sure that the statistics of `hypotheses` are known; any order, repeated or not."""
+        if self._known is None or self._compute is None or self._known[hypotheses].all():
+            return
+        with self._lock:
+            missing = np.unique(hypotheses[~self._known[hypotheses]])
+            if missing.size:
+                self.rows[missing] = self._compute(missing)
+                self._known[missing] = True
+
+
+@dataclass(frozen=True, eq=False)
+class TuningProblem:
+    """Find the weights whose best hypotheses, one a segment, score highest.
+
+    Parameters
+    ----------
+    features : (F, H) float64, C order
+        Feature-major: the column of one feature over all hypotheses is contiguous.
+    offsets : (S + 1,) int64
+        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
+    stats : StatTable
+    metric : Metric
+    fixed : (H,) float64, or empty for 0
+        The part of each model score that is not searched.
+    rows : (H,) int64, or None for 0..H-1
+        Which row of `stats` belongs to each hypothesis.
+    spread : (F,) float64, positive
+        Root mean square deviation of each feature from its segment's mean. Weights times spread
+        are comparable between features; distances and random directions are measured in it.
+    sparse : scipy.sparse.csr_array (H, P) of float64, or None
+        Features that few hypotheses have; their weights follow those of `features`. Only
+        optimizers that declare `sparse` are given any.
+    prior : Prior or None
+        A pull towards given weights, taken off the objective.
+    """
+
+    features: FloatArray
+    offsets: IntArray
+    stats: StatTable
+    metric: Metric
+    fixed: FloatArray = field(default_factory=lambda: NOTHING)
+    rows: IntArray | None = None
+    spread: FloatArray = field(default_factory=lambda: NOTHING)
+    sparse: Any = None
+    prior: Prior | None = None
+
+    def __post_init__(self) -> None:
+        if self.spread.size == 0:
+            object.__setattr__(self, "spread", within_segment_spread(self.features, self.offsets))
+
+    @property
+    def size(self) -> int:
+        """H, the number of hypotheses."""
+        return int(self.features.shape[1])
+
+    @property
+    def width(self) -> int:
+        """Number of weights: F, and P more where there are sparse features."""
+        return len(self.features) + (0 if self.sparse is None else int(self.sparse.shape[1]))
+
+    @cached_property
+    def _deviations(self) -> FloatArray:
+        deviations: FloatArray = _kernels.deviations(self.features, self.offsets, self.spread)
+        return deviations
+
+    @cached_property
+    def all_columns(self) -> IntArray:
+        """0..F-1."""
+        return np.arange(self.features.shape[0])
+
+    def model_scores(self, weights: FloatArray) -> FloatArray:
+        """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
+        scores = np.empty(self.size)
+        dense = len(self.features)
+        _kernels.model_scores(
+            self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
+        )
+        if self.sparse is not None:
+            scores += self.sparse @ weights[dense:]
+        return scores
+
+    def rows_of(self, hypotheses: IntArray) -> IntArray:
+        """Return the rows of `stats.rows` of some hypotheses; they are known from now on."""
+        rows = hypotheses if self.rows is None else self.rows[hypotheses]
+        self.stats.need(rows)
+        return rows
+
+    def total(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (K,) summed statistics of (n,) hypotheses."""
+        total: FloatArray = _kernels.total(self.stats.rows, self.rows_of(hypotheses))
+        return total
+
+    def objective(self, stats: FloatArray) -> FloatArray:
+        """Return the metric's score of summed statistics (..., K), negated if lower is better."""
+        score = self.metric.score(stats)
+        return score if self.metric.higher_is_better else -score
+
+    def value(self, model_scores: FloatArray) -> float:
+        """Return the objective of the best hypotheses under these model scores, from scratch."""
+        best = _kernels.best_hypotheses(model_scores, self.offsets)
+        return float(self.objective(self.total(best)))
+
+    def penalty(self, weights: FloatArray) -> float:
+        """Return what the prior takes off the objective at `weights`; 0 without one."""
+        return 0.0 if self.prior is None else self.prior.penalty(weights)
+
+    def goal(self, weights: FloatArray) -> float:
+        """Return what optimizers maximise: the objective from scratch, less the penalty."""
+        return self.value(self.model_scores(weights)) - self.penalty(weights)
+
+    def winners(self, weights: FloatArray) -> IntArray:
+        """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
+        best: IntArray = _kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+        return best
+
+    def score(self, weights: FloatArray) -> float:
+        """Return the metric's score under (F,) weights, from scratch, on the metric's scale."""
+        return float(self.metric.score(self.total(self.winners(weights))))
+
+    def within(self, weights: FloatArray, radius: float) -> TuningProblem:
+        """Return the same problem without the hypotheses that cannot win near `weights`.
+
+        Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
+        """
+        kept = _kernels.reachable(
+            self.features,
+            self.offsets,
+            self.model_scores(weights),
+            self.spread,
+            self._deviations,
+            radius,
+        )
+        return replace(
+            self,
+            features=np.ascontiguousarray(self.features[:, kept]),
+            offsets=np.searchsorted(kept, self.offsets),
+            fixed=self.fixed[kept] if self.fixed.size else self.fixed,
+            rows=kept if self.rows is None else self.rows[kept],
+        )
+
+
+def within_segment_spread(
+    features: FloatArray, offsets: IntArray, *, if_constant: float = 1.0
+) -> FloatArray:
+    """Return the (F,) root mean square deviation of features (F, H) from their segment's mean.
+
+    `if_constant` stands where a feature is constant in every segment (up to the rounding of the
+    mean).
+    """
+    lengths = np.diff(offsets)
+    spread = np.empty(len(features))
+    for f, column in enumerate(features):
+        means = np.add.reduceat(column, offsets[:-1]) / lengths
+        deviation = float(np.sqrt(np.mean((column - np.repeat(means, lengths)) ** 2)))
+        size = float(np.max(np.abs(means)))
+        spread[f] = deviation if deviation > 1e-12 * size else if_constant
+    return spread

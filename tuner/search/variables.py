@@ -1,0 +1,217 @@
+"""From feature weights to the numbers that are searched, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.errors import ConfigError
+from tuner.search.constraints import Bounds, Constraints, columns_of
+from tuner.search.problem import NOTHING, within_segment_spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics._base import FloatArray, IntArray
+    from tuner.weights.feature_weights import FeatureNames
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """V numbers that stand for F feature weights: w[columns[v]] = ratios[v] * x[v].
+
+    Weights outside of all variables keep their start value.
+
+    Parameters
+    ----------
+    start : (F,) float64
+    columns : V arrays of columns, none in two of them.
+    ratios : V arrays of float64, of the same lengths.
+    bounds : Bounds
+        Of the V numbers.
+    """
+
+    start: FloatArray
+    columns: tuple[IntArray, ...]
+    ratios: tuple[FloatArray, ...]
+    bounds: Bounds
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def expand(self, numbers: FloatArray) -> FloatArray:
+        """Return the (F,) weights of (V,) numbers."""
+        weights = self.start.copy()
+        for columns, ratios, number in zip(self.columns, self.ratios, numbers, strict=True):
+            weights[columns] = ratios * number
+        return weights
+
+    def reduce(self, weights: FloatArray) -> FloatArray:
+        """Return the (V,) numbers of (F,) weights; of tied weights the largest decides."""
+        numbers = np.empty(len(self))
+        for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
+            largest = np.argmax(np.abs(ratios))
+            numbers[v] = weights[columns[largest]] / ratios[largest]
+        return numbers
+
+    def features(self, features: FloatArray) -> FloatArray:
+        """Return (V, H), C order, of features (F, H); `features` itself if nothing changes."""
+        if len(self) == len(features) and all(len(c) == 1 for c in self.columns):
+            return features
+        out = np.empty((len(self), features.shape[1]))
+        for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
+            out[v] = ratios @ features[columns] if len(columns) > 1 else features[columns[0]]
+        return out
+
+    def fixed(self, features: FloatArray, moving: IntArray) -> FloatArray:
+        """Return the (H,) part of the model scores that is not searched, empty if it is inert.
+
+        `moving` are the columns that are not constant within every segment; the others move no
+        hypothesis above another.
+        """
+        searched = np.concatenate([*self.columns, np.empty(0, dtype=np.int64)])
+        rest = [c for c in np.setdiff1d(moving, searched) if self.start[c] != 0]
+        if not rest:
+            return NOTHING
+        scores = np.zeros(features.shape[1])
+        for column in rest:
+            scores += self.start[column] * features[column]
+        return scores
+
+
+def choose_variables(
+    features: FloatArray,
+    offsets: IntArray,
+    names: FeatureNames,
+    start: FloatArray,
+    constraints: Constraints,
+    notice: Callable[[str], None],
+) -> tuple[Variables, IntArray]:
+    """Decide which weights are searched.
+
+    Left at their start value: fixed features; features that are constant within every segment,
+    which move no hypothesis above another; and features equal to an earlier one, whose weight
+    only their sum with it determines. The last two are reported.
+
+    Parameters
+    ----------
+    features : (F, H) float64
+    start : (F,) float64
+
+    Returns
+    -------
+    variables : Variables
+    moving : int64
+        Columns that are not constant within every segment.
+
+    Raises
+    ------
+    ConfigError
+        A constraint names an unknown feature, ties a weight of 0, or constraints contradict.
+    """
+    labels = [f"{name}_{i}" if size > 1 else name for name, size in names for i in range(size)]
+    fixed = {column for name in constraints.fixed for column in columns_of(name, names)}
+    groups = [
+        [column for name in group for column in columns_of(name, names)]
+        for group in constraints.tied
+    ]
+    _check_groups(groups, fixed, start, labels)
+    lower, upper = _limits(constraints, names, len(labels))
+
+    spread = within_segment_spread(features, offsets, if_constant=0.0)
+    constant = [c for c in range(len(labels)) if spread[c] == 0]
+    if constant:
+        notice(
+            f"left at their start value: {_listed(constant, labels)}: constant within every "
+            f"segment, so no weight of theirs changes anything"
+        )
+    tied = {column for group in groups for column in group}
+    left_out = fixed | set(constant)
+    for column in range(len(labels)):
+        if column in left_out or column in tied:
+            continue
+        for earlier in range(column):
+            if earlier not in left_out and _equal(features, offsets, spread, earlier, column):
+                notice(
+                    f"left at its start value: {labels[column]}: equal to {labels[earlier]} in "
+                    f"every hypothesis, so only the sum of both weights matters"
+                )
+                left_out.add(column)
+                break
+    members = [[c for c in group if c not in left_out] for group in groups]
+    members += [[c] for c in range(len(labels)) if c not in left_out and c not in tied]
+    members = sorted(filter(None, members))
+    ratios = tuple(start[m] if len(m) > 1 else np.ones(1) for m in members)
+    variables = Variables(
+        start,
+        tuple(np.array(m, dtype=np.int64) for m in members),
+        ratios,
+        _variable_bounds(members, ratios, lower, upper, labels),
+    )
+    return variables, np.flatnonzero(spread > 0)
+
+
+def _check_groups(
+    groups: list[list[int]], fixed: set[int], start: FloatArray, labels: list[str]
+) -> None:
+    seen: set[int] = set()
+    for group in groups:
+        for column in group:
+            if column in seen:
+                raise ConfigError(f"{labels[column]} is tied twice; tie each feature once")
+            if column in fixed:
+                raise ConfigError(
+                    f"{labels[column]} is fixed and tied; it can be only one of them"
+                )
+            if start[column] == 0:
+                raise ConfigError(
+                    f"{labels[column]} is tied, but its start weight is 0 and tied weights keep "
+                    f"the ratios of their start weights; give it another start weight"
+                )
+            seen.add(column)
+
+
+def _limits(
+    constraints: Constraints, names: FeatureNames, size: int
+) -> tuple[FloatArray, FloatArray]:
+    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+    for name, (lowest, highest) in constraints.bounds.items():
+        for column in columns_of(name, names):
+            lower[column] = max(lower[column], lowest)
+            upper[column] = min(upper[column], highest)
+    return lower, upper
+
+
+def _variable_bounds(
+    members: list[list[int]],
+    ratios: tuple[FloatArray, ...],
+    lower: FloatArray,
+    upper: FloatArray,
+    labels: list[str],
+) -> Bounds:
+    bounds = Bounds.none(len(members))
+    for v, (columns, ratio) in enumerate(zip(members, ratios, strict=True)):
+        ends = np.stack([lower[columns] / ratio, upper[columns] / ratio])
+        bounds.lower[v] = ends.min(axis=0).max()
+        bounds.upper[v] = ends.max(axis=0).min()
+        if not bounds.lower[v] < bounds.upper[v]:
+            raise ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
+    return bounds
+
+
+def _equal(
+    features: FloatArray, offsets: IntArray, spread: FloatArray, first: int, second: int
+) -> bool:
+    """Whether two columns differ by nothing but a constant in each segment."""
+    if abs(spread[first] - spread[second]) > 1e-9 * spread[first]:
+        return False
+    difference = (features[first] - features[second])[np.newaxis]
+    return bool(
+        within_segment_spread(difference, offsets, if_constant=0.0)[0] <= 1e-12 * spread[first]
+    )
+
+
+def _listed(columns: list[int], labels: list[str]) -> str:
+    return ", ".join(labels[column] for column in columns)

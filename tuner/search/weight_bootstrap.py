@@ -1,0 +1,134 @@
+"""How sure weights are: tuned again on segments drawn with replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search.optimization import optimize_stats
+from tuner.weights.feature_weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import FloatArray, IntArray, Metric
+    from tuner.nbest.model import NBest
+    from tuner.search.optimization import Setup
+    from tuner.search.problem import StatTable
+
+PERCENTILES = (2.5, 50.0, 97.5)
+"""The middle one, and the ends of what 95 % of the samples lie within."""
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Percentiles of each weight over samples, every sample scaled to |w| adding to 1.
+
+    Parameters
+    ----------
+    samples : int
+    weights : dict
+        Name -> for each of the feature's values, its `PERCENTILES`.
+    """
+
+    samples: int
+    weights: dict[str, list[list[float]]]
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON object of reports."""
+        return {
+            "samples": self.samples,
+            "percentiles": list(PERCENTILES),
+            "weights": self.weights,
+        }
+
+
+def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
+    """Return (S,) segments drawn with replacement, rising, and a seed for what follows."""
+    stream = np.random.SeedSequence((seed, sample))
+    drawn = np.random.default_rng(stream).integers(0, segments, size=segments)
+    return np.sort(drawn), int(stream.generate_state(1, np.uint64)[0] >> 1)
+
+
+def bootstrap(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    setup: Setup,
+    *,
+    sample: int,
+    segments: IntArray | None = None,
+) -> FeatureWeights:
+    """Return the weights found on one bootstrap sample of the segments.
+
+    Parameters
+    ----------
+    stats : StatTable
+        Of the lists' hypotheses.
+    setup : Setup
+        How the weights were found, but its first start is the weights found: each sample is
+        searched once from there, with a seed of its own.
+    segments : (n,) int64, optional
+        Those that the weights were found on, where not all.
+    """
+    drawn, seed = resampled(
+        len(nbest) if segments is None else len(segments), seed=setup.seed, sample=sample
+    )
+    once = replace(
+        setup,
+        seed=seed,
+        starts=setup.starts[:1],
+        optimizer=replace(setup.optimizer, restarts=1),
+    )
+    found = optimize_stats(
+        nbest,
+        stats,
+        metric,
+        once,
+        notice=_ignore,  # it was said when the weights were found
+        segments=drawn if segments is None else segments[drawn],
+    )
+    return found.weights
+
+
+def _ignore(_: str) -> None:
+    """Say nothing."""
+
+
+def normalised(weights: FeatureWeights) -> FeatureWeights:
+    """Return the weights scaled to absolute values that add to 1; all 0 stay so.
+
+    The scale of weights does not change which hypothesis wins: weights of two searches can be
+    compared and averaged only where it is the same.
+    """
+    size = sum(abs(number) for numbers in weights.values.values() for number in numbers) or 1.0
+    return FeatureWeights(
+        {name: tuple(n / size for n in numbers) for name, numbers in weights.values.items()}
+    )
+
+
+def stacked(weights: Sequence[FeatureWeights]) -> tuple[dict[str, int], FloatArray]:
+    """Return name -> number of values, and (N, F) normalised weights; 0 where one lacks a name."""
+    names: dict[str, int] = {}
+    for one in weights:
+        for name, numbers in one.values.items():
+            names.setdefault(name, len(numbers))
+    rows = [
+        [n for name, size in names.items() for n in one.values.get(name, (0.0,) * size)]
+        for one in map(normalised, weights)
+    ]
+    return names, np.array(rows, dtype=np.float64)
+
+
+def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
+    """Return the percentiles of each weight over samples, at least one."""
+    names, rows = stacked(weights)
+    percentiles = np.percentile(rows, PERCENTILES, axis=0).T
+    by_name: dict[str, list[list[float]]] = {}
+    at = 0
+    for name, size in names.items():
+        by_name[name] = percentiles[at : at + size].tolist()
+        at += size
+    return Confidence(len(weights), by_name)

@@ -1,0 +1,198 @@
+"""Scoring one hypothesis a segment: the corpus score of each metric, and that of each segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tuner
+from tuner.texts.statistics import compute_stats, needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import Batch, FloatArray, Metric
+
+
+COUNTS = (
+    "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
+    "segments",
+)  # fmt: skip
+"""How the names of parts begin that are no shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What one metric says about a text.
+
+    Parameters
+    ----------
+    metric : Metric
+    signature : str
+        The metric with its options, and all else its score depends on.
+    score : float
+        The corpus score, on the metric's own scale.
+    parts : dict
+        The quantities the papers tabulate: shares as fractions, counts as counts.
+    segment_scores : (S,) float64
+        The score of each segment by itself.
+    """
+
+    metric: Metric
+    signature: str
+    score: float
+    parts: dict[str, float]
+    segment_scores: FloatArray
+
+
+def full_signature(
+    metric: Metric, batch: Batch, *, lowercase: bool, text: str = "", annotator: str = ""
+) -> str:
+    """Return the metric's signature with number of references, case and version.
+
+    `text` is the signature of a text pipeline and stands in the place of the case; `annotator` is
+    an annotator's fingerprint, which counts for metrics that need one.
+    """
+    counts = np.unique(np.diff(batch.reference_offsets))
+    references = str(counts[0]) if counts.size == 1 else "var"
+    text = text or f"case:{'lc' if lowercase else 'mixed'}"
+    if annotator and needs_of([metric]):
+        text += f"|annotator:{annotator}"
+    return f"{metric.signature}|refs:{references}|{text}|portmert:{tuner.__version__}"
+
+
+def score_texts(
+    metrics: Sequence[Metric],
+    batch: Batch,
+    *,
+    lowercase: bool,
+    threads: int = 1,
+    text: str = "",
+    annotator: str = "",
+) -> list[Score]:
+    """Score one hypothesis a segment with each metric.
+
+    Parameters
+    ----------
+    metrics
+        Metrics.
+    batch
+        S hypotheses, one for each segment.
+    lowercase
+        Whether the texts of the batch were lowercased; goes into the signature.
+    text
+        The signature of a text pipeline, in place of `lowercase`.
+    annotator
+        The fingerprint of the annotator, where there is one.
+    threads
+        For the statistics.
+
+    Raises
+    ------
+    InputError
+        The batch lacks what a metric needs (see `compute_stats`).
+    ValueError
+        A segment has not exactly one hypothesis, or there is no segment.
+    """
+    if len(batch) == 0 or (np.diff(batch.offsets) != 1).any():
+        raise ValueError("scoring takes exactly one hypothesis for each of at least one segment")
+    scores = []
+    for metric in metrics:
+        stats = compute_stats(metric, batch, threads=threads)
+        total = stats.sum(axis=0)
+        scores.append(
+            Score(
+                metric=metric,
+                signature=full_signature(
+                    metric, batch, lowercase=lowercase, text=text, annotator=annotator
+                ),
+                score=float(metric.score(total)),
+                parts=metric.parts(total),
+                segment_scores=metric.score(stats),
+            )
+        )
+    return scores
+
+
+def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
+    """Return the scores as the JSON object of `portmert score --json`."""
+    document: dict[str, Any] = {
+        "segments": len(scores[0].segment_scores),
+        "scores": [
+            {
+                "metric": score.metric.name(),
+                "signature": score.signature,
+                "score": score.score,
+                "parts": score.parts,
+            }
+            for score in scores
+        ],
+    }
+    if by_segment:
+        document["segment_scores"] = [
+            {
+                "segment": segment,
+                "scores": [
+                    {"metric": score.metric.name(), "score": float(score.segment_scores[segment])}
+                    for score in scores
+                ],
+            }
+            for segment in range(len(scores[0].segment_scores))
+        ]
+    return document
+
+
+def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
+    """Return the scores as aligned tables, shares in percent, as the papers print them."""
+    from tabulate import tabulate  # noqa: PLC0415  start-up time
+
+    columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
+    rows = [
+        [score.metric.name(), score.metric.shown(score.score)]
+        + [_percent(score.parts[key]) if key in score.parts else "" for key in columns]
+        for score in scores
+    ]
+    table = tabulate(
+        rows,
+        headers=["metric", "score", *columns],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=("left", *["right"] * (1 + len(columns))),
+    )
+    blocks = [table, _lengths_line(scores)]
+    blocks.append("\n".join(score.signature for score in scores))
+    if by_segment:
+        blocks.append(
+            tabulate(
+                [
+                    [segment, *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
+                    for segment in range(len(scores[0].segment_scores))
+                ],
+                headers=["segment", *(score.metric.name() for score in scores)],
+                tablefmt="simple",
+                disable_numparse=True,
+                colalign=["right"] * (1 + len(scores)),
+            )
+        )
+    return "\n\n".join(blocks)
+
+
+def _lengths_line(scores: Sequence[Score]) -> str:
+    line = f"{len(scores[0].segment_scores)} segments"
+    for score in scores:
+        if "hyp_len" in score.parts and "ref_len" in score.parts:
+            hypothesis, reference = score.parts["hyp_len"], score.parts["ref_len"]
+            line += f", {hypothesis:g} hypothesis tokens, {reference:g} reference tokens"
+            return line + (f", ratio {hypothesis / reference:.3f}" if reference else "")
+    return line
+
+
+def _is_share(key: str) -> bool:
+    """Whether a part is a share, to be printed in percent; all others are counts."""
+    return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
+
+
+def _percent(value: float) -> str:
+    return f"{100.0 * value:.2f}"

@@ -1,0 +1,184 @@
+"""Sufficient statistics of many hypotheses, checked and computed over threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metrics._base import SYNTAX
+from tuner.errors import InputError
+from tuner.texts.corpus import describe_length
+from tuner.texts.text_pipeline import unknown_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metrics._base import Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
+    from tuner.texts.corpus import IntegerArray
+
+HYPOTHESES_PER_CHUNK = 8192
+"""Small enough that the arrays of a chunk stay small and that threads share the work evenly."""
+
+NEED_NAMES = {
+    "tags": "part-of-speech tags",
+    "heads": "dependency parses",
+    "trees": "constituency parses",
+    "arcs": "weighted dependency parses",
+}
+"""What a need is called."""
+
+
+def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArray:
+    """Return (H, K) float64: the statistics of every hypothesis; the same for any `threads`.
+
+    Raises
+    ------
+    InputError
+        The batch lacks what the metric needs, or a link lies outside its sentence.
+    ValueError
+        `threads` is below 1.
+    """
+    if threads < 1:
+        raise ValueError(f"threads is {threads}; it must be at least 1")
+    require(metric, batch)
+    stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
+    chunks = _chunks(batch.offsets)
+
+    def work(chunk: tuple[int, int]) -> None:
+        first, last = chunk
+        part = batch.segments(first, last)
+        try:
+            stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
+        except ValueError:  # metrics notice a wrong link for nothing; here it gets a place
+            if "links" in metric.needs:
+                _check_links(part, first)
+            raise
+
+    if threads == 1 or len(chunks) < 2:
+        for chunk in chunks:
+            work(chunk)
+    else:
+        with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
+            for _ in pool.map(work, chunks):  # in order: of several faults the first is raised
+                pass
+    return stats
+
+
+def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
+    """Return what metrics need that an annotator makes."""
+    needs = (need for metric in metrics for need in metric.needs)
+    return frozenset(need for need in needs if str(need) in SYNTAX)
+
+
+def require(metric: Metric, batch: Batch) -> None:
+    """Raise InputError if the batch lacks what the metric needs, naming it."""
+    if "links" in metric.needs:
+        _require_links(metric, batch)
+    for need in sorted(metric.needs - {"links"}, key=str):
+        for name, texts in (("hypotheses", batch.hypotheses), ("references", batch.references)):
+            if not texts.has(need):
+                raise InputError(
+                    f"metric {metric.name()} needs {NEED_NAMES[str(need)]} of the {name}; name an "
+                    f"annotator that makes them (--annotator, or a table [annotator])"
+                )
+
+
+def _require_links(metric: Metric, batch: Batch) -> None:
+    missing = [
+        what
+        for what, found in (
+            ("the source text", batch.source_lengths),
+            ("links of the hypotheses", batch.hypotheses.links),
+            ("links of the references", batch.references.links),
+        )
+        if found is None
+    ]
+    if missing:
+        raise InputError(
+            f"metric {metric.name()} compares word orders and needs word alignments; missing: "
+            f"{', '.join(missing)} (a list with word alignments has those of its hypotheses, an "
+            f"aligner makes the others)"
+        )
+
+
+def notices(metric: Metric, batch: Batch) -> list[str]:
+    """Return what the user should know about the input, one line each.
+
+    A text without any link counts as translated in source order. That is the metric's definition
+    (an unaligned word follows the one before it), but often a sign of a failed alignment.
+    """
+    unknown = unknown_tokens(batch)
+    lines = [] if unknown is None else [unknown]
+    if "links" not in metric.needs:
+        return lines
+    for name, texts, offsets in (
+        ("hypotheses", batch.hypotheses, batch.offsets),
+        ("references", batch.references, batch.reference_offsets),
+    ):
+        unlinked = _count_unlinked(texts, offsets, batch)
+        if unlinked:
+            lines.append(
+                f"{unlinked} of {len(texts)} {name} have no links: their words count as being in "
+                f"source order"
+            )
+    return lines
+
+
+def _count_unlinked(texts: Texts, offsets: IntArray, batch: Batch) -> int:
+    if texts.links is None or batch.source_lengths is None:
+        return 0
+    source_lengths = np.repeat(batch.source_lengths, np.diff(offsets))
+    empty = (source_lengths == 0) | (texts.tokens.lengths == 0)
+    return int(np.count_nonzero((texts.links.lengths == 0) & ~empty))
+
+
+def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
+    """Cut S segments into ranges of about HYPOTHESES_PER_CHUNK hypotheses each."""
+    ends = np.arange(offsets[0], offsets[-1], HYPOTHESES_PER_CHUNK)
+    cuts = np.unique(np.concatenate([np.searchsorted(offsets, ends), [0, len(offsets) - 1]]))
+    return list(pairwise(cuts.tolist()))
+
+
+def _check_links(batch: Batch, first_segment: int) -> None:
+    """Raise InputError at the first link outside its sentence."""
+    assert batch.source_lengths is not None  # noqa: S101  `require` has seen to it
+    for name, texts, offsets in (
+        ("hypothesis", batch.hypotheses, batch.offsets),
+        ("reference", batch.references, batch.reference_offsets),
+    ):
+        links = texts.links
+        assert links is not None  # noqa: S101
+        source_lengths = np.repeat(batch.source_lengths, np.diff(offsets))
+        fault = _first_outside(links, source_lengths, texts.tokens.lengths)
+        if fault is None:
+            continue
+        text, (i, j) = fault
+        segment = int(np.searchsorted(offsets, text, side="right")) - 1
+        if not 0 <= i < source_lengths[text]:
+            reason = describe_length("source", int(source_lengths[text]))
+        else:
+            reason = describe_length(name, int(texts.tokens.lengths[text]))
+        raise InputError(
+            f"segment {first_segment + segment}, {name} {text - int(offsets[segment])} (counted "
+            f"from 0): link {i}-{j}: {reason}"
+        )
+
+
+def _first_outside(
+    links: Ragged, source_lengths: IntegerArray, target_lengths: IntegerArray
+) -> tuple[int, tuple[int, int]] | None:
+    values = links.values[links.offsets[0] : links.offsets[-1]].reshape(-1, 2)
+    counts = links.lengths
+    outside = np.flatnonzero(
+        (values < 0).any(axis=1)
+        | (values[:, 0] >= np.repeat(source_lengths, counts))
+        | (values[:, 1] >= np.repeat(target_lengths, counts))
+    )
+    if not outside.size:
+        return None
+    first = int(outside[0])
+    text = int(np.searchsorted(links.offsets - links.offsets[0], first, side="right")) - 1
+    return text, (int(values[first, 0]), int(values[first, 1]))

@@ -1,0 +1,388 @@
+"""Text made comparable before it is scored: subwords joined, tokens cut as a metric wants them.
+
+Steps are applied in the order given, `hyp:debpe,13a`: to hypotheses and references, or with `hyp:`
+or `ref:` before it to one of them.
+
+    lowercase     every token, Unicode
+    debpe         `token@@ s` becomes `tokens` (subword-nmt)
+    spm-decode    sentencepiece pieces joined: `_the _cat s` becomes `the cats` (_ being U+2581);
+                  by the model where there is one, which also knows byte pieces
+    spm-encode    cut into pieces by the model
+    13a intl char zh ja-mecab ko-mecab
+                  sacrebleu's tokenisers of that name
+
+Links are carried over: a new token is linked to all that the tokens were linked to whose
+characters it has.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from metrics._base import Ragged, Texts
+from tuner.errors import ConfigError, InputError, suggest
+from tuner.texts.corpus import lowercase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import Batch, IntArray, Vocabulary
+
+TOKENISERS = {
+    "13a": ("tokenizer_13a", "Tokenizer13a"),
+    "intl": ("tokenizer_intl", "TokenizerV14International"),
+    "char": ("tokenizer_char", "TokenizerChar"),
+    "zh": ("tokenizer_zh", "TokenizerZh"),
+    "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
+    "ko-mecab": ("tokenizer_ko_mecab", "TokenizerKoMecab"),
+}
+"""sacrebleu's tokenisers that need nothing from the network."""
+
+STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *TOKENISERS)
+SIDES = ("hyp", "ref")
+Side = Literal["hyp", "ref"]
+
+MARK = "\u2581"
+"""sentencepiece's sign for the space before a word."""
+_JOINT = "@@"
+
+UNKNOWN_SHARE = 0.3
+"""With more hypothesis tokens than this unknown to the references both are rarely cut alike."""
+UNKNOWN_LEAST = 100
+"""Hypothesis tokens below which the share says nothing."""
+_EXAMPLES = 5
+
+Words = list[str]
+Pairs = list[tuple[int, int]]
+
+
+class Step(NamedTuple):
+    """One step: its name, and the sides it is for."""
+
+    name: str
+    sides: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name if self.sides == SIDES else f"{self.sides[0]}:{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class TextPipeline:
+    """Steps that texts go through.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+    model : Path or None
+        The sentencepiece model of the spm steps.
+    """
+
+    steps: tuple[Step, ...] = ()
+    model: Path | None = None
+    _known: dict[tuple[Vocabulary, tuple[str, ...], bool, bytes], Any] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def from_names(cls, names: Sequence[str], model: Path | None = None) -> TextPipeline:
+        """Return the pipeline of steps written `debpe` or `hyp:debpe`.
+
+        Raises
+        ------
+        ConfigError
+            An unknown step or side, or a model that is missing or for nothing.
+        """
+        steps = []
+        for text in names:
+            side, colon, name = text.strip().rpartition(":")
+            if colon and side not in SIDES:
+                raise ConfigError(f"text step '{text}': before the colon stands hyp or ref")
+            if name not in STEPS:
+                raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
+            steps.append(Step(name, (side,) if colon else SIDES))
+        spm = [step.name for step in steps if step.name.startswith("spm-")]
+        if "spm-encode" in spm and model is None:
+            raise ConfigError("text step spm-encode needs a sentencepiece model")
+        if model is not None and not spm:
+            raise ConfigError(
+                "a sentencepiece model is given, but no text step spm-encode or spm-decode"
+            )
+        return cls(tuple(steps), model)
+
+    @classmethod
+    def parse(cls, text: str, model: Path | None = None) -> TextPipeline:
+        """Return the pipeline of steps joined by commas; none of an empty text."""
+        return cls.from_names([name for name in text.split(",") if name.strip()], model)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __str__(self) -> str:
+        names = ",".join(map(str, self.steps))
+        return f"{names}({self.model.name})" if self.model is not None else names
+
+    @property
+    def signature(self) -> str:
+        """What a score depends on: `case:mixed` or `case:lc`, then maybe `text:` and the steps."""
+        case = "lc" if any(step.name == "lowercase" for step in self.steps) else "mixed"
+        if [step.name for step in self.steps] in ([], ["lowercase"]):
+            return f"case:{case}"
+        return f"case:{case}|text:{self}"
+
+    def hypotheses(self, texts: Texts) -> Texts:
+        """Return hypotheses as they are scored, in the same vocabulary."""
+        return self._applied(texts, self._steps("hyp"), "hyp")
+
+    def references(self, texts: Texts) -> Texts:
+        """Return references as they are scored, in the same vocabulary."""
+        return self._applied(texts, self._steps("ref"), "ref")
+
+    def cased(self, texts: Texts, side: Side) -> Texts:
+        """Return the tokens of texts as they are scored, but as they are before they lose case.
+
+        That is without the last steps if they lowercase: the tokens are as many.
+        """
+        steps = self._steps(side)
+        while steps and steps[-1] == "lowercase":
+            steps.pop()
+        return self._applied(Texts(texts.vocabulary, texts.tokens), steps, side)
+
+    def _steps(self, side: str) -> list[str]:
+        return [step.name for step in self.steps if side in step.sides]
+
+    def _applied(self, texts: Texts, steps: list[str], side: str) -> Texts:
+        """Send each distinct text through the steps of a side, once in the life of a pipeline.
+
+        Raises
+        ------
+        InputError
+            spm-decode without a model, and nothing looks like pieces.
+        """
+        if not steps:
+            return texts
+        if steps == ["lowercase"]:
+            return lowercase(texts)  # word by word, whatever text a word stands in
+        vocabulary = texts.vocabulary
+        starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
+        keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
+        known, linked, named = self._known, texts.links is not None, tuple(steps)
+        work = [self._function(name) for name in steps]
+        if "spm-decode" in steps and self.model is None:
+            _check_pieces(texts, side)
+        for row, key in enumerate(keys):
+            if (vocabulary, named, linked, key) not in known:
+                known[vocabulary, named, linked, key] = _changed(
+                    texts.words(row), work, vocabulary, linked=linked
+                )
+        rows = [known[vocabulary, named, linked, key] for key in keys]
+        new = Ragged.from_rows([row[0] for row in rows])
+        if texts.links is None:
+            return replace(texts, tokens=new)
+        return replace(
+            texts,
+            tokens=new,
+            links=_carried(texts.links, texts.tokens.lengths, [row[1] for row in rows]),
+        )
+
+    def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
+        """Return what a step does to words, and what of an old word is visible in new ones."""
+        if name == "lowercase":
+            return (lambda words: [word.lower() for word in words]), str
+        if name == "debpe":
+            return _without_joints, lambda word: word.removesuffix(_JOINT)
+        if name == "spm-decode":
+            return self._decoder(), lambda word: word.replace(MARK, "")
+        if name == "spm-encode":
+            model = self._model()
+            return (lambda words: list(model.encode(" ".join(words), out_type=str))), str
+        tokeniser = _tokeniser(name)
+        return (lambda words: tokeniser(" ".join(words)).split()), str
+
+    def _decoder(self) -> Callable[[Words], Words]:
+        if self.model is None:
+            return lambda words: "".join(words).replace(MARK, " ").split()
+        model = self._model()
+        return lambda words: str(model.decode(words)).split()
+
+    def _model(self) -> Any:
+        from sentencepiece import SentencePieceProcessor  # noqa: PLC0415  start-up time
+
+        try:
+            return SentencePieceProcessor(model_file=str(self.model))
+        except (OSError, RuntimeError, TypeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "not readable"
+            raise InputError(f"{self.model}: no sentencepiece model: {reason}") from None
+
+
+def unknown_tokens(batch: Batch) -> str | None:
+    """Return one line if many tokens of the hypotheses are unknown to the references.
+
+    That is, if hypotheses and references may be cut into tokens in different ways.
+    """
+    tokens = _used(batch.hypotheses.tokens)
+    references = np.unique(_used(batch.references.tokens))
+    if len(tokens) < UNKNOWN_LEAST or not len(references):
+        return None
+    unknown = tokens[~np.isin(tokens, references)]
+    share = len(unknown) / len(tokens)
+    if share <= UNKNOWN_SHARE:
+        return None
+    found, counts = np.unique(unknown, return_counts=True)
+    most = found[np.argsort(-counts, kind="stable")[:_EXAMPLES]]
+    examples = " ".join(batch.hypotheses.vocabulary.words[token] for token in most.tolist())
+    return (
+        f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
+        f"{examples}); are both tokenised alike? --text joins subwords and tokenises"
+    )
+
+
+def _used(ragged: Ragged) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return ragged.values[ragged.offsets[0] : ragged.offsets[-1]]
+
+
+def _changed(
+    words: Words,
+    work: Sequence[tuple[Callable[[Words], Words], Callable[[str], str]]],
+    vocabulary: Vocabulary,
+    *,
+    linked: bool,
+) -> tuple[list[int], Pairs | None]:
+    """Return the new tokens of a text, and pairs (old position, new position) that share text.
+
+    Without links, or where the tokens are the old ones, there are no pairs.
+    """
+    new = words
+    for change, _ in work:
+        new = change(new)
+    pairs = None
+    if linked and new != words:
+        # From the first tokens to the last ones at once: what a step joins for the next one to
+        # cut stays apart.
+        visible = words
+        for _, seen in work:
+            visible = [seen(word) for word in visible]
+        pairs = shared_characters(visible, new)
+    return [vocabulary.add(word) for word in new], pairs
+
+
+def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
+    """Return which of the new words have characters of which of the old ones.
+
+    Of the new words white space and U+2581 do not count. Where a step changed characters too, the
+    changed ones are taken to come from those that stand in their place.
+    """
+    a = [(char, k) for k, word in enumerate(old) for char in word]
+    b = [(char, k) for k, word in enumerate(new) for char in word if char != MARK]
+    if len(a) == len(b) and all(
+        x == y or x.lower() == y.lower() for (x, _), (y, _) in zip(a, b, strict=True)
+    ):
+        return sorted({(i, j) for (_, i), (_, j) in zip(a, b, strict=True)})
+    matcher = difflib.SequenceMatcher(
+        None, [char for char, _ in a], [char for char, _ in b], autojunk=False
+    )
+    found = set()
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
+        if tag == "equal":
+            found |= {(a[a0 + k][1], b[b0 + k][1]) for k in range(a1 - a0)}
+        elif tag == "replace":
+            found |= {(a[i][1], b[j][1]) for i in range(a0, a1) for j in range(b0, b1)}
+    return sorted(found)
+
+
+def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) -> Ragged:
+    """Return the links of new tokens, sorted, each once.
+
+    Parameters
+    ----------
+    links : Ragged
+        N rows of (source, old position).
+    lengths : (N,) int64
+        Old tokens of each text.
+    pairs
+        N lists of (old position, new position), by old position; None where the tokens are the
+        old ones.
+    """
+    begins = np.cumsum(lengths) - lengths
+    changed = [row for row, shared in enumerate(pairs) if shared is not None]
+    flat = [pair for row in changed for pair in pairs[row] or ()]
+    # For each old token of all texts: where its new positions begin in `new`, and how many.
+    counts = np.ones(int(lengths.sum()), dtype=np.int64)
+    sizes = np.array([len(pairs[row] or ()) for row in changed], dtype=np.int64)
+    is_changed = np.zeros(len(pairs), dtype=np.bool_)
+    is_changed[changed] = True
+    counts[np.repeat(is_changed, lengths)] = 0
+    shared = np.array(flat, dtype=np.int64).reshape(-1, 2)
+    old = np.repeat(begins[changed], sizes) + shared[:, 0]
+    np.add.at(counts, old, 1)
+    new = np.empty(int(counts.sum()), dtype=np.int64)
+    from_changed = np.repeat(np.repeat(is_changed, lengths), counts)
+    new[from_changed] = shared[:, 1]
+    own = np.arange(len(counts)) - np.repeat(begins, lengths)
+    new[~from_changed] = np.repeat(own, counts)[~from_changed]
+    starts = np.cumsum(counts) - counts
+    # Every link becomes as many as its old token has new positions.
+    values = _used(links).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(pairs)), links.lengths)
+    token = begins[rows] + values[:, 1]
+    times = counts[token]
+    within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+    found = np.stack(
+        [
+            np.repeat(rows, times),
+            np.repeat(values[:, 0], times),
+            new[np.repeat(starts[token], times) + within],
+        ],
+        axis=1,
+    )
+    found = found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
+    once = np.ones(len(found), dtype=np.bool_)
+    once[1:] = (found[1:] != found[:-1]).any(axis=1)
+    kept = np.bincount(found[once, 0], minlength=len(pairs))
+    offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    return Ragged(np.ascontiguousarray(found[once, 1:], dtype=np.int32), offsets)
+
+
+def _without_joints(words: Words) -> Words:
+    joined: Words = []
+    open_end = False
+    for word in words:
+        part = word.removesuffix(_JOINT)
+        if open_end:
+            joined[-1] += part
+        else:
+            joined.append(part)
+        open_end = part != word
+    return [word for word in joined if word]
+
+
+def _check_pieces(texts: Texts, side: str) -> None:
+    used = np.unique(_used(texts.tokens)).tolist()
+    words = texts.vocabulary.words
+    if used and not any(MARK in words[token] for token in used):
+        name = {"hyp": "hypotheses", "ref": "references"}[side]
+        raise InputError(
+            f"text step spm-decode: no token of the {name} has the sign {MARK} of sentencepiece; "
+            f"if they are no pieces, decode the other side only "
+            f"({'ref' if side == 'hyp' else 'hyp'}:spm-decode)"
+        )
+
+
+def _tokeniser(name: str) -> Callable[[str], str]:
+    """Return sacrebleu's tokeniser."""
+    import importlib  # noqa: PLC0415
+
+    module, cls = TOKENISERS[name]
+    try:
+        built = getattr(importlib.import_module(f"sacrebleu.tokenizers.{module}"), cls)()
+    except (ImportError, RuntimeError) as error:
+        reason = re.sub(r"\s+", " ", str(error)).strip()
+        raise InputError(f"text step {name}: {reason}") from None
+    tokenise: Callable[[str], str] = built
+    return tokenise

@@ -1,0 +1,258 @@
+"""Feature weights by name, and the file they are kept in."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.errors import InputError, suggest
+from tuner.files import read_lines
+from tuner.weights.moses_ini import MosesIni
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from metrics._base import FloatArray
+
+FeatureNames = tuple[tuple[str, int], ...]
+"""(name, number of values) of each dense feature, in column order."""
+
+_NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class FeatureWeights:
+    """Feature weights: name -> one value for each of the feature's columns.
+
+    All values are finite. The order of names is the order in which they were given; two weights
+    are compared by name, never by position.
+    """
+
+    values: Mapping[str, tuple[float, ...]]
+
+    def __post_init__(self) -> None:
+        for name, numbers in self.values.items():
+            for number in numbers:
+                if not math.isfinite(number):
+                    raise InputError(f"weight of {name} is {number}; weights must be finite")
+
+    @property
+    def names(self) -> FeatureNames:
+        """Names and sizes, in order."""
+        return tuple((name, len(numbers)) for name, numbers in self.values.items())
+
+    def vector(self, names: FeatureNames, *, origin: str = "weights") -> FloatArray:
+        """Return the (F,) weights of the columns `names`.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight here, or another number of them; `origin` names the file.
+        """
+        columns: list[float] = []
+        for name, size in names:
+            numbers = self.values.get(name)
+            if numbers is None:
+                raise InputError(
+                    f"{origin}: no weight for feature {name}{suggest(name, self.values)}"
+                )
+            if len(numbers) != size:
+                raise InputError(
+                    f"{origin}: feature {name} has {len(numbers)} weights, the n-best list has "
+                    f"{size} values"
+                )
+            columns.extend(numbers)
+        return np.array(columns, dtype=np.float64)
+
+    @classmethod
+    def from_vector(
+        cls, names: FeatureNames, vector: FloatArray | Sequence[float]
+    ) -> FeatureWeights:
+        """Name the columns of a weight vector."""
+        values, start = {}, 0
+        for name, size in names:
+            values[name] = tuple(float(number) for number in vector[start : start + size])
+            start += size
+        if start != len(vector):
+            raise ValueError(f"{len(vector)} weights for {start} feature columns")
+        return cls(values)
+
+    def to_json(self) -> str:
+        """Return the text of a weights file: `{"weights": {name: [values]}}`."""
+        return json.dumps(
+            {"weights": {name: list(numbers) for name, numbers in self.values.items()}}, indent=1
+        )
+
+
+def read_weights(path: Path | str) -> FeatureWeights:
+    """Read feature weights; what kind of file it is shows in its content.
+
+    - our JSON, `{"weights": {name: [values]}}`; other keys are ignored;
+    - a moses.ini, untuned or tuned: its `[weight]` section, `Name0= v v`;
+    - a `runN.dense` of mert-moses.pl: no section, `Name0= v`, one line for each value.
+
+    Raises
+    ------
+    InputError
+        The file holds none of these, or a weight that is not a finite number; or its weights go
+        with a length penalty, which only `read_penalised_weights` gives.
+    """
+    weights, alpha = read_penalised_weights(path)
+    if alpha:
+        raise InputError(
+            f"{path}: these weights go with a length penalty ({alpha:g}), which a decoder does "
+            f"not know; tune again with `portmert optimize` without --length-penalty"
+        )
+    return weights
+
+
+def _read(path: Path | str) -> tuple[str, list[str]]:
+    lines = read_lines(path)
+    if lines:
+        lines[0] = lines[0].removeprefix("\ufeff")
+    return "stdin" if str(path) == "-" else str(path), lines
+
+
+def _is_json(lines: Sequence[str]) -> bool:
+    return next((line for line in lines if line.strip()), "").lstrip().startswith("{")
+
+
+def _weights(where: str, lines: list[str]) -> FeatureWeights:
+    if not any(line.strip() for line in lines):
+        raise InputError(
+            f"{where}: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"
+        )
+    if _is_json(lines):
+        return _from_json("\n".join(lines), where)
+    ini = MosesIni(tuple(lines), where)
+    if not ini.sections:
+        return _from_lines(list(enumerate(lines, 1)), where, repeated=True)
+    if "weight" not in ini.sections:
+        old = [section for section in ini.sections if section.startswith("weight-")]
+        hint = (
+            f"; [{old[0]}] is the form of Moses before 2012, write the weights as `Name0= v v`"
+            if old
+            else ""
+        )
+        raise InputError(f"{where}: no [weight] section{hint}")
+    return _from_lines(ini.section("weight"), where, repeated=False)
+
+
+def read_penalised_weights(path: Path | str) -> tuple[FeatureWeights, float]:
+    """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
+
+    Raises
+    ------
+    InputError
+        As `read_weights`, or `length_penalty` is not a finite number.
+    """
+    where, lines = _read(path)
+    weights = _weights(where, lines)
+    if not _is_json(lines):
+        return weights, 0.0
+    alpha = json.loads("\n".join(lines)).get("length_penalty", 0.0)
+    number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
+    if not number or not abs(alpha) <= sys.float_info.max:  # NaN neither
+        raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
+    return weights, float(alpha)
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number that `text` stands for, maybe inf or nan; None if it is no number.
+
+    Unlike `float`: no `1_000`, no digits but 0 to 9; -0 is 0.
+    """
+    if _NUMBER.fullmatch(text):
+        return float(text) + 0.0
+    return None
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where}:{error.lineno}: not JSON: {error.msg}; is the file cut off?"
+        ) from None
+    except (ValueError, RecursionError) as error:  # numbers too long, brackets too deep
+        raise InputError(f"{where}: not JSON: {error}") from None
+    except KeyError as error:
+        raise InputError(f"{where}: the key {error} stands twice in one object") from None
+    return content
+
+
+def _from_json(text: str, where: str) -> FeatureWeights:
+    content = _parsed(text, where)
+    weights = content.get("weights")
+    if not isinstance(weights, dict) or not weights:
+        raise InputError(f'{where}: no weights, expected {{"weights": {{"LM0": [0.5]}}}}')
+    values = {}
+    for name, given in weights.items():
+        numbers = given if isinstance(given, list) else [given]
+        if not numbers:
+            raise InputError(f"{where}: feature {name} has no weight")
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise InputError(
+                    f"{where}: weight of {name} is {json.dumps(number)}, expected a number"
+                )
+            if isinstance(number, int) and abs(number) > sys.float_info.max:
+                raise InputError(f"{where}: weight of {name} is too large")
+            if not math.isfinite(number):
+                raise InputError(f"{where}: weight of {name} is {number}; weights must be finite")
+        values[name] = tuple(float(number) for number in numbers)
+    return FeatureWeights(values)
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Build a JSON object, refusing a key that stands twice."""
+    content: dict[str, object] = {}
+    for key, value in pairs:
+        if key in content:
+            raise KeyError(key)
+        content[key] = value
+    return content
+
+
+def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:
+    """Read lines `Name0= v v`; `repeated`: a name may come again, with its next values."""
+    values: dict[str, tuple[float, ...]] = {}
+    for number, line in lines:
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        name, equals, rest = (part.strip() for part in text.partition("="))
+        if not equals or not name or len(name.split()) != 1:
+            raise InputError(
+                f"{where}:{number}: '{text}' is not a weight, expected `LM0= 0.5` (a weights file "
+                f"is our JSON, a moses.ini or a runN.dense)"
+            )
+        if name in values and not repeated:
+            raise InputError(f"{where}:{number}: feature {name} stands twice in [weight]")
+        numbers = []
+        for token in rest.split():
+            weight = parse_number(token)
+            if weight is None:
+                raise InputError(
+                    f"{where}:{number}: weight of {name} is '{token}', expected a number"
+                )
+            if not math.isfinite(weight):
+                raise InputError(
+                    f"{where}:{number}: weight of {name} is {token}; weights must be finite"
+                )
+            numbers.append(weight)
+        if not numbers:
+            raise InputError(f"{where}:{number}: feature {name} has no weight")
+        values[name] = (*values.get(name, ()), *numbers)
+    if not values:
+        raise InputError(f"{where}: no weights, expected lines like `LM0= 0.5`")
+    return FeatureWeights(values)
