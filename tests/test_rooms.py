@@ -50,14 +50,15 @@ def imports(path):
 def imported_modules(path):
     """Those of the imports that are files of this repository."""
     for name in imports(path):
-        while name and name not in MODULES:
-            name = name.rpartition(".")[0]
-        if name:
-            yield name
+        parts = name.split(".")
+        heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+        found = next((head for head in heads if head in MODULES), None)
+        if found:
+            yield found
 
 
 def arrows():
-    """For each folder, which of what stands in it imports which: {folder: {child: {child: why}}}."""
+    """Say for each folder what in it imports what: {folder: {child: {child: why}}}."""
     found = defaultdict(lambda: defaultdict(dict))
     for importer, path in MODULES.items():
         for imported in imported_modules(path):

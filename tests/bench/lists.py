@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.support.places import SHARED
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REAL = SHARED / "data" / "moses-ja-en"
 FEATURES = (

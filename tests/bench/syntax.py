@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,8 @@ from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.bench.lists import Lists
 
 MODEL = SHARED / "data/parsers/models/en_ewt_tiny.udpipe"

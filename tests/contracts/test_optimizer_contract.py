@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from tests.tuner.test_line_search import Misses, Share
 
+from tests.tuner.search.test_line_search import Misses, Share
 from tuner.components import registry
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._exact import ExactSearch

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.places import SHARED
+from tests.support.places import ROOT, SHARED
 from tuner.cli import main
 
 LIST = """\
@@ -252,7 +252,7 @@ def test_killed_leaves_older_weights_alone():
         [sys.executable, "-c", program],
         check=False,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == -9, done.stderr
     assert Path("w.json").read_text() == "older"

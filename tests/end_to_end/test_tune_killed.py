@@ -12,13 +12,15 @@ from contextlib import closing
 
 import pytest
 
+from tests.support.places import ROOT
+
 SHORT = ("tune.iterations=2", "optimizer.effort=5")
 
 DRIVER = """
 import os, pathlib, signal, sys, tempfile
-from tuner import links
-from tuner.config import load_config
-from tuner.experiment import run
+from tuner.texts import links
+from tuner.runs.config import load_config
+from tuner.runs.experiment import run
 from tests.support.places import ROOT
 
 config, mode = sys.argv[1:3]

@@ -21,7 +21,7 @@ def parsed(words):
 
 
 class FakeAnnotator:
-    """Stands for `tuner.annotation.annotating.TextAnnotator`; `asked` are the texts of each call."""
+    """Stands for `annotating.TextAnnotator`; `asked` are the texts of each call."""
 
     fingerprint = "fake 1"
 

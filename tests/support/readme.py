@@ -15,12 +15,15 @@ import shlex
 import shutil
 import tempfile
 from contextlib import chdir
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
 from tests.support.places import ROOT
 from tuner.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)

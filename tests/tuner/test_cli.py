@@ -151,7 +151,7 @@ def test_help_imports_nothing_heavy():
         "print(sorted({'numpy', 'numba', 'pydantic', 'thot', 'scipy'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout == "[]\n"
 

@@ -1,4 +1,4 @@
-"""One of our metrics behind METEOR's text protocol, see `tuner.components.external` for its lines."""
+"""One of our metrics behind METEOR's text protocol; `external` describes its lines."""
 
 from __future__ import annotations
 

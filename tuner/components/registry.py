@@ -111,7 +111,7 @@ def metric(text: str) -> Metric:
     """Return the metric written `name` or `name:option=value,option=value`.
 
     `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
-    `tuner.components.external`; `0.6*port + 0.4*bleu` and the like are formulas, see `tuner.components.formula`.
+    `external`; `0.6*port + 0.4*bleu` and the like are formulas, see `formula`.
     """
     name, colon, rest = text.partition(":")
     if colon and name in EXTERNAL:

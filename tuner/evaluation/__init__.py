@@ -1,4 +1,4 @@
-"""Judges what was tuned: comparisons, histories, human scores, meta-evaluation, the tables of papers.
+"""Judges what was tuned: comparisons, histories, human scores, meta-evaluation, papers' tables.
 
 It imports runs and all rooms below it.
 """

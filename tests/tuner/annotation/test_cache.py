@@ -82,7 +82,7 @@ def test_without_a_folder_records_are_kept_in_memory(opened, said, tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from tuner.annotation_cache import AnnotationCache, sentence_key
+from tuner.annotation.cache import AnnotationCache, sentence_key
 folder, first = Path(sys.argv[1]), int(sys.argv[2])
 def fail(line):
     raise SystemExit(line)

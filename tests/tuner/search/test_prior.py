@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.tuner.test_line_search import Share
 
+from tests.tuner.search.test_line_search import Share
 from tuner.search.line_search import LineSearch
 from tuner.search.prior import Prior
 from tuner.search.problem import StatTable, TuningProblem

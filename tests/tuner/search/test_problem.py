@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from tests.tuner.test_line_search import TWO, Share, problem_of
 
+from tests.tuner.search.test_line_search import TWO, Share, problem_of
 from tuner.search.problem import StatTable, TuningProblem, within_segment_spread
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.tuner.test_optimization import LIST, read
 
+from tests.tuner.search.test_optimization import LIST, read
 from tuner.components import registry
 from tuner.search.optimization import Setup, optimize_stats, statistics_table
 from tuner.search.weight_bootstrap import bootstrap, confidence, normalised, resampled, stacked

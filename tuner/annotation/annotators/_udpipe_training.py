@@ -1,7 +1,7 @@
 """Training a model of UDPipe 1 from a treebank.
 
-In a process of its own (`python -m tuner.annotation.annotators._udpipe_training TREEBANK MODEL SIZE`): the
-library prints and cannot be interrupted.
+In a process of its own (`python -m` this module `TREEBANK MODEL SIZE`): the library prints and
+cannot be interrupted.
 """
 
 from __future__ import annotations

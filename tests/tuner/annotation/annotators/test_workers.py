@@ -10,7 +10,7 @@ from tuner.annotation.annotators._workers import Workers
 
 BACKEND = """
 import os, time
-from tuner.annotators._base import Annotation, AnnotatorError
+from tuner.annotation.annotators._base import Annotation, AnnotatorError
 
 def load(options):
     if options.get("start") == "error":

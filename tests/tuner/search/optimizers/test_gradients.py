@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tuner.test_line_search import Misses, Share
 
 from tests.support.places import SHARED
+from tests.tuner.search.test_line_search import Misses, Share
 from tuner.components import registry
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._gains import background_of, gains
