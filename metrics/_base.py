@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 T = TypeVar("T")
+Value = TypeVar("Value", bound="float | FloatArray")
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TokenArray = NDArray[np.int32]
@@ -408,6 +409,13 @@ class Metric(ABC):
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the quantities the papers tabulate, for one row (K,) of summed statistics."""
+
+    def oriented(self, scores: Value) -> Value:
+        """Return scores, or differences of scores, with the sign such that higher is better.
+
+        Its own inverse: what was oriented becomes a score again.
+        """
+        return scores if self.higher_is_better else -scores  # type: ignore[return-value]
 
     @classmethod
     def name(cls) -> str:

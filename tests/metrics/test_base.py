@@ -6,6 +6,7 @@ import pytest
 from metrics._base import Ragged, Texts, Vocabulary
 from metrics.bleu import Bleu
 from metrics.port import Port
+from metrics.ter import Ter
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
 
@@ -65,3 +66,8 @@ def test_a_segment_without_reference_is_refused():
     for metric in (Bleu(), Port()):
         with pytest.raises(ValueError, match="segment 1 has no reference"):
             metric.stats(broken)
+
+
+def test_oriented_scores_rise_as_they_get_better():
+    assert (Bleu().oriented(0.25), Ter().oriented(0.25)) == (0.25, -0.25)
+    assert Ter().oriented(np.array([0.5, -1.0])).tolist() == [-0.5, 1.0]

@@ -195,7 +195,7 @@ class Formula(Metric):
             low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
             change = float((self.node.value(high) - self.node.value(low)).sum())
             change = 0.0 if abs(change) < 1e-12 else change
-            slopes[self.labels[i]] = change if metric.higher_is_better else -change
+            slopes[self.labels[i]] = metric.oriented(change)
         if not any(slopes.values()):
             raise ValueError(f"it stays the same whatever {' and '.join(slopes)} say")
         better = [label for label, slope in slopes.items() if slope > 0]

@@ -169,13 +169,12 @@ def systems_tested(
                 for i in range(len(tables))
             ]
         )
-        better = 1.0 if metric.higher_is_better else -1.0
         found = []
         for i in range(1, len(tables)):
             p = next(group[i] for group in randomized if i in group)[m]
             change = means[i] - means[0]
             low, high = _interval(change, resampling.confidence)
-            not_better = int(np.count_nonzero(better * change <= TIE))
+            not_better = int(np.count_nonzero(metric.oriented(change) <= TIE))
             found.append(
                 Difference(
                     difference=float(np.mean(observed[m][i]) - np.mean(observed[m][0])),

@@ -217,7 +217,7 @@ def stop_reason(
     most: int,
     patience: int,
     min_weight_change: float,
-    higher_is_better: bool = True,
+    metric: Metric,
 ) -> str | None:
     """Say why the loop ends after these iterations, or None.
 
@@ -226,7 +226,7 @@ def stop_reason(
     last = iterations[-1]
     if last.number > 1 and last.new == 0:
         return "the decoder found no new hypothesis"
-    stale = last.number - best_iteration(iterations, higher_is_better=higher_is_better).number
+    stale = last.number - best_iteration(iterations, metric).number
     if stale >= patience:
         part = "dev" if last.held_out_score is None else "held-out"
         return f"the {part} score has not risen for {stale} iterations"
@@ -237,10 +237,9 @@ def stop_reason(
     return None
 
 
-def best_iteration(iterations: Sequence[Iteration], *, higher_is_better: bool = True) -> Iteration:
+def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
     """Return the earliest iteration of the best held-out score, or else dev score."""
-    sign = 1 if higher_is_better else -1
-    return max(iterations, key=lambda iteration: sign * iteration.real_score)
+    return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
 
 
 class _Run:
@@ -299,11 +298,11 @@ class _Run:
             most=tune.iterations,
             patience=tune.patience,
             min_weight_change=tune.min_weight_change,
-            higher_is_better=self.experiment.metric.higher_is_better,
+            metric=self.experiment.metric,
         )
 
     def _best(self, iterations: Sequence[Iteration]) -> Iteration:
-        return best_iteration(iterations, higher_is_better=self.experiment.metric.higher_is_better)
+        return best_iteration(iterations, self.experiment.metric)
 
     # Its steps.
 

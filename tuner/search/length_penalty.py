@@ -126,8 +126,7 @@ def optimize_penalised(
                 setup,
                 notice=said.setdefault(alpha, []).append,
             )
-        score = tried[alpha].final_score
-        return (score if metric.higher_is_better else -score), -abs(alpha)
+        return metric.oriented(tried[alpha].final_score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
     for line in said.get(alpha, ()):  # what was said of other alphas is no longer of interest

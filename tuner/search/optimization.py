@@ -384,7 +384,6 @@ def oracle(
     score : float
     chosen : (S,) int64
     """
-    sign = 1.0 if metric.higher_is_better else -1.0
     chosen = start.copy()
     total = stats[chosen].sum(axis=0)
     for _ in range(ORACLE_SWEEPS):
@@ -392,7 +391,7 @@ def oracle(
         for segment in range(len(chosen)):
             rows = stats[offsets[segment] : offsets[segment + 1]]
             rest = total - stats[chosen[segment]]
-            values = sign * metric.score(rest + rows)
+            values = metric.oriented(metric.score(rest + rows))
             best = int(np.argmax(values))
             if values[best] > values[chosen[segment] - offsets[segment]]:
                 chosen[segment] = offsets[segment] + best
@@ -451,8 +450,7 @@ def _optimize(
             threads=setup.threads,
             progress=progress,
         )
-        sign = 1.0 if lists.metric.higher_is_better else -1.0
-        restarts = tuple(sign * value for value in outcome.restarts)
+        restarts = tuple(lists.metric.oriented(value) for value in outcome.restarts)
         line_searches = outcome.line_searches
         found = outcome.weights
         if not fixed.size and variables.bounds.allow_scaling:
@@ -466,7 +464,7 @@ def _optimize(
     begin = time.perf_counter()
     final_score = lists.rescore(final)
     allowed = bool((numbers[0][: len(variables)] == variables.reduce(vectors[0])).all())
-    worse = _is_worse(lists.metric, final_score, start_score)
+    worse = lists.metric.oriented(final_score) < lists.metric.oriented(start_score)
     if searched and worse and allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
     if searched and final_score == start_score and len(set(restarts)) == 1:
@@ -509,10 +507,6 @@ def _oracle_score(lists: _Lists, start: IntArray) -> float:
         np.searchsorted(known, start),
     )
     return score
-
-
-def _is_worse(metric: Metric, score: float, than: float) -> bool:
-    return score < than if metric.higher_is_better else score > than
 
 
 def _prior(

@@ -162,8 +162,7 @@ class TuningProblem:
 
     def objective(self, stats: FloatArray) -> FloatArray:
         """Return the metric's score of summed statistics (..., K), negated if lower is better."""
-        score = self.metric.score(stats)
-        return score if self.metric.higher_is_better else -score
+        return self.metric.oriented(self.metric.score(stats))
 
     def value(self, model_scores: FloatArray) -> float:
         """Return the objective of the best hypotheses under these model scores, from scratch."""

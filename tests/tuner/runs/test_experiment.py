@@ -2,10 +2,12 @@ import re
 
 import pytest
 
+from metrics.bleu import Bleu
+from metrics.ter import Ter
 from tuner.runs.experiment import Iteration, best_iteration, stop_reason, today, weight_change
 from tuner.weights.feature_weights import FeatureWeights
 
-RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01}
+RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01, "metric": Bleu()}
 
 
 def iterations(*scores, new=10, change=None):
@@ -34,10 +36,10 @@ def test_a_score_that_does_not_rise_stops_after_patience_iterations():
 
 
 def test_lower_is_better_where_the_metric_says_so():
-    assert stop_reason(iterations(0.3, 0.2, 0.1), **RULES, higher_is_better=False) is None
-    said = stop_reason(iterations(0.1, 0.2, 0.3), **RULES, higher_is_better=False)
+    assert stop_reason(iterations(0.3, 0.2, 0.1), **(RULES | {"metric": Ter()})) is None
+    said = stop_reason(iterations(0.1, 0.2, 0.3), **(RULES | {"metric": Ter()}))
     assert said == "the dev score has not risen for 2 iterations"
-    assert best_iteration(iterations(0.2, 0.1, 0.1), higher_is_better=False).number == 2
+    assert best_iteration(iterations(0.2, 0.1, 0.1), Ter()).number == 2
 
 
 def test_the_limit_counts_optimizations_and_the_last_weights_are_still_decoded():
@@ -54,7 +56,7 @@ def test_weights_that_stand_still_stop():
 
 
 def test_best_iteration_is_the_earliest_of_equal_scores():
-    assert best_iteration(iterations(0.1, 0.3, 0.3, 0.2)).number == 2
+    assert best_iteration(iterations(0.1, 0.3, 0.3, 0.2), Bleu()).number == 2
 
 
 def test_weight_change_ignores_scale_and_order():

@@ -188,12 +188,12 @@ def _segments(
     found = []
     for one in counted:
         scores = one.segment_scores(material)
-        better = 1.0 if one.metric.higher_is_better else -1.0
         for name, own in zip(names[1:], scores[1:], strict=True):
             change = own - scores[0]
-            order = np.argsort(-better * change, kind="stable")  # best gain first
-            gains = [s for s in order[:MOST_SEGMENTS] if better * change[s] > 0]
-            losses = [s for s in order[::-1][:MOST_SEGMENTS] if better * change[s] < 0]
+            gain = one.metric.oriented(change)
+            order = np.argsort(-gain, kind="stable")  # best gain first
+            gains = [s for s in order[:MOST_SEGMENTS] if gain[s] > 0]
+            losses = [s for s in order[::-1][:MOST_SEGMENTS] if gain[s] < 0]
             found += [
                 SegmentDifference(one.label, name, int(s), float(change[s]))
                 for s in (*gains, *reversed(losses))

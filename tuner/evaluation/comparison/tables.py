@@ -323,10 +323,12 @@ def _examples(comparison: Comparison) -> Iterator[tuple[str, str, int]]:
     for metric in comparison.metrics:
         for system in comparison.systems[1:]:
             own = [o for o in found if o.metric == metric.label and o.system == system.name]
-            better = 1.0 if metric.higher_is_better else -1.0
-            gains = [o for o in own if better * o.difference > 0][:EXAMPLES]
-            losses = [o for o in own if better * o.difference < 0][-EXAMPLES:]
-            yield from ((metric.label, system.name, o.segment) for o in (*gains, *losses))
+            gains = [o for o in own if (o.difference > 0) == metric.higher_is_better]
+            losses = [o for o in own if (o.difference > 0) != metric.higher_is_better]
+            yield from (
+                (metric.label, system.name, o.segment)
+                for o in (*gains[:EXAMPLES], *losses[-EXAMPLES:])
+            )
 
 
 def _score_of(comparison: Comparison, metric: ComparedMetric, system: str) -> SystemScore:

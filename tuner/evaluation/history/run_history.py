@@ -327,8 +327,7 @@ def _slices(
     except UnknownDevSet as reason:
         notes.append(f"no error surface: {reason}")
         return None, ()
-    sign = 1 if metric.higher_is_better else -1
-    best = max(done, key=lambda one: sign * _best_score(one.history))
+    best = max(done, key=lambda one: metric.oriented(_best_score(one.history)))
     at = (best.history.best or 1) - 1
     return best.history.name, slices(dev, metric, best.lists, best.weights[at])
 

@@ -77,13 +77,12 @@ def _found(
     chosen = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:MOST_SLICES])
     free = np.full(len(names), np.inf)
     line = LineSearch(problem, -free, free)
-    sign = 1.0 if metric.higher_is_better else -1.0
     made = []
     for feature in chosen:
         steps, values = line.surface(vector, np.array([feature]), np.ones(1))
         reach = size / float(problem.spread[feature])
         weight = float(vector[feature])
-        ends, scores = pieces(steps, sign * values, reach, MOST_PIECES)
+        ends, scores = pieces(steps, metric.oriented(values), reach, MOST_PIECES)
         digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
         made.append(
             (

@@ -90,9 +90,8 @@ class MetricScores:
 
     def oriented(self, stats: FloatArray) -> FloatArray:
         """Return the scores (...) of statistics (..., K), error metrics negated."""
-        scores = self.metric.score(stats)
         # Adding 0 makes -0 a 0: both are one rank.
-        return np.asarray(scores if self.metric.higher_is_better else -scores) + 0.0
+        return np.asarray(self.metric.oriented(self.metric.score(stats))) + 0.0
 
     @cached_property
     def segment_scores(self) -> FloatArray:
