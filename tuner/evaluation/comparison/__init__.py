@@ -1,1 +1,4 @@
-"""Systems side by side: scores, significance, and where they differ."""
+"""Compares systems: scores, significance, and where they differ.
+
+It imports history, significance and all rooms below evaluation.
+"""

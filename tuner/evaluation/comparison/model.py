@@ -6,10 +6,10 @@ All scores are on the metric's own scale (a share is 0..1, not percent), all pos
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from tuner.evaluation.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -356,18 +356,3 @@ class Comparison:
         document = plain(self)
         assert isinstance(document, dict)  # noqa: S101
         return {"kind": "comparison", **document}
-
-
-def plain(value: object) -> Any:
-    """Return a value in JSON's own types; a number that is not finite is unknown."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tuner
-from tuner.evaluation.comparison.model import plain
+from tuner.evaluation.plain import plain
 from tuner.tables import fold, inert
 
 if TYPE_CHECKING:
