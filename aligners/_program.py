@@ -59,7 +59,7 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
         found = shutil.which(name)
         if found is None:
             raise AlignerError(
-                f"the program {name} is not on PATH; install {package} (docs/aligners.md), or "
+                f"the program {name} is not on PATH; install {package} (docs/how-to/aligners.md), or "
                 f"set bin_dir to the folder that holds it"
             )
         return Path(found).absolute()

@@ -25,7 +25,7 @@ from tuner.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s\)")

@@ -29,7 +29,7 @@ LINES_AT_ONCE = 2048
     "--annotator",
     "annotator_text",
     metavar="NAME[:OPTION=VALUE,...]",
-    help="What tags and parses: udpipe, spacy, bllip ... (docs/annotators.md).",
+    help="What tags and parses: udpipe, spacy, bllip ... (docs/how-to/annotators.md).",
 )
 @click.option("--model", help="Its model; of conllu and ptb, the file.")
 @click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")

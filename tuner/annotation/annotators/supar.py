@@ -101,7 +101,7 @@ class SuparAnnotator(Annotator):
         if not self.model.is_file():  # SuPar would look for a model of that name to download
             raise AnnotatorError(
                 f"{self.model}: no such model; SuPar's own programs train one, see "
-                "docs/annotators.md"
+                "docs/how-to/annotators.md"
             )
         ours = workers(__name__, self._options(), "supar", chunk=CHUNK)
         return ours.annotate(sentences, request, processes=processes, progress=progress)

@@ -31,7 +31,7 @@ class Mert(ExactSearch):
     nothing (a threshold-accepting form of annealing, Dueck & Scheuer 1990). The last part goes on
     from the best weights seen. As kicks are short, the lists are first rid of all hypotheses that
     cannot win near the stand, which loses nothing and makes a line search some ten times cheaper.
-    `docs/optimizer.md` compares it with the others on real lists.
+    `docs/explanation/optimizer.md` compares it with the others on real lists.
 
     Parameters
     ----------
