@@ -59,8 +59,8 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
         found = shutil.which(name)
         if found is None:
             raise AlignerError(
-                f"the program {name} is not on PATH; install {package} (docs/how-to/aligners.md), or "
-                f"set bin_dir to the folder that holds it"
+                f"the program {name} is not on PATH; install {package} "
+                f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
             )
         return Path(found).absolute()
     path = folder.absolute() / name
