@@ -288,8 +288,9 @@ def _from_dat(
     from tuner.errors import InputError  # noqa: PLC0415
     from tuner.nbest.model import without_texts  # noqa: PLC0415
     from tuner.nbest.moses_dat import read_dat  # noqa: PLC0415
-    from tuner.search.optimization import moses_stats, optimize_dat  # noqa: PLC0415
+    from tuner.search.optimization import optimize_dat  # noqa: PLC0415
     from tuner.search.problem import StatTable  # noqa: PLC0415
+    from tuner.search.stat_tables import moses_stats  # noqa: PLC0415
 
     if start_alpha:
         raise InputError(
@@ -316,7 +317,7 @@ def _from_lists(
     import time  # noqa: PLC0415
 
     from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised  # noqa: PLC0415
-    from tuner.search.optimization import statistics_table  # noqa: PLC0415
+    from tuner.search.stat_tables import statistics_table  # noqa: PLC0415
 
     penalty = LengthPenalty(start_alpha, start_alpha)
     if length_penalty is not None:

@@ -124,7 +124,8 @@ def _oracle(lists: Lists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and say what they score."""
     import numpy as np  # noqa: PLC0415
 
-    from tuner.search.optimization import oracle, statistics_table  # noqa: PLC0415
+    from tuner.search.oracle import oracle  # noqa: PLC0415
+    from tuner.search.stat_tables import statistics_table  # noqa: PLC0415
 
     stats = statistics_table(
         lists.scored, lists.references, metric, threads=1, notice=notice, annotate=lists.annotate

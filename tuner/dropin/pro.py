@@ -24,9 +24,9 @@ from tuner.dropin._scorer import read_scorer
 from tuner.dropin.mert import score_type
 from tuner.files import writing
 from tuner.nbest.moses_dat import read_dat
-from tuner.search.optimization import moses_stats
 from tuner.search.optimizers._gains import gains
 from tuner.search.problem import StatTable, TuningProblem
+from tuner.search.stat_tables import moses_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,7 +21,8 @@ from tuner.nbest.model import merge, model_score_mismatch
 from tuner.runs.folder import open_run
 from tuner.runs.inputs import write_inputs
 from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
-from tuner.search.optimization import Setup, optimize_lists, statistics_table
+from tuner.search.optimization import Setup, optimize_lists
+from tuner.search.stat_tables import statistics_table
 from tuner.search.weight_bootstrap import bootstrap, confidence, stacked
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 

@@ -19,7 +19,8 @@ from tuner.search.length_penalty import (
     penalised,
     search_alpha,
 )
-from tuner.search.optimization import Setup, statistics_table
+from tuner.search.optimization import Setup
+from tuner.search.stat_tables import statistics_table
 from tuner.texts.corpus import read_references
 from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights, read_weights
 

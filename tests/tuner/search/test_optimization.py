@@ -16,14 +16,9 @@ from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores, read_nbest
 from tuner.nbest.moses_dat import DatLists
 from tuner.search.constraints import Constraints
-from tuner.search.optimization import (
-    Setup,
-    equal_weights,
-    moses_stats,
-    optimize_dat,
-    optimize_lists,
-    oracle,
-)
+from tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_lists
+from tuner.search.oracle import oracle
+from tuner.search.stat_tables import moses_stats
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline

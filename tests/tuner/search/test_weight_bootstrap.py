@@ -5,7 +5,8 @@ import pytest
 
 from tests.tuner.search.test_optimization import LIST, read
 from tuner.components import registry
-from tuner.search.optimization import Setup, optimize_stats, statistics_table
+from tuner.search.optimization import Setup, optimize_stats
+from tuner.search.stat_tables import statistics_table
 from tuner.search.weight_bootstrap import bootstrap, confidence, normalised, resampled, stacked
 from tuner.weights.feature_weights import FeatureWeights
 

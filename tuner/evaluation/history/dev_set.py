@@ -24,7 +24,7 @@ from tuner.files import read_lines
 from tuner.nbest.model import check_links, read_first_hypotheses
 from tuner.runs.inputs import NAME, read_inputs
 from tuner.runs.scorer import held_out_split, read_json, write_json
-from tuner.search.optimization import statistics_table
+from tuner.search.stat_tables import statistics_table
 from tuner.texts.corpus import read_references
 from tuner.texts.links import Linker
 from tuner.texts.statistics import needs_of
