@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._base import AlignerError, Links
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from aligners._base import Links
 
 GOLD = re.compile(r"([0-9]+)([-?p])([0-9]+)")
 

@@ -1,10 +1,14 @@
-"""What an aligner is, and the Pharaoh lines (`0-0 1-2`) in which links are written."""
+"""Defines what an aligner is, and reads and writes Pharaoh lines (`0-0 1-2`)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,16 +18,17 @@ Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
 
 
-class AlignerError(Exception):
-    """A fault a user can mend: a file, an option or an outside library. Its text is one line."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Aligner(ABC):
-    """A word aligner; its fields are the keys of the [aligner] table.
+    """Aligns the words of sentence pairs; its fields are the keys of the [aligner] table.
 
-    A subclass is a frozen dataclass in a file of the aligner's name.
+    A subclass is a frozen pydantic dataclass in a file of the aligner's name.
     """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

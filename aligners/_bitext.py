@@ -8,7 +8,7 @@ import lzma
 import zlib
 from typing import TYPE_CHECKING
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

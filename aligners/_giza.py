@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._base import AlignerError, Links
+from aligners._errors import AlignerError
 from aligners._escape import escape
 from aligners._program import Command, failure, find_program, run_program, run_programs
 from aligners._program import write_lines as write
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from aligners._base import Links
     from aligners._symmetrize import Heuristic
     from aligners._training import Rows
 
@@ -68,11 +69,8 @@ class Schedule:
         Raises
         ------
         ValueError
-            A number is out of range, or a model lacks the one it starts from.
+            A model lacks the one it starts from.
         """
-        for name, count in vars(self).items():
-            if count < 0:
-                raise ValueError(f"{name} is {count}, must be at least 0")
         if self.ibm1 < 1:
             raise ValueError("ibm1 is 0: every other model starts from IBM model 1")
         if self.hmm < 1 and (self.ibm3 or self.ibm4):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

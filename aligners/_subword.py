@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from aligners._base import AlignerError, Links
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from aligners._base import Links
 
 MODEL = "subword.model"
 SEED = 1

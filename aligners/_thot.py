@@ -13,11 +13,13 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
-from aligners._base import AlignerError, Links
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from aligners._base import Links
 
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 

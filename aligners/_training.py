@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aligners._base import AlignerError, Links, tokens
+from aligners._base import Links, tokens
 from aligners._bitext import digest, read_bitext
+from aligners._errors import AlignerError
 from aligners._folders import make_folder, read_record
 from aligners._subword import MODEL, Subwords, project, train_subwords
 
@@ -47,14 +48,12 @@ class Training:
         Raises
         ------
         ValueError
-            An option is out of range, or does not go with another.
+            An option does not go with another.
         """
         if (self.train_source is None) != (self.train_target is None):
             raise ValueError("train_source and train_target go together, one of them is missing")
         if self.subword is not None and self.vocab_size is not None:
             raise ValueError("subword names a model and vocab_size trains one: give one of them")
-        if self.vocab_size is not None and self.vocab_size < 1:
-            raise ValueError(f"vocab_size is {self.vocab_size}, must be at least 1")
 
     def folder(
         self,

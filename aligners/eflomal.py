@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aligners._base import Aligner, AlignerError, Links, format_links, parse_links
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.dataclasses import dataclass
+
+from aligners._base import Aligner, Links, format_links, parse_links
 from aligners._bitext import digest, read_lines
+from aligners._errors import AlignerError
 from aligners._escape import escape
 from aligners._folders import read_record
 from aligners._program import Command, failure, find_program, run_program, scratch, write_lines
@@ -31,7 +34,7 @@ PRIORS = "priors"
 
 
 @dataclass(frozen=True)
-class EflomalAligner(Aligner):
+class Eflomal(Aligner):
     """The original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
 
     It draws its random numbers from the system and has no seed: two trainings give different
@@ -74,27 +77,19 @@ class EflomalAligner(Aligner):
     Ostling and Tiedemann, "Efficient Word Alignment with Markov Chain Monte Carlo", PBML 2016.
     """
 
-    model: int = 3
-    length: float = 1.0
-    samplers: int = 3
-    null_prior: float = 0.2
+    model: Annotated[int, Ge(1), Le(3)] = 3
+    length: Annotated[float, Gt(0)] = 1.0
+    samplers: Annotated[int, Ge(1)] = 3
+    null_prior: Annotated[float, Ge(0), Lt(1)] = 0.2
     symmetrization: Heuristic = "grow-diag-final-and"
     bin_dir: Path | None = None
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
     subword: Path | None = None
-    vocab_size: int | None = None
+    vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        if self.model not in {1, 2, 3}:
-            raise ValueError(f"model is {self.model}, must be 1, 2 or 3")
-        if not self.length > 0:
-            raise ValueError(f"length is {self.length}, must be above 0")
-        if self.samplers < 1:
-            raise ValueError(f"samplers is {self.samplers}, must be at least 1")
-        if not 0 <= self.null_prior < 1:
-            raise ValueError(f"null_prior is {self.null_prior}, must be from 0 to below 1")
         self._training().check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aligners._base import Aligner, AlignerError, Links, parse_links
+from annotated_types import Ge, Gt, Lt
+from pydantic.dataclasses import dataclass
+
+from aligners._base import Aligner, Links, parse_links
+from aligners._errors import AlignerError
 from aligners._escape import escape
 from aligners._folders import read_record
 from aligners._program import Command, failure, find_program, run_programs, scratch, write_lines
@@ -31,7 +34,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
-class FastAlignAligner(Aligner):
+class FastAlign(Aligner):
     """The original fast_align, a reparameterised IBM model 2.
 
     Trained on the training bitext and the pairs of the first call together. Every call, the first
@@ -72,24 +75,19 @@ class FastAlignAligner(Aligner):
     NAACL 2013.
     """
 
-    iterations: int = 5
+    iterations: Annotated[int, Ge(1)] = 5
     favor_diagonal: bool = True
-    p_null: float = 0.08
+    p_null: Annotated[float, Gt(0), Lt(1)] = 0.08
     symmetrization: Heuristic = "grow-diag-final-and"
-    threads: int = 2
+    threads: Annotated[int, Ge(1)] = 2
     bin_dir: Path | None = None
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
     subword: Path | None = None
-    vocab_size: int | None = None
+    vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "threads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
-        if not 0 < self.p_null < 1:
-            raise ValueError(f"p_null is {self.p_null}, must be between 0 and 1")
         self._training().check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

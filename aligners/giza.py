@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from aligners import _giza
 from aligners._base import Aligner, Links
 from aligners._folders import read_record
 from aligners._program import scratch
-from aligners._symmetrize import Heuristic  # noqa: TC001  read at run time, to check a config
+from aligners._symmetrize import Heuristic
 from aligners._training import Rows, Training, align_full, align_with, check_lengths
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class GizaAligner(Aligner):
+class Giza(Aligner):
     """IBM models 1, 3, 4 and the HMM as MGIZA++ trains them, the aligner of Moses.
 
     The programs mkcls, plain2snt, snt2cooc and mgiza are needed. They train on the training
@@ -73,27 +75,24 @@ class GizaAligner(Aligner):
     "A Systematic Comparison of Various Statistical Alignment Models", CL 2003.
     """
 
-    ibm1: int = 5
-    hmm: int = 5
-    ibm3: int = 3
-    ibm4: int = 3
+    ibm1: Annotated[int, Ge(0)] = 5
+    hmm: Annotated[int, Ge(0)] = 5
+    ibm3: Annotated[int, Ge(0)] = 3
+    ibm4: Annotated[int, Ge(0)] = 3
     options: str = "-p0 0.999 -nsmooth 4 -model4smoothfactor 0.4"
-    classes: int = 50
-    class_runs: int = 2
+    classes: Annotated[int, Ge(1)] = 50
+    class_runs: Annotated[int, Ge(1)] = 2
     symmetrization: Heuristic = "grow-diag-final-and"
-    training_threads: int = 1
-    threads: int = 2
+    training_threads: Annotated[int, Ge(1)] = 1
+    threads: Annotated[int, Ge(1)] = 2
     bin_dir: Path | None = None
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
     subword: Path | None = None
-    vocab_size: int | None = None
+    vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("classes", "class_runs", "training_threads", "threads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
         _giza.Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4).check()
         _giza.check_options(self._options())
         self._training().check()

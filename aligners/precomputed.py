@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._base import Aligner, AlignerError, Links, parse_links, tokens
+from pydantic.dataclasses import dataclass
+
+from aligners._base import Aligner, Links, parse_links, tokens
 from aligners._bitext import read_lines
+from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
-class PrecomputedAligner(Aligner):
+class Precomputed(Aligner):
     """Links from a file of Pharaoh lines (`0-0 1-2`, source-target, 0-based).
 
     It knows the pairs of one bitext only: line n of the file belongs to pair n.

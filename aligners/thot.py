@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from aligners import _thot
 from aligners._base import Aligner, Links
@@ -18,7 +20,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class ThotAligner(Aligner):
+class Thot(Aligner):
     """The statistical word aligners of thot.
 
     The models are trained on the training bitext and the pairs of the first call together, and
@@ -57,17 +59,15 @@ class ThotAligner(Aligner):
     """
 
     model: _thot.Kind = "hmm"
-    iterations: int = 5
+    iterations: Annotated[int, Ge(1)] = 5
     symmetrization: _thot.Symmetrization = "grow-diag-final-and"
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
     subword: Path | None = None
-    vocab_size: int | None = None
+    vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ValueError(f"iterations is {self.iterations}, must be at least 1")
         self._training().check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

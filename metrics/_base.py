@@ -360,6 +360,8 @@ class Metric(ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
+    reads_references: ClassVar[bool] = True
+    """Whether hypotheses are compared with references."""
     in_percent: ClassVar[bool] = True
     """Whether the score is a share of something, to be printed in percent."""
     source: ClassVar[str]
@@ -421,6 +423,17 @@ class Metric(ABC):
     def name(cls) -> str:
         """Return the name used in configurations: the file's, with hyphens."""
         return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    def check_lists(  # noqa: B027  most have nothing to check
+        self, lists: Sequence[Path | str], sizes: Sequence[int]
+    ) -> None:
+        """Check that what was computed outside fits the n-best lists, if anything was.
+
+        Parameters
+        ----------
+        lists, sizes
+            The files of the lists and how many hypotheses each holds.
+        """
 
     def shown(self, score: float) -> str:
         """Return a score as it is printed: in percent, or as it is if it is no share."""

@@ -10,9 +10,11 @@ import pytest
 from tests.support.places import ROOT
 
 PACKAGES = ("portmert", "tuner", "metrics", "aligners")
+CHECKED = ("pydantic", "annotated_types")
+"""What checks the options of components."""
 ALLOWED = {
-    "metrics": {"metrics", "numpy", "numba", "Stemmer"},  # Snowball's stemmers, METEOR and TERp
-    "aligners": {"aligners", "numpy", "thot", "sentencepiece"},
+    "metrics": {"metrics", "numpy", "numba", "Stemmer", *CHECKED},  # Stemmer: METEOR and TERp
+    "aligners": {"aligners", "numpy", "thot", "sentencepiece", *CHECKED},
 }
 
 

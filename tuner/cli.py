@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 import tuner
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from tuner import commands
 from tuner.errors import PortmertError, suggest
 

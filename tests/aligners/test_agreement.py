@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners._agreement import Gold, agreement, parse_gold
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from tests.oracles import aligners as oracle
 
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from aligners._base import AlignerError, parse_links
+from aligners._base import parse_links
+from aligners._errors import AlignerError
 from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
-from aligners.eflomal import EflomalAligner
+from aligners.eflomal import Eflomal
 from tests.support.aligner_programs import DATA, install, real, recorded_bitext
 from tuner.demo.grammar import generate
 
@@ -34,7 +35,7 @@ def align(aligner, folder, source=SOURCE, target=TARGET):
 @pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])
 def test_links_of_the_recorded_bitext_are_those_of_eflomal(programs, tmp_path, heuristic):
     source, target = recorded_bitext()
-    aligner = EflomalAligner(bin_dir=programs, symmetrization=heuristic)
+    aligner = Eflomal(bin_dir=programs, symmetrization=heuristic)
     found = align(aligner, tmp_path / "work", source, target)
     ways = [
         [parse_links(line) for line in (DATA / "eflomal" / way).read_text().splitlines()]
@@ -47,14 +48,14 @@ def test_links_of_the_recorded_bitext_are_those_of_eflomal(programs, tmp_path, h
 def test_each_direction_links_a_word_once(either, tmp_path):
     for heuristic, side in (("srctotgt", 0), ("tgttosrc", 1)):
         found = align(
-            EflomalAligner(bin_dir=either, symmetrization=heuristic, length=0.1), tmp_path / "work"
+            Eflomal(bin_dir=either, symmetrization=heuristic, length=0.1), tmp_path / "work"
         )
         assert any(found)
         assert all(len({link[side] for link in row}) == len(row) for row in found)
 
 
 def test_the_same_pairs_get_the_same_links_again(either, tmp_path):
-    aligner = EflomalAligner(bin_dir=either, length=0.1)
+    aligner = Eflomal(bin_dir=either, length=0.1)
     work = tmp_path / "work"
     first, part = align(aligner, work), align(aligner, work, SOURCE[:9], TARGET[:9])
     assert align(aligner, work) == first
@@ -66,7 +67,7 @@ def test_the_same_pairs_get_the_same_links_again(either, tmp_path):
 
 
 def test_priors_are_kept_and_text_is_not(programs, tmp_path):
-    align(EflomalAligner(bin_dir=programs), tmp_path / "work")
+    align(Eflomal(bin_dir=programs), tmp_path / "work")
     [folder] = (path for path in (tmp_path / "work").iterdir() if path.is_dir())
     notes = read_record(folder)["notes"]
     assert (notes["pairs"], notes["pairs_left_out"]) == (60, 0)
@@ -78,7 +79,7 @@ def test_priors_are_kept_and_text_is_not(programs, tmp_path):
 def test_saved_priors_are_used(programs, tmp_path):
     (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
-    trains = EflomalAligner(
+    trains = Eflomal(
         bin_dir=programs,
         train_source=tmp_path / "s",
         train_target=tmp_path / "t",
@@ -86,7 +87,7 @@ def test_saved_priors_are_used(programs, tmp_path):
     )
     first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
     (programs / "eflomal-makepriors").unlink()
-    loads = EflomalAligner(bin_dir=programs, saved=tmp_path / "kept")
+    loads = Eflomal(bin_dir=programs, saved=tmp_path / "kept")
     assert align(loads, tmp_path / "other", SOURCE[:5], TARGET[:5]) == first
     with pytest.raises(AlignerError, match="holds a model eflomal original 3, asked for is eflo"):
         align(replace(loads, model=1), tmp_path / "w")
@@ -100,13 +101,13 @@ def test_special_tokens_align_as_ordinary_ones(programs, tmp_path):
         names = dict(zip(known, special, strict=False))
         return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
 
-    aligner = EflomalAligner(bin_dir=programs)
+    aligner = Eflomal(bin_dir=programs)
     plain = align(aligner, tmp_path / "plain")
     assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
 
 
 def test_a_line_that_eflomal_would_read_as_empty_is_an_error(programs, tmp_path):
-    aligner = EflomalAligner(bin_dir=programs)
+    aligner = Eflomal(bin_dir=programs)
     align(aligner, tmp_path / "work")
     message = "pair 2: 1 and 1024 tokens, eflomal takes at most 1023; split the line"
     with pytest.raises(AlignerError, match=message):
@@ -117,13 +118,13 @@ def test_a_line_that_eflomal_would_read_as_empty_is_an_error(programs, tmp_path)
 def test_a_failing_program_leaves_a_log_alone(programs, tmp_path, monkeypatch, name):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"{name}:exit")
     with pytest.raises(AlignerError, match=f"{name} ended with status 3: {name} is") as caught:
-        align(EflomalAligner(bin_dir=programs), tmp_path / "work")
+        align(Eflomal(bin_dir=programs), tmp_path / "work")
     [log] = (tmp_path / "work").iterdir()
     assert str(caught.value).endswith(f"; its log is {log}")
 
 
 def test_missing_links_are_an_error(programs, tmp_path, monkeypatch):
-    aligner = EflomalAligner(bin_dir=programs)
+    aligner = Eflomal(bin_dir=programs)
     align(aligner, tmp_path / "work", SOURCE[:2], TARGET[:2])
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", "eflomal-align:short")
     with pytest.raises(AlignerError, match="eflomal-align aligned 59 of 60 pairs: no message"):
@@ -132,26 +133,26 @@ def test_missing_links_are_an_error(programs, tmp_path, monkeypatch):
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
     with pytest.raises(AlignerError, match="eflomal: no pair to train on: 1 pairs, none with 1"):
-        align(EflomalAligner(bin_dir=programs), tmp_path / "work", [""], ["b"])
+        align(Eflomal(bin_dir=programs), tmp_path / "work", [""], ["b"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": 4}, "model is 4, must be 1, 2 or 3"),
-        ({"length": 0}, "length is 0, must be above 0"),
-        ({"samplers": 0}, "samplers is 0, must be at least 1"),
-        ({"null_prior": 1}, "null_prior is 1, must be from 0 to below 1"),
-        ({"vocab_size": 0}, "vocab_size is 0, must be at least 1"),
+        ({"model": 4}, "model\n  Input should be less than or equal to 3"),
+        ({"length": 0}, "length\n  Input should be greater than 0"),
+        ({"samplers": 0}, "samplers\n  Input should be greater than or equal to 1"),
+        ({"null_prior": 1}, "null_prior\n  Input should be less than 1"),
+        ({"vocab_size": 0}, "vocab_size\n  Input should be greater than or equal to 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        EflomalAligner(**options)
+        Eflomal(**options)
 
 
 def test_pieces_are_projected_to_words(programs, tmp_path):
-    found = align(EflomalAligner(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    found = align(Eflomal(bin_dir=programs, vocab_size=150), tmp_path / "work")
     assert any(found)
     for row, pair in zip(found, PAIRS, strict=True):
         assert row == sorted(set(row))

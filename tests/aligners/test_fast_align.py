@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
-from aligners.fast_align import FastAlignAligner
+from aligners.fast_align import FastAlign
 from tests.support.aligner_programs import DATA, install, real, recorded_bitext
 from tuner.demo.grammar import generate
 
@@ -35,7 +35,7 @@ def align(aligner, folder, source=SOURCE, target=TARGET):
 @pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])
 def test_links_of_the_recorded_bitext_are_those_of_fast_align(either, tmp_path, heuristic):
     source, target = recorded_bitext()
-    aligner = FastAlignAligner(bin_dir=either, symmetrization=heuristic)
+    aligner = FastAlign(bin_dir=either, symmetrization=heuristic)
     found = align(aligner, tmp_path / "work", source, target)
     ways = []
     for way in ("forward", "reverse"):
@@ -54,7 +54,7 @@ def test_links_of_the_recorded_bitext_are_those_of_fast_align(either, tmp_path, 
     "options", [{}, {"favor_diagonal": False}, {"iterations": 2, "threads": 1}]
 )
 def test_a_pair_keeps_its_links_in_other_company(either, tmp_path, options):
-    aligner = FastAlignAligner(bin_dir=either, **options)
+    aligner = FastAlign(bin_dir=either, **options)
     first = align(aligner, tmp_path / "work")
     assert sum(map(len, first)) > len(PAIRS)
     [folder] = (tmp_path / "work").iterdir()
@@ -66,7 +66,7 @@ def test_a_pair_keeps_its_links_in_other_company(either, tmp_path, options):
 
 
 def test_what_training_learned_goes_into_aligning(programs, tmp_path):
-    align(FastAlignAligner(bin_dir=programs), tmp_path / "work")
+    align(FastAlign(bin_dir=programs), tmp_path / "work")
     [folder] = (tmp_path / "work").iterdir()
     notes = read_record(folder)["notes"]
     learned = {"ratio": "1.25", "tension": "4.5"}  # what the recorded program prints
@@ -84,14 +84,14 @@ def test_what_training_learned_goes_into_aligning(programs, tmp_path):
 def test_saved_tables_are_used(programs, tmp_path):
     (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
-    trains = FastAlignAligner(
+    trains = FastAlign(
         bin_dir=programs,
         train_source=tmp_path / "s",
         train_target=tmp_path / "t",
         saved=tmp_path / "kept",
     )
     first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
-    loads = FastAlignAligner(bin_dir=programs, saved=tmp_path / "kept", iterations=9)
+    loads = FastAlign(bin_dir=programs, saved=tmp_path / "kept", iterations=9)
     assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
     with pytest.raises(AlignerError, match="kept: was trained with another p_null"):
         align(replace(trains, p_null=0.5), tmp_path / "w")
@@ -105,7 +105,7 @@ def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
         names = dict(zip(known, special, strict=False))
         return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
 
-    aligner = FastAlignAligner(bin_dir=either)
+    aligner = FastAlign(bin_dir=either)
     plain = align(aligner, tmp_path / "plain")
     assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
 
@@ -120,14 +120,14 @@ def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
 def test_a_failing_training_leaves_a_log_alone(programs, tmp_path, monkeypatch, fault, message):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
     with pytest.raises(AlignerError, match=message) as caught:
-        align(FastAlignAligner(bin_dir=programs, threads=1), tmp_path / "work")
+        align(FastAlign(bin_dir=programs, threads=1), tmp_path / "work")
     [log] = (tmp_path / "work").iterdir()
     assert str(caught.value).endswith(f"; its log is {log}")
 
 
 @pytest.mark.parametrize(("fault", "count"), [("short", 59), ("silent", 0)])
 def test_missing_links_are_an_error(programs, tmp_path, monkeypatch, fault, count):
-    aligner = FastAlignAligner(bin_dir=programs)
+    aligner = FastAlign(bin_dir=programs)
     align(aligner, tmp_path / "work")
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"fast_align:{fault}")
     with pytest.raises(AlignerError, match=f"fast_align aligned {count} of 60 pairs"):
@@ -136,25 +136,25 @@ def test_missing_links_are_an_error(programs, tmp_path, monkeypatch, fault, coun
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
     with pytest.raises(AlignerError, match="fast_align: no pair to train on: 2 pairs, all with"):
-        align(FastAlignAligner(bin_dir=programs), tmp_path / "work", ["", "a"], ["b", ""])
+        align(FastAlign(bin_dir=programs), tmp_path / "work", ["", "a"], ["b", ""])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterations": 0}, "iterations is 0, must be at least 1"),
-        ({"threads": 0}, "threads is 0, must be at least 1"),
-        ({"p_null": 0}, "p_null is 0, must be between 0 and 1"),
-        ({"vocab_size": 0}, "vocab_size is 0, must be at least 1"),
+        ({"iterations": 0}, "iterations\n  Input should be greater than or equal to 1"),
+        ({"threads": 0}, "threads\n  Input should be greater than or equal to 1"),
+        ({"p_null": 0}, "p_null\n  Input should be greater than 0"),
+        ({"vocab_size": 0}, "vocab_size\n  Input should be greater than or equal to 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        FastAlignAligner(**options)
+        FastAlign(**options)
 
 
 def test_pieces_are_projected_to_words(programs, tmp_path):
-    found = align(FastAlignAligner(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    found = align(FastAlign(bin_dir=programs, vocab_size=150), tmp_path / "work")
     assert any(found)
     for row, pair in zip(found, PAIRS, strict=True):
         assert row == sorted(set(row))
@@ -162,7 +162,7 @@ def test_pieces_are_projected_to_words(programs, tmp_path):
 
 
 def test_a_damaged_line_is_an_error(programs, tmp_path):
-    aligner = FastAlignAligner(bin_dir=programs)
+    aligner = FastAlign(bin_dir=programs)
     align(aligner, tmp_path / "work")
     (programs / "fast_align").write_text("#!/bin/sh\necho 'a ||| b ||| 0-0'\n")
     with pytest.raises(AlignerError, match=r"wrote a damaged forward\.links:1"):

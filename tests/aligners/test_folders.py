@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from aligners._folders import RECORD, make_folder, read_record
 
 

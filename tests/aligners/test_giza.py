@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from aligners import _giza
-from aligners._base import AlignerError, parse_links
+from aligners._base import parse_links
+from aligners._errors import AlignerError
 from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
-from aligners.giza import GizaAligner
+from aligners.giza import Giza
 from tests.support.aligner_programs import DATA, install, real, recorded_bitext
 from tests.support.places import SHARED
 from tuner.demo.grammar import generate
@@ -45,7 +46,7 @@ def kept(tmp_path_factory):
     """One bitext trained once: the folder of its programs, its working folder."""
     folder = tmp_path_factory.mktemp("kept")
     programs = install(folder / "bin")
-    align(GizaAligner(bin_dir=programs), folder / "work")
+    align(Giza(bin_dir=programs), folder / "work")
     return programs, folder / "work"
 
 
@@ -53,13 +54,13 @@ def kept(tmp_path_factory):
 def trained(kept, tmp_path):
     """An aligner and a working folder of the test's own where its model lies trained."""
     shutil.copytree(kept[1], tmp_path / "work")
-    return GizaAligner(bin_dir=kept[0]), tmp_path / "work"
+    return Giza(bin_dir=kept[0]), tmp_path / "work"
 
 
 def test_links_of_the_recorded_bitext_are_those_of_mgiza_and_symal(programs, tmp_path):
     source, target = recorded_bitext()
     for heuristic in ("grow-diag-final-and", "srctotgt", "tgttosrc"):
-        aligner = GizaAligner(bin_dir=programs, symmetrization=heuristic, threads=4)
+        aligner = Giza(bin_dir=programs, symmetrization=heuristic, threads=4)
         found = align(aligner, tmp_path / "work", source, target)
         lines = (DATA / "giza" / f"symal.{heuristic}").read_text().splitlines()
         assert found == [parse_links(line) for line in lines], heuristic
@@ -67,7 +68,7 @@ def test_links_of_the_recorded_bitext_are_those_of_mgiza_and_symal(programs, tmp
 
 def test_links_of_the_recorded_bitext_are_those_of_the_real_programs(tmp_path):
     source, target = recorded_bitext()
-    found = align(GizaAligner(bin_dir=real("giza")), tmp_path, source, target)
+    found = align(Giza(bin_dir=real("giza")), tmp_path, source, target)
     lines = (DATA / "giza" / "symal.grow-diag-final-and").read_text().splitlines()
     assert found == [parse_links(line) for line in lines]
 
@@ -104,7 +105,7 @@ def test_recorded_programs_write_what_the_real_ones_wrote(programs, tmp_path):
     ],
 )
 def test_every_schedule_trains_and_aligns_again(either, tmp_path, options):
-    aligner = GizaAligner(bin_dir=either, **options)
+    aligner = Giza(bin_dir=either, **options)
     first = align(aligner, tmp_path / "work")
     assert sum(map(len, first)) > len(PAIRS)
     # In another order and company, with words never seen, a pair keeps its links.
@@ -125,8 +126,8 @@ def test_a_second_call_trains_nothing(trained, programs):
 
 
 def test_runs_at_the_same_time_do_not_disturb_each_other(kept, programs, tmp_path):
-    aligner = GizaAligner(bin_dir=programs)
-    expected = align(GizaAligner(bin_dir=kept[0]), kept[1])
+    aligner = Giza(bin_dir=programs)
+    expected = align(Giza(bin_dir=kept[0]), kept[1])
     with ThreadPoolExecutor(3) as pool:
         runs = [pool.submit(align, aligner, tmp_path / "work") for _ in range(3)]
     assert [run.result() for run in runs] == [expected] * 3
@@ -150,10 +151,10 @@ def test_saved_tables_are_used_as_they_were_trained(programs, tmp_path):
     (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
     bitext = {"train_source": tmp_path / "s", "train_target": tmp_path / "t"}
-    trains = GizaAligner(bin_dir=programs, ibm4=0, saved=tmp_path / "kept", **bitext)
+    trains = Giza(bin_dir=programs, ibm4=0, saved=tmp_path / "kept", **bitext)
     first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
     # Its own iterations say nothing about tables that are there: those of the folder do.
-    loads = GizaAligner(bin_dir=programs, saved=tmp_path / "kept")
+    loads = Giza(bin_dir=programs, saved=tmp_path / "kept")
     assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
     with pytest.raises(AlignerError, match="kept: was trained with another ibm4; remove it"):
         align(replace(trains, ibm4=3), tmp_path / "w")
@@ -170,7 +171,7 @@ def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
         return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
 
     # Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.
-    aligner = GizaAligner(bin_dir=either, hmm=0, ibm3=0, ibm4=0)
+    aligner = Giza(bin_dir=either, hmm=0, ibm3=0, ibm4=0)
     plain = align(aligner, tmp_path / "plain")
     assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
 
@@ -187,7 +188,7 @@ def test_a_line_that_mgiza_would_cut_off_is_an_error(trained):
 
 def test_a_pair_of_very_unequal_length_has_links_of_one_direction(either, tmp_path):
     # Nine words are the most that one word generates. The tenth and all would be cut off.
-    aligner = GizaAligner(bin_dir=either, ibm4=0, ibm3=0, symmetrization="union")
+    aligner = Giza(bin_dir=either, ibm4=0, ibm3=0, symmetrization="union")
     word = SOURCE[0].split()[0]
     source, target = [*SOURCE, word, word], [*TARGET, TARGET[0], TARGET[0]]
     target[-2] = " ".join((TARGET[0].split() * 9)[:9])
@@ -200,7 +201,7 @@ def test_a_pair_of_very_unequal_length_has_links_of_one_direction(either, tmp_pa
 
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
-    aligner = GizaAligner(bin_dir=programs)
+    aligner = Giza(bin_dir=programs)
     message = "giza: no pair to train on: 2 pairs, none with 1 to 100 tokens on both sides"
     with pytest.raises(AlignerError, match=message):
         align(aligner, tmp_path / "work", ["", "a"], ["b", " ".join("x" * 10)])
@@ -221,7 +222,7 @@ def test_a_program_that_fails_in_training_leaves_a_log_alone(
 ):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
     with pytest.raises(AlignerError, match=message) as caught:
-        align(GizaAligner(bin_dir=programs, threads=1), tmp_path / "work")
+        align(Giza(bin_dir=programs, threads=1), tmp_path / "work")
     assert len(str(caught.value).splitlines()) == 1
     [log] = (tmp_path / "work").iterdir()
     assert str(caught.value).endswith(f"; its log is {log}")
@@ -246,7 +247,7 @@ def test_a_program_that_fails_in_aligning_is_an_error(trained, monkeypatch, faul
 
 def test_missing_programs_are_named(tmp_path):
     with pytest.raises(AlignerError, match="holds no program mkcls; set bin_dir to where MGIZA"):
-        align(GizaAligner(bin_dir=tmp_path), tmp_path / "work")
+        align(Giza(bin_dir=tmp_path), tmp_path / "work")
 
 
 def test_a_damaged_vocabulary_is_an_error(trained):
@@ -262,9 +263,9 @@ def test_a_damaged_vocabulary_is_an_error(trained):
     [
         ({"ibm1": 0}, "ibm1 is 0: every other model starts from IBM model 1"),
         ({"hmm": 0}, "hmm is 0: IBM models 3 and 4 start from the HMM"),
-        ({"ibm3": -1}, "ibm3 is -1, must be at least 0"),
-        ({"classes": 0}, "classes is 0, must be at least 1"),
-        ({"threads": 0}, "threads is 0, must be at least 1"),
+        ({"ibm3": -1}, "ibm3\n  Input should be greater than or equal to 0"),
+        ({"classes": 0}, "classes\n  Input should be greater than or equal to 1"),
+        ({"threads": 0}, "threads\n  Input should be greater than or equal to 1"),
         ({"options": "-p0"}, "options: '-p0' has no value"),
         ({"options": "p0 1"}, "options: 'p0' is no name of an option"),
         ({"options": "-p0 1 -m1 9"}, "options: -m1 is not yours to set, the aligner does it"),
@@ -275,11 +276,11 @@ def test_a_damaged_vocabulary_is_an_error(trained):
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        GizaAligner(**options)
+        Giza(**options)
 
 
 def test_pieces_are_projected_to_words(programs, tmp_path):
-    aligner = GizaAligner(bin_dir=programs, vocab_size=150)
+    aligner = Giza(bin_dir=programs, vocab_size=150)
     found = align(aligner, tmp_path / "work")
     assert any(found)
     for row, pair in zip(found, PAIRS, strict=True):

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from aligners._base import AlignerError
-from aligners.precomputed import PrecomputedAligner
+from aligners._errors import AlignerError
+from aligners.precomputed import Precomputed
 
 
 def align(tmp_path, links, source=("a b", ""), target=("x y z", "")):
     (tmp_path / "links").write_text(links)
-    aligner = PrecomputedAligner(links=tmp_path / "links")
+    aligner = Precomputed(links=tmp_path / "links")
     return aligner.align(source=source, target=target, workdir=tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from aligners._program import Command, find_program, run_program, run_programs, scratch
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aligners._base import AlignerError
+from aligners._errors import AlignerError
 from aligners._subword import Subwords, project, train_subwords
 
 LINES = [f"{a}{b} {b}{a}" for a in ("under", "over", "out") for b in ("stand", "look", "come")] * 9

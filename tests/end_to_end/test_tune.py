@@ -252,14 +252,14 @@ def test_a_damaged_step_is_named(tmp_path):
 
 
 def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypatch):
-    from tuner.decoders.recorded import RecordedDecoder
+    from tuner.decoders.recorded import Recorded
 
-    real = RecordedDecoder.decode
+    real = Recorded.decode
 
     def deaf(self, _weights, **where):
         real(self, self.read_weights(), **where)
 
-    monkeypatch.setattr(RecordedDecoder, "decode", deaf)
+    monkeypatch.setattr(Recorded, "decode", deaf)
     result = tune(tmp_path / "run", "--set=tune.iterations=2")
     assert result.exit_code == 0, result.output
     assert "iteration 2: " in result.stderr

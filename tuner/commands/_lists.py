@@ -107,7 +107,6 @@ def read_lists(
     """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
     from tuner.components import registry  # noqa: PLC0415
-    from tuner.components.external import ScoresMetric  # noqa: PLC0415
     from tuner.nbest.model import check_links, read_nbest  # noqa: PLC0415
     from tuner.texts import corpus  # noqa: PLC0415
 
@@ -129,8 +128,8 @@ def read_lists(
         notice=notice,
         reader=reader,
     )
-    if isinstance(metric, ScoresMetric):
-        metric.check(paths, nbest.list_sizes)
+    if metric is not None:
+        metric.check_lists(paths, nbest.list_sizes)
     if references is None:
         references = corpus.no_references(vocabulary, len(nbest))
     elif references.source_lengths is not None:
@@ -142,4 +141,6 @@ def read_lists(
 
 def reads_references(metric_text: str) -> bool:
     """Whether a metric compares with references."""
-    return not metric_text.startswith("scores:")
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+
+    return registry.metric(metric_text).reads_references

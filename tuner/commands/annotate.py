@@ -144,7 +144,7 @@ def command(
 def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser."""
     from tuner.annotation.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
-    from tuner.annotation.annotators.udpipe import UdpipeAnnotator  # noqa: PLC0415
+    from tuner.annotation.annotators.udpipe import Udpipe  # noqa: PLC0415
 
     gold = None if test is None else training.read_test(test)
     count = training.train(treebank, out, size=size, case=case, notice=notice)  # type: ignore[arg-type]  # click has checked
@@ -153,7 +153,7 @@ def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) ->
         return
     tagsets: dict[str, Tagset] = {"XPOS": "xpos", "UPOS": "upos"}
     for name, tagset in tagsets.items():
-        annotator = UdpipeAnnotator(out, tagset, lowercase=case == "lower")
+        annotator = Udpipe(out, tagset, lowercase=case == "lower")
         found = training.accuracy(annotator, gold, tagset)
         click.echo(f"{name} {100 * found.tags:.1f}")
     click.echo(f"UAS {100 * found.heads:.1f}")

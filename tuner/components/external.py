@@ -1,4 +1,4 @@
-"""Metrics that are computed outside: scores in files, and programs that are asked.
+"""Brings in scores computed outside: those in files, and of programs that are asked.
 
 A program speaks the text protocol of METEOR (`-stdio`), which Moses and cdec speak too: a line in,
 a line out.
@@ -22,13 +22,17 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, ClassVar
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass
 
 from metrics._base import FloatArray, Metric, Need, Ragged
 from tuner.errors import ConfigError, InputError, ProgramError
+from tuner.families import reason
 from tuner.files import read_lines
 from tuner.weights.feature_weights import parse_number
 
@@ -58,15 +62,15 @@ def metric(name: str, argument: str) -> Metric:
     """
     try:
         if name == "scores":
-            return ScoresMetric(argument)
-        return CommandMetric(argument, links=name == "command+links")
-    except ValueError as error:
-        raise ConfigError(f"metric {name}: {error}") from None
+            return Scores(argument)
+        return Command(argument, links=name == "command+links")
+    except ValidationError as error:
+        raise ConfigError(f"metric {name}: {reason(error)}") from None
 
 
 @dataclass(frozen=True)
-class ScoresMetric(Metric):
-    """The mean of scores that were computed outside, one number for each hypothesis.
+class Scores(Metric):
+    """Averages scores that were computed outside, one number for each hypothesis.
 
     Parameters
     ----------
@@ -80,19 +84,20 @@ class ScoresMetric(Metric):
 
     source: ClassVar[str] = "whatever made the numbers"
     in_percent: ClassVar[bool] = False
+    reads_references: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Read the files."""
         super().__post_init__()
-        paths = self.files.split(",")
-        if not all(paths):
+        if not all(self._paths):
             raise ValueError(f"'{self.files}' must name files of scores, as scores:FILE,FILE")
-        object.__setattr__(self, "_values", [_read_scores(path) for path in paths])
 
     @property
-    def _read(self) -> list[FloatArray]:
-        values: list[FloatArray] = vars(self)["_values"]
-        return values
+    def _paths(self) -> list[str]:
+        return self.files.split(",")
+
+    @cached_property
+    def _values(self) -> list[FloatArray]:
+        return [_read_scores(path) for path in self._paths]
 
     @classmethod
     def name(cls) -> str:
@@ -109,7 +114,7 @@ class ScoresMetric(Metric):
         """The score, and 1 for the hypothesis."""
         return ("sum", "segments")
 
-    def check(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
+    def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Check that there is a score for each hypothesis of each list.
 
         Parameters
@@ -122,13 +127,13 @@ class ScoresMetric(Metric):
         InputError
             Other numbers of files or of scores.
         """
-        paths = self.files.split(",")
+        paths = self._paths
         if len(paths) != len(lists):
             raise InputError(
                 f"{len(paths)} file{'s' * (len(paths) != 1)} of scores for {len(lists)} n-best "
                 f"lists; give one for each, in the same order: scores:FILE,FILE"
             )
-        for path, values, name, size in zip(paths, self._read, lists, sizes, strict=True):
+        for path, values, name, size in zip(paths, self._values, lists, sizes, strict=True):
             if len(values) != size:
                 raise InputError(
                     f"{path}: {len(values)} scores, {name} has {size} hypotheses; give one number "
@@ -139,7 +144,7 @@ class ScoresMetric(Metric):
         """Return (H, 2)."""
         if batch.lines is None:
             raise InputError("metric scores: these hypotheses are from no n-best list with scores")
-        values = np.concatenate(self._read)
+        values = np.concatenate(self._values)
         if len(batch.lines) and batch.lines.max() >= len(values):
             raise InputError(f"{self.files}: {len(values)} scores, there are more hypotheses")
         return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
@@ -164,8 +169,8 @@ def _read_scores(path: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class CommandMetric(Metric):
-    """What a program says that is kept running and asked by the lines above; higher is better.
+class Command(Metric):
+    """Asks a program that is kept running, by the lines above; higher is better.
 
     Parameters
     ----------
@@ -179,12 +184,11 @@ class CommandMetric(Metric):
 
     command: str
     links: bool = False
-    timeout_seconds: float = 600.0
+    timeout_seconds: Annotated[float, Gt(0)] = 600.0
 
     source: ClassVar[str] = "the program"
 
     def __post_init__(self) -> None:
-        """Split the command."""
         super().__post_init__()
         try:
             words = shlex.split(self.command)
@@ -192,15 +196,16 @@ class CommandMetric(Metric):
             raise ValueError(f"'{self.command}' is no command line: {error}") from None
         if not words:
             raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
-        object.__setattr__(self, "_process", _Process(words, self.timeout_seconds))
-        if self.links:
-            object.__setattr__(self, "needs", frozenset[Need]({"links"}))
 
-    @property
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+        """Links, if they are sent."""
+        return frozenset({"links"} if self.links else ())
+
+    @cached_property
     def process(self) -> _Process:
         """The program."""
-        process: _Process = vars(self)["_process"]
-        return process
+        return _Process(shlex.split(self.command), self.timeout_seconds)
 
     @classmethod
     def name(cls) -> str:
@@ -298,7 +303,7 @@ def _links_field(batch: Batch, segment: int, row: int) -> str:
 
 
 class _Process:
-    """A program that answers lines by lines; started when first asked, never again.
+    """Runs a program that answers lines by lines; starts it when first asked, never again.
 
     Questions are written while answers are read, so that neither side waits for a full pipe. One
     thread asks at a time.

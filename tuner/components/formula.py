@@ -1,4 +1,4 @@
-"""Objectives by formula: `0.6*port + 0.4*(1-ter)`.
+"""Reads objectives written as formulas: `0.6*port + 0.4*(1-ter)`.
 
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
@@ -15,22 +15,27 @@ Whatever is divided by 0 is 0. The text is parsed by the rules above and never r
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass
 
-from metrics._base import FloatArray, Metric
+from metrics._base import FloatArray, Metric, Need
 from tuner.errors import ConfigError
+from tuner.families import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from metrics._base import Batch
 
-_NAME = r"[a-z][a-z0-9_]*(?:-[a-z][a-z0-9_]*)*"
+_NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -64,9 +69,9 @@ def is_formula(text: str) -> bool:
     return bare is None and re.search(r"[-+*/()\s]|^[\d.]", text) is not None
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Node:
-    """A part of a formula.
+    """Is a part of a formula.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Formula(Metric):
-    """An objective made of metrics; built by `parse`.
+    """Combines metrics by a formula; built by `parse`.
 
     Its statistics are those of its metrics one after the other, each distinct metric's once.
 
@@ -123,24 +128,47 @@ class Formula(Metric):
         Of which metrics.
     """
 
-    node: Node = field(repr=False)
+    node: Node = dataclasses.field(repr=False)
     metrics: tuple[Metric, ...]
 
     source: ClassVar[str] = "a formula of metrics"
 
     def __post_init__(self) -> None:
-        """Say what it needs, which way is better and how it is printed.
+        """Check which way is better.
 
         Raises
         ------
         ValueError
             It rises with one metric's getting better and falls with another's.
         """
-        needs = frozenset(need for metric in self.metrics for need in metric.needs)
-        # Class variables of other metrics, but of a formula each has its own.
-        object.__setattr__(self, "needs", needs)
-        object.__setattr__(self, "higher_is_better", self._rises())
-        object.__setattr__(self, "in_percent", all(metric.in_percent for metric in self.metrics))
+        _ = self.higher_is_better
+
+    # Class variables of other metrics, but of a formula each has its own.
+
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+        """What its metrics need."""
+        return frozenset(need for metric in self.metrics for need in metric.needs)
+
+    @cached_property
+    def higher_is_better(self) -> bool:  # type: ignore[override]
+        """Whether it rises as its metrics get better."""
+        return self._rises()
+
+    @cached_property
+    def in_percent(self) -> bool:  # type: ignore[override]
+        """Whether all its metrics are."""
+        return all(metric.in_percent for metric in self.metrics)
+
+    @cached_property
+    def reads_references(self) -> bool:  # type: ignore[override]
+        """Whether any of its metrics does."""
+        return any(metric.reads_references for metric in self.metrics)
+
+    def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
+        """Let each of its metrics check."""
+        for metric in self.metrics:
+            metric.check_lists(lists, sizes)
 
     @property
     def signature(self) -> str:
@@ -230,12 +258,12 @@ def parse(text: str, build: Callable[[str], Metric]) -> Formula:
         raise ConfigError(f"formula '{text}': no metric in it")
     try:
         return Formula(node, tuple(parser.metrics))
-    except ValueError as error:
-        raise ConfigError(f"formula '{text}': {error}") from None
+    except ValidationError as error:
+        raise ConfigError(f"formula '{text}': {reason(error)}") from None
 
 
 class _Parser:
-    """Recursive descent; `kind` and `word` are what comes next, `kind` is empty at the end."""
+    """Descends recursively; `kind` and `word` are what comes next, `kind` is empty at the end."""
 
     def __init__(self, text: str, build: Callable[[str], Metric]) -> None:
         self.text = text

@@ -1,23 +1,17 @@
-"""From a name in a configuration to the component of that name.
-
-A component is the one class in the public file of its name (`bleu_sbp.py` holds `bleu-sbp`), in
-the folder of its family. Nothing is listed anywhere: a new file is a new component.
-"""
+"""Builds components from names and options, checked, as users write them."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
-import pkgutil
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tuner.errors import ConfigError, suggest
+from tuner.families import component, names, own_names, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from aligners._base import Aligner
     from metrics._base import Metric
@@ -26,51 +20,25 @@ if TYPE_CHECKING:
     from tuner.nbest.readers._base import Reader
     from tuner.search.optimizers._base import Optimizer
 
-FAMILIES = {
-    "metric": "metrics",
-    "aligner": "aligners",
-    "decoder": "tuner.decoders",
-    "optimizer": "tuner.search.optimizers",
-    "reader": "tuner.nbest.readers",
-    "annotator": "tuner.annotation.annotators",
-}
+__all__ = [
+    "aligner",
+    "annotator",
+    "build",
+    "component",
+    "decoder",
+    "key_values",
+    "metric",
+    "names",
+    "optimizer",
+    "own_names",
+    "reader",
+]
 
 EXTERNAL = ("scores", "command", "command+links")
 """Metrics that are not ours: what stands before the first colon."""
 
-
-def names(family: str) -> list[str]:
-    """Return the sorted names of all components of a family, importing none of them."""
-    spec = importlib.util.find_spec(FAMILIES[family])
-    if spec is None or spec.submodule_search_locations is None:
-        raise ImportError(FAMILIES[family])
-    files = pkgutil.iter_modules(spec.submodule_search_locations)
-    return sorted(file.name.replace("_", "-") for file in files if not file.name.startswith("_"))
-
-
-def component(family: str, name: str) -> type[Any]:
-    """Return the class of component `name`.
-
-    Raises
-    ------
-    ConfigError
-        There is no such component; the message names the nearest.
-    """
-    known = names(family)
-    if name not in known:
-        raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}")
-    module = importlib.import_module(f"{FAMILIES[family]}.{name.replace('-', '_')}")
-    classes = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and dataclasses.is_dataclass(value)
-        and any(base.__name__ == family.capitalize() for base in value.__mro__[1:])
-    ]
-    if len(classes) != 1:
-        raise ImportError(f"{module.__name__} must define one {family}, found {len(classes)}")
-    return classes[0]
+ALIASES = {"chrf++": ("chrf", "word_order=2")}
+"""Other names of metrics: the metric and its options."""
 
 
 def build(family: str, name: str, options: Mapping[str, Any], *, where: str = "") -> Any:
@@ -95,16 +63,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     try:
         return TypeAdapter(cls).validate_python(dict(options))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "missing":
-            raise ConfigError(f"{prefix}{family} {name}: {key} must be given") from None
-        if not key:  # the component's own check, which says what it found
-            reason = first["msg"].removeprefix("Value error, ")
-            raise ConfigError(f"{prefix}{family} {name}: {reason}") from None
-        raise ConfigError(
-            f"{prefix}{family} {name}: {key}: {first['msg']}, found {first.get('input')!r}"
-        ) from None
+        raise ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
 
 
 def metric(text: str) -> Metric:
@@ -114,21 +73,30 @@ def metric(text: str) -> Metric:
     `external`; `0.6*port + 0.4*bleu` and the like are formulas, see `formula`.
     """
     name, colon, rest = text.partition(":")
-    if colon and name in EXTERNAL:
+    if colon and name.lower() in EXTERNAL:
         from tuner.components import external  # noqa: PLC0415  start-up time
 
-        return external.metric(name, rest)
+        return external.metric(name.lower(), rest)
     from tuner.components import formula  # noqa: PLC0415  start-up time
 
     if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
-    built: Metric = build("metric", name, _options("metric", text))
+    written = _canonical(text)
+    built: Metric = build("metric", written.partition(":")[0], _options("metric", written))
     return built
+
+
+def _canonical(text: str) -> str:
+    """Return a metric, written `name` or `name:options`, by its own name in lowercase."""
+    name, _, rest = text.partition(":")
+    known, options = ALIASES.get(name.lower(), (name.lower(), ""))
+    given = ",".join(filter(None, (options, rest)))
+    return f"{known}:{given}" if given else known
 
 
 def _names_a_file(text: str) -> bool:
     """Whether a text is `name:option=value,...`, all slashes in it being those of paths."""
-    name, _, rest = text.partition(":")
+    name, _, rest = _canonical(text).partition(":")
     if re.search(r"[\s()*]", text) or name not in names("metric"):
         return False
     hints = get_type_hints(component("metric", name))
@@ -168,18 +136,39 @@ def annotator(text: str, *, model: str = "") -> Annotator:
 def _options(family: str, text: str, several: Collection[str] = ()) -> dict[str, Any]:
     """Return the options of `name:option=value,option=value`; a list of each of `several`."""
     name, _, rest = text.partition(":")
+    form = f"write it as {name}:option=value,option=value"
+    return key_values(
+        filter(None, rest.split(",")), where=f"{family} '{text}'", form=form, several=several
+    )
+
+
+def key_values(
+    items: Iterable[str], *, where: str, form: str = "", several: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the options written `option=value`; a list of each of `several`.
+
+    Parameters
+    ----------
+    where
+        Begins the message of an error.
+    form
+        Ends it: how to write options there.
+
+    Raises
+    ------
+    ConfigError
+        An item is written in another way, or one is given twice.
+    """
     options: dict[str, Any] = {}
-    for item in filter(None, rest.split(",")):
+    for item in items:
         key, equals, value = item.partition("=")
-        if not equals:
-            raise ConfigError(
-                f"{family} '{text}': '{item}' is not option=value; "
-                f"write it as {name}:option=value,option=value"
-            )
+        if not (key and equals):
+            hint = f"; {form}" if form else ""
+            raise ConfigError(f"{where}: '{item}' is not option=value{hint}")
         if key in several:
             options.setdefault(key, []).append(value)
         elif key in options:
-            raise ConfigError(f"{family} '{text}': option '{key}' is given twice")
+            raise ConfigError(f"{where}: option '{key}' is given twice")
         else:
             options[key] = value
     return options

@@ -1,11 +1,13 @@
-"""What a decoder is: a thing that turns weights into n-best lists."""
+"""Defines what a decoder is: a component that turns weights into n-best lists."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +18,11 @@ Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Decoder(ABC):
-    """A decoder; its fields are the keys of the [decoder] table.
+    """Turns weights into n-best lists; its fields are the keys of the [decoder] table.
 
-    A subclass is a frozen dataclass in a file of the decoder's name.
+    A subclass is a frozen pydantic dataclass in a file of the decoder's name.
 
     Attributes
     ----------
@@ -30,6 +32,11 @@ class Decoder(ABC):
     """
 
     inputs: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
     def read_weights(self) -> FeatureWeights:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import shutil
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
@@ -324,7 +325,7 @@ class Moses(Decoder):
         return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class _Part:
     """Lines `begin:begin + count` of the source, decoded by one process."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Ragged, Vocabulary
 from tuner.components import registry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RecordedDecoder(Decoder):
+class Recorded(Decoder):
     """Replays n-best lists that a real decoder wrote.
 
     Given weights it does what a decoder would do whose search space is all hypotheses of the

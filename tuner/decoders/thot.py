@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
-from aligners._base import AlignerError, tokens
+from annotated_types import Ge, Gt
+from pydantic.dataclasses import dataclass
+
+from aligners._base import tokens
 from aligners._bitext import digest
+from aligners._errors import AlignerError
 from aligners._folders import RECORD, make_folder
 from tuner.decoders import _thot_model
 from tuner.decoders._base import Decoder, Progress
@@ -35,7 +38,7 @@ START = (-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1)
 
 
 @dataclass(frozen=True)
-class ThotDecoder(Decoder):
+class Thot(Decoder):
     """A phrase-based decoder trained from a bitext; needs no outside program.
 
     Every hypothesis has eight features, all log probabilities or penalties, larger is better:
@@ -93,28 +96,16 @@ class ThotDecoder(Decoder):
     train_target: Path
     model: Path
     aligner: _thot_model.Kind = "hmm"
-    iterations: int = 5
-    lm_order: int = 3
-    max_phrase_length: int = 10
-    translations: int = 20
-    non_monotonicity: int = 3
-    max_source_phrase: int = 10
-    options_per_phrase: float = 10.0
-    stack_size: int = 10
-    processes: int = 0
+    iterations: Annotated[int, Ge(1)] = 5
+    lm_order: Annotated[int, Ge(1)] = 3
+    max_phrase_length: Annotated[int, Ge(1)] = 10
+    translations: Annotated[int, Ge(1)] = 20
+    non_monotonicity: Annotated[int, Ge(0)] = 3
+    max_source_phrase: Annotated[int, Ge(1)] = 10
+    options_per_phrase: Annotated[float, Gt(0)] = 10.0
+    stack_size: Annotated[int, Ge(1)] = 10
+    processes: Annotated[int, Ge(0)] = 0
     start: Path | None = None
-
-    def __post_init__(self) -> None:
-        least = {"non_monotonicity": 0, "processes": 0}
-        for name in (
-            *("iterations", "lm_order", "max_phrase_length", "translations", "non_monotonicity"),
-            *("max_source_phrase", "stack_size", "processes"),
-        ):
-            value = getattr(self, name)
-            if value < least.get(name, 1):
-                raise ValueError(f"{name} is {value}, must be at least {least.get(name, 1)}")
-        if not self.options_per_phrase > 0:
-            raise ValueError(f"options_per_phrase is {self.options_per_phrase}, must be above 0")
 
     def read_weights(self) -> FeatureWeights:
         """Return the weights of `start`, or the built-in ones, in thot's order."""

@@ -21,7 +21,7 @@ from tuner.files import writing
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from tuner.nbest.readers._base import ListFile, read_list
-from tuner.nbest.readers.moses import MosesReader
+from tuner.nbest.readers.moses import Moses
 from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def read_nbest(
     if not paths:
         raise ValueError("no n-best list given")
     say = notice or _ignore
-    chosen = reader or MosesReader()
+    chosen = reader or Moses()
     if chosen.one_file and len(paths) > 1:
         raise InputError(
             f"{len(paths)} n-best lists, but the files of scores belong to one; put the scores "
@@ -165,7 +165,7 @@ def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) 
         firsts.setdefault(line.partition(b"|||")[0].strip(), line)
     data = b"".join(line + b"\n" for line in firsts.values())
     merger = _Merger(_ignore)
-    merger.add(MosesReader().read(ListFile(file.where, data), vocabulary, segments, _ignore))
+    merger.add(Moses().read(ListFile(file.where, data), vocabulary, segments, _ignore))
     return merger.finish(vocabulary, segments, from_files=True)
 
 

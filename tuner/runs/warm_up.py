@@ -72,7 +72,7 @@ def warm_up() -> None:
         )
         nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
         write_nbest(nbest, folder / "copy")
-        metrics = [registry.metric(name) for name in registry.names("metric")]
+        metrics = [registry.metric(name) for name in registry.own_names("metric")]
         arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
         batch = make_batch(
             _parsed(nbest.texts, arcs),

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._base import AlignerError, format_links, tokens
+from aligners._base import format_links, tokens
+from aligners._errors import AlignerError
 from metrics._base import Ragged
 from tuner.errors import InputError, ProgramError, StateError
 from tuner.files import read_lines, write_text

@@ -12,7 +12,7 @@ from metrics._base import Batch, Texts, Vocabulary
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
 from tuner.components import registry
-from tuner.components.external import CommandMetric
+from tuner.components.external import Command
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.texts.statistics import compute_stats
 
@@ -85,7 +85,7 @@ def test_many_long_lines_do_not_block(tmp_path, closed):
     chatty = PROGRAM.replace("print(best, len", "print(best, '0' * 200 + str(len").replace(
         "hypothesis), flush", "hypothesis)), flush"
     )
-    metric = closed(CommandMetric(program(tmp_path, chatty)))
+    metric = closed(Command(program(tmp_path, chatty)))
     hypotheses = [f"w{k} " * 60 for k in range(3000)]
     stats = compute_stats(metric, texts_batch(hypotheses, hypotheses), threads=3)
     assert stats[:, 0].tolist() == [1] * 3000
@@ -93,7 +93,7 @@ def test_many_long_lines_do_not_block(tmp_path, closed):
 
 def test_program_that_fails_shows_its_last_words(tmp_path):
     text = "import sys\nprint('noise', file=sys.stderr)\nsys.exit('no such language: xx')"
-    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert message.startswith(f"metric program `{sys.executable} -u ")
     assert message.endswith(
         "ended with status 1 after 0 of 1 answers; its stderr ends: noise / no such language: xx"
@@ -102,7 +102,7 @@ def test_program_that_fails_shows_its_last_words(tmp_path):
 
 def test_program_that_failed_is_not_started_again(tmp_path):
     text = f"open({str(tmp_path / 'starts')!r}, 'a').write('x')"
-    metric = CommandMetric(program(tmp_path, text))
+    metric = Command(program(tmp_path, text))
     first = fails(metric, texts_batch(["a"], ["a"]))
     assert fails(metric, texts_batch(["a"], ["a"])) == first
     assert (tmp_path / "starts").read_text() == "x"
@@ -110,7 +110,7 @@ def test_program_that_failed_is_not_started_again(tmp_path):
 
 def test_program_that_is_silent_is_given_up(tmp_path):
     text = "import sys, time\nsys.stdin.readline()\ntime.sleep(60)"
-    metric = CommandMetric(program(tmp_path, text), timeout_seconds=0.3)
+    metric = Command(program(tmp_path, text), timeout_seconds=0.3)
     message = fails(metric, texts_batch(["a"], ["a"]))
     assert "wrote nothing for 0.3 s, 0 of 1 answers are there" in message
 
@@ -126,7 +126,7 @@ def test_program_that_is_silent_is_given_up(tmp_path):
 )
 def test_answers_that_are_no_statistics(tmp_path, answer, expected):
     text = f"import sys\nfor line in sys.stdin:\n    print({answer}, flush=True)"
-    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert expected in message
 
 
@@ -134,7 +134,7 @@ def test_program_that_talks_unasked(tmp_path):
     text = (
         "print('METEOR version 1.5', flush=True)\nimport sys\nfor line in sys.stdin:\n    print(1)"
     )
-    metric = CommandMetric(program(tmp_path, text))
+    metric = Command(program(tmp_path, text))
     metric.process._start()
     with selectors.DefaultSelector() as selector:
         selector.register(metric.process._started.stdout, selectors.EVENT_READ)
@@ -146,25 +146,25 @@ def test_program_that_talks_unasked(tmp_path):
 
 def test_answers_of_other_widths(tmp_path):
     text = "import sys\nfor n, line in enumerate(sys.stdin):\n    print(*range(n + 1), flush=True)"
-    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert "answered 2 numbers to a SCORE line, 1 to another" in message
 
 
 def test_score_of_more_than_a_number(tmp_path, closed):
     text = "import sys\nfor line in sys.stdin:\n    print('1 2', flush=True)"
-    metric = closed(CommandMetric(program(tmp_path, text)))
+    metric = closed(Command(program(tmp_path, text)))
     with pytest.raises(ProgramError, match="answered '1 2' to EVAL, expected one number"):
         metric.score(np.zeros(2))
 
 
 def test_text_with_bars_is_refused(tmp_path, closed):
-    metric = closed(CommandMetric(program(tmp_path)))
+    metric = closed(Command(program(tmp_path)))
     with pytest.raises(InputError, match=r"segment 0: a text has the token \|\|\|"):
         compute_stats(metric, texts_batch(["a ||| b"], ["a"]))
 
 
 def test_program_that_is_not_there():
-    message = fails(CommandMetric("no-such-program --x"), texts_batch(["a"], ["a"]))
+    message = fails(Command("no-such-program --x"), texts_batch(["a"], ["a"]))
     assert message == (
         "metric program `no-such-program --x` cannot be started: No such file or directory"
     )
@@ -178,9 +178,7 @@ def test_no_command_is_refused():
 
 
 def test_no_shell_reads_the_command(tmp_path):
-    message = fails(
-        CommandMetric(f"no-such-program; touch {tmp_path}/made"), texts_batch(["a"], ["a"])
-    )
+    message = fails(Command(f"no-such-program; touch {tmp_path}/made"), texts_batch(["a"], ["a"]))
     assert "cannot be started" in message
     assert not (tmp_path / "made").exists()
 
@@ -229,7 +227,7 @@ def test_scores_follow_the_lines(tmp_path):
     stats = compute_stats(metric, batch)
     assert stats.tolist() == [[4, 1], [0.5, 1], [-1, 1]]
     assert float(metric.score(stats.sum(axis=0))) == pytest.approx(3.5 / 3)
-    metric.check(["l1", "l2"], [2, 2])
+    metric.check_lists(["l1", "l2"], [2, 2])
 
 
 def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
@@ -245,15 +243,15 @@ def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
 def test_other_numbers_of_scores_are_refused(tmp_path):
     metric = scored(tmp_path, "0.5\n-1\n")
     with pytest.raises(InputError, match=r"scores1: 2 scores, list has 3 hypotheses; give one"):
-        metric.check(["list"], [3])
+        metric.check_lists(["list"], [3])
     with pytest.raises(InputError, match="1 file of scores for 2 n-best lists; give one for each"):
-        metric.check(["list", "list2"], [1, 1])
+        metric.check_lists(["list", "list2"], [1, 1])
 
 
 @pytest.mark.parametrize("line", ["x", "", "nan", "1 2", "inf"])
 def test_lines_that_are_no_score(tmp_path, line):
     with pytest.raises(InputError, match=r"scores1:2: '.*' is not a finite number"):
-        scored(tmp_path, f"1\n{line}\n")
+        scored(tmp_path, f"1\n{line}\n").check_lists(["list"], [2])
 
 
 def test_scores_without_a_list_are_refused(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._base import Vocabulary
-from tuner.decoders.recorded import RecordedDecoder, best_rows
+from tuner.decoders.recorded import Recorded, best_rows
 from tuner.errors import InputError
 from tuner.nbest.model import read_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -30,7 +30,7 @@ def decoder(tmp_path):
     (tmp_path / "one").write_text(FIRST)
     (tmp_path / "two").write_text(SECOND)
     (tmp_path / "src").write_text("x y\nz\n")
-    return RecordedDecoder(lists=(tmp_path / "one", tmp_path / "two"))
+    return Recorded(lists=(tmp_path / "one", tmp_path / "two"))
 
 
 def decode(decoder, tmp_path, weights, size):
@@ -123,7 +123,7 @@ def test_a_missing_list_is_named(decoder, tmp_path):
 
 def test_no_list_is_a_wrong_call():
     with pytest.raises(ValueError, match="lists is empty"):
-        RecordedDecoder(lists=())
+        Recorded(lists=())
 
 
 @settings(deadline=None, max_examples=300)

@@ -11,7 +11,7 @@ from aligners import _thot
 from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.decoders._thot_worker import NAMES, Translator
-from tuner.decoders.thot import FEATURES, HEURISTIC, START, ThotDecoder
+from tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
 from tuner.demo.grammar import generate
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
 from tuner.nbest.model import model_scores, read_nbest
@@ -30,7 +30,7 @@ def write(path, lines):
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoder")
-    made = ThotDecoder(
+    made = Thot(
         train_source=write(folder / "s", [" ".join(pair.source) for pair in TRAIN]),
         train_target=write(folder / "t", [" ".join(pair.target) for pair in TRAIN]),
         model=folder / "model",
@@ -273,7 +273,7 @@ def test_sides_of_different_length_are_an_error(decoder, tmp_path):
 def test_an_empty_bitext_is_an_error(tmp_path):
     empty = write(tmp_path / "e", [""])
     with pytest.raises(ProgramError, match="e: thot hmm: no pair to train on: 1 pairs"):
-        ThotDecoder(empty, empty, tmp_path / "model").train()
+        Thot(empty, empty, tmp_path / "model").train()
     assert not (tmp_path / "model").exists()
 
 
@@ -298,9 +298,13 @@ def test_a_weight_that_is_missing_is_named(decoder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("lm_order", 0, "lm_order is 0, must be at least 1"),
-        ("non_monotonicity", -1, "non_monotonicity is -1, must be at least 0"),
-        ("options_per_phrase", 0, "options_per_phrase is 0.0, must be above 0"),
+        ("lm_order", 0, "lm_order: Input should be greater than or equal to 1, found 0"),
+        (
+            "non_monotonicity",
+            -1,
+            "non_monotonicity: Input should be greater than or equal to 0, found -1",
+        ),
+        ("options_per_phrase", 0, "options_per_phrase: Input should be greater than 0, found 0"),
         ("aligner", "ibm4", "aligner: Input should be"),
         ("beam", 3, "decoder thot has no option 'beam'"),
     ],

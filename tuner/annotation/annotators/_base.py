@@ -1,8 +1,8 @@
-"""What an annotator is: text in, tags and parses out.
+"""Defines what an annotator is: text in, tags and parses out.
 
-To add one, write one public file in this folder with one frozen dataclass that derives from
-`Annotator`: its fields are the keys of its [annotator] table. What is derived from its answers
-(heads from trees, expected links from weighted parses) and the cache are not its business.
+To add one, write one public file in this folder with one frozen pydantic dataclass that derives
+from `Annotator`: its fields are the keys of its [annotator] table. What is derived from its
+answers (heads from trees, expected links from weighted parses) and the cache are not its business.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as component_dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +33,7 @@ class AnnotatorError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of each sentence.
+    """Says what is wanted of each sentence.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What a backend says about one sentence of n tokens; what was not asked for is empty.
+    """Holds what a backend says about one sentence of n tokens; what was not asked for is empty.
 
     Parameters
     ----------
@@ -73,11 +76,17 @@ class Annotation:
     marginals: Mapping[float, tuple[WeightedArc, ...]] = field(default_factory=dict)
 
 
+@component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Annotator(ABC):
-    """Tags or parses tokenised sentences. A subclass is a frozen dataclass of its options."""
+    """Tags or parses tokenised sentences; its fields are its options."""
 
     gives: ClassVar[frozenset[Layer]]
     """All it can give (a model may give less; it then raises `AnnotatorError`)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
     def fingerprint(self) -> str:

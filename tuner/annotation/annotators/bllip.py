@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _heads, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
@@ -33,7 +33,7 @@ _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True)
-class BllipAnnotator(Annotator):
+class Bllip(Annotator):
     """Trees, their dependency parses and tags from BLLIP (Charniak's first-stage parser).
 
     Parameters

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, Layer
-from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
-from tuner.annotation.annotators._lookup import Missing  # noqa: TC001
+from tuner.annotation.annotators._conllu import Tagset
+from tuner.annotation.annotators._lookup import Missing
 from tuner.annotation.annotators._tokens import as_parsed, comparable
 from tuner.errors import InputError
 
@@ -26,7 +27,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True)
-class ConlluAnnotator(Annotator):
+class Conllu(Annotator):
     """Sentences looked up in CoNLL-U files by their tokens, wherever they stand in them.
 
     Several trees with the same `# sent_id = ` are an n-best list, each with

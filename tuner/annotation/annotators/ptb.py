@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+
+from annotated_types import Gt
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, Layer
-from tuner.annotation.annotators._lookup import Missing  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._lookup import Missing
 from tuner.errors import InputError
 from tuner.files import read_lines
 
@@ -28,7 +30,7 @@ _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 
 
 @dataclass(frozen=True)
-class PtbAnnotator(Annotator):
+class Ptb(Annotator):
     """Sentences looked up in files of bracketed trees by their tokens.
 
     A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
@@ -48,21 +50,10 @@ class PtbAnnotator(Annotator):
     """
 
     files: tuple[Path, ...]
-    log_base: float = 2.0
+    log_base: Annotated[float, Gt(1)] = 2.0
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
-
-    def __post_init__(self) -> None:
-        """Check the base.
-
-        Raises
-        ------
-        ValueError
-            It is none.
-        """
-        if not (self.log_base > 1 and math.isfinite(self.log_base)):
-            raise ValueError(f"log_base is {self.log_base}; it must be a number above 1")
 
     def fingerprint(self) -> str:
         """Return the hash of the files and the options."""

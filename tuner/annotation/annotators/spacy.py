@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
-from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._heads import ROOT
 from tuner.annotation.annotators._tokens import prepared
 from tuner.annotation.annotators._workers import workers
@@ -28,7 +28,7 @@ BEAMS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
-class SpacyAnnotator(Annotator):
+class Spacy(Annotator):
     """Tags, heads and weighted parses from a spaCy pipeline.
 
     Parameters

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import Gt
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
-from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001  read at run time, to check a config
+from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._heads import ROOT
 from tuner.annotation.annotators._marginals import (
     FloatArray,
@@ -38,7 +38,7 @@ RESOURCES = "resources.json"
 
 
 @dataclass(frozen=True)
-class StanzaAnnotator(Annotator):
+class Stanza(Annotator):
     """Tags, heads and expected links from a Stanza pipeline.
 
     Parameters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import Gt
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
@@ -39,7 +39,7 @@ CONSTITUENTS = "crf-constituency"
 
 
 @dataclass(frozen=True)
-class SuparAnnotator(Annotator):
+class Supar(Annotator):
     """Expected links and heads, or trees, from a SuPar model; experimental.
 
     A dependency parser gives heads and expected links; a constituency parser gives trees, in

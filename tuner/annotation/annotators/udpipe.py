@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  read at run time, to check a config
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _forest, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError, Layer
-from tuner.annotation.annotators._conllu import Tagset  # noqa: TC001
+from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._tokens import as_parsed
 from tuner.annotation.annotators._workers import workers
 
@@ -22,11 +24,9 @@ if TYPE_CHECKING:
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 """The command that makes a model."""
 
-WIDEST_BEAM = 1024
-
 
 @dataclass(frozen=True)
-class UdpipeAnnotator(Annotator):
+class Udpipe(Annotator):
     """UDPipe (Straka and Strakova, 2017): tags, features and one dependency tree, no scores.
 
     Parameters
@@ -49,22 +49,11 @@ class UdpipeAnnotator(Annotator):
 
     model: Path
     tagset: Tagset = "xpos"
-    beam: int = 5
+    beam: Annotated[int, Ge(1), Le(1024)] = 5
     contractions: bool = True
     lowercase: bool = False
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads"})
-
-    def __post_init__(self) -> None:
-        """Check the beam.
-
-        Raises
-        ------
-        ValueError
-            It is none.
-        """
-        if not 1 <= self.beam <= WIDEST_BEAM:
-            raise ValueError(f"beam is {self.beam}; it must be in 1..{WIDEST_BEAM}")
 
     def fingerprint(self) -> str:
         """Return the library's version, the model's hash and the options.

@@ -1,8 +1,8 @@
-"""What a reader of n-best lists is, and what readers share.
+"""Defines what a reader of n-best lists is, and holds what readers share.
 
-To add a format, write one public file in this folder with one frozen dataclass that derives from
-`Reader`: its fields are its options, `recognises` and `read` its definition. The command line and
-`auto` find it by its file name.
+To add a format, write one public file in this folder with one frozen pydantic dataclass that
+derives from `Reader`: its fields are its options, `recognises` and `read` its definition,
+`example` a list for tests. The command line, its help and `auto` find it by its file name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner.errors import InputError
 from tuner.files import decode_line, read_bytes
@@ -42,7 +44,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class ListFile:
-    """One file of an n-best list, decompressed.
+    """Holds one file of an n-best list, decompressed.
 
     Parameters
     ----------
@@ -85,14 +87,19 @@ class ListFile:
         raise InputError(f"{self.where}:{line}: {message}")
 
 
-@dataclass(frozen=True)
+@component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Reader(ABC):
-    """The reader of one format."""
+    """Reads one format of n-best lists."""
 
     title: ClassVar[str]
     """What a user calls the format."""
     column: ClassVar[str] = "feature"
     """What a user calls one of its feature columns."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @property
     def one_file(self) -> bool:
@@ -191,7 +198,7 @@ def shown(found: str) -> str:
 
 @dataclass
 class Collector:
-    """Hypotheses of one list as they are found, one after the other.
+    """Collects the hypotheses of one list as they are found, one after the other.
 
     Parameters
     ----------

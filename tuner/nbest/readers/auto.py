@@ -1,17 +1,15 @@
-"""Whatever the first lines show it is."""
+"""Finds the format that the first lines of a list show."""
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
-import pkgutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import tuner.nbest.readers
-from tuner.errors import InputError
+from pydantic.dataclasses import dataclass
+
+from tuner.errors import ConfigError, InputError
+from tuner.families import component, names
 from tuner.nbest.readers._base import ListFile, Reader, shown
-from tuner.nbest.readers.moses import MosesReader
+from tuner.nbest.readers.moses import Moses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AutoReader(Reader):
-    """The format that the first lines show; plain hypotheses (`flat`) show none."""
+class Auto(Reader):
+    """Reads the format that the first lines show; plain hypotheses (`flat`) show none."""
 
     title: ClassVar[str] = "automatic"
 
@@ -41,20 +39,30 @@ class AutoReader(Reader):
         """
         if not file.head:
             raise InputError(f"{file.where}: blank lines only, expected an n-best list")
-        found = [cls for cls in _readers() if cls.recognises(file.head)]
+        found: list[type[Reader]] = []
+        unusable = ""
+        for name in names("reader"):
+            try:
+                cls = component("reader", name)
+            except ConfigError as error:  # of another package
+                unusable += f"; {error}"
+                continue
+            if cls.recognises(file.head):
+                found.append(cls)
         if len(found) == 1:
             return found[0]()
-        names = [cls.__module__.rpartition(".")[2] for cls in found]
         if found:
+            formats = " and ".join(cls.name() for cls in found)
             raise InputError(
-                f"{file.where}: the first lines fit the formats {' and '.join(names)}; name one "
-                f"by --nbest-format"
+                f"{file.where}: the first lines fit the formats {formats}; name one by "
+                f"--nbest-format"
             )
         if "|||" in file.head[0]:
-            return MosesReader()  # whose messages say what is wrong
+            return Moses()  # whose messages say what is wrong
         raise InputError(
             f"{file.where}: the first lines (`{shown(file.head[0])}`) fit no format of n-best "
             f"lists that is recognised; name it by --nbest-format (plain hypotheses are flat:n=N)"
+            f"{unusable}"
         )
 
     def read(
@@ -66,23 +74,3 @@ class AutoReader(Reader):
     ) -> ArrivedList:
         """Parse a whole file."""
         return self.detect(file).read(file, vocabulary, segments, notice)
-
-
-def _readers() -> list[type[Reader]]:
-    """Return the readers of all formats, by name."""
-    classes = []
-    for info in sorted(
-        pkgutil.iter_modules(tuner.nbest.readers.__path__), key=lambda info: info.name
-    ):
-        if info.name.startswith("_"):
-            continue
-        module = importlib.import_module(f"tuner.nbest.readers.{info.name}")
-        classes += [
-            value
-            for value in vars(module).values()
-            if isinstance(value, type)
-            and value.__module__ == module.__name__
-            and dataclasses.is_dataclass(value)
-            and issubclass(value, Reader)
-        ]
-    return classes

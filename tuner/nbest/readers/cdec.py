@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList, NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
@@ -19,7 +20,7 @@ _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 
 
 @dataclass(frozen=True)
-class CdecReader(Reader):
+class Cdec(Reader):
     """`0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "cdec"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
 from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number, shown
@@ -24,7 +26,7 @@ _PASSED = frozenset("STWCIE")
 """Source, reference, time, constraints, iterations: nothing that is tuned on."""
 
 
-@dataclass
+@dataclasses.dataclass
 class _Hypothesis:
     """The lines of one hypothesis, the first of them at `line`."""
 
@@ -38,7 +40,7 @@ class _Hypothesis:
 
 
 @dataclass(frozen=True)
-class FairseqReader(Reader):
+class Fairseq(Reader):
     """Lines `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
     Features: Score (of the H line), and where there are P lines PSum and PMean, the sum and the

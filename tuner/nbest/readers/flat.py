@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from tuner.errors import InputError
 from tuner.files import read_lines
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FlatReader(Reader):
+class Flat(Reader):
     """A hypothesis a line, `n` lines for each segment, its scores behind tabs or in other files.
 
     Parameters

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList, NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
@@ -18,7 +19,7 @@ _NAMES = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 
 
 @dataclass(frozen=True)
-class JoshuaReader(Reader):
+class Joshua(Reader):
     """`0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "Joshua"

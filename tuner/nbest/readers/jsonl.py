@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from pydantic.dataclasses import dataclass
 
 from tuner.errors import InputError
 from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class JsonlReader(Reader):
+class Jsonl(Reader):
     """One JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     A key inside an object inside is written with a dot: `meta.score`.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList, NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, head_fields, split_fields
@@ -20,7 +22,7 @@ _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
-class MarianReader(Reader):
+class Marian(Reader):
     """`0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
     F0, F1, ... are the scores of the models; a single one may stand close to its `=`. Word scores

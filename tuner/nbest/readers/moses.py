@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList, NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, head_fields
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MosesReader(Reader):
+class Moses(Reader):
     """`0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, then maybe segmentation and links.
 
     A feature has as many values as stand behind its name; only one with `_` in its name may be

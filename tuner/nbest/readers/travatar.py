@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.nbest.arrived import ArrivedList, NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields, split_fields
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TravatarReader(Reader):
+class Travatar(Reader):
     """`0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, the score first; an absent feature is 0."""
 
     title: ClassVar[str] = "Travatar"

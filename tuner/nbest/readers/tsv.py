@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from tuner.errors import suggest
 from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
@@ -21,7 +22,7 @@ LINKS = ("alignment", "links")
 
 
 @dataclass(frozen=True)
-class TsvReader(Reader):
+class Tsv(Reader):
     """A line of column names, then one hypothesis a line; columns are separated by tabs.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What an optimizer is, and the restarts all of them share."""
+"""Defines what an optimizer is, and runs the restarts that all of them share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner.search.constraints import Bounds
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """What one search found.
+    """Holds what one search found.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an optimizer found.
+    """Holds what an optimizer found.
 
     Parameters
     ----------
@@ -60,9 +62,9 @@ class Outcome:
     line_searches: int
 
 
-@dataclass(frozen=True)
+@component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Optimizer(ABC):
-    """A search for the weights of highest objective; its fields are the keys of [optimizer].
+    """Searches for the weights of highest objective; its fields are the keys of [optimizer].
 
     Parameters
     ----------
@@ -80,6 +82,11 @@ class Optimizer(ABC):
     """Whether weights of sparse features are searched; else they stay as they are."""
     reads_all: ClassVar[bool] = False
     """Whether the statistics of all hypotheses are read, not only of those that win somewhere."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in configurations: the file's, with hyphens."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
     def search(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Lt
+from pydantic.dataclasses import dataclass
 
 from tuner.search.climb import Climb
 from tuner.search.optimizers._base import Found, Optimizer

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen
+from pydantic.dataclasses import dataclass
 
 from tuner.search.optimizers._base import Found, Optimizer
 from tuner.search.optimizers._gains import all_stats

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt
+from pydantic.dataclasses import dataclass
 
 from tuner.search.optimizers._exact import ExactSearch
 

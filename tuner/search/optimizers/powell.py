@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from tuner.search.optimizers._exact import ExactSearch
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from tuner.search.optimizers._exact import ExactSearch
 

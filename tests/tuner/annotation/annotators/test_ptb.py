@@ -113,7 +113,7 @@ def test_a_missing_sentence_is_named_or_unparsed(file):
 
 
 def test_the_base_of_logarithms_is_checked(file):
-    with pytest.raises(ConfigError, match=r"log_base is 1.0; it must be a number above 1"):
+    with pytest.raises(ConfigError, match=r"log_base: Input should be greater than 1, found 1"):
         look_up(file(ONE), [("go",)], log_base=1)
     one, two = (
         registry.build("annotator", "ptb", {"files": [file(ONE)], "log_base": base}).fingerprint()

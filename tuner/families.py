@@ -1,0 +1,182 @@
+"""Finds the components of each family: our own files, and entry points of other packages.
+
+A component of ours is the one class in the public file of its name (`bleu_sbp.py` holds
+`bleu-sbp`), in the folder of its family. Another package adds a component by an entry point of
+its name in the family's group, `portmert.metrics` and so on. Nothing is listed anywhere else.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tuner.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from pydantic import ValidationError
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Says where the components of one family are found.
+
+    Parameters
+    ----------
+    package
+        The folder of our own; its `_base` holds the base class.
+    base
+        Name of the base class.
+    reserved
+        Names that mean something else where a component is named.
+    """
+
+    package: str
+    base: str
+    reserved: frozenset[str] = frozenset()
+
+    @property
+    def group(self) -> str:
+        """The group of entry points: `portmert.metrics`."""
+        return f"portmert.{self.package.rpartition('.')[2]}"
+
+    @property
+    def base_class(self) -> type[Any]:
+        """The class that every component of the family derives from."""
+        base: type[Any] = getattr(importlib.import_module(f"{self.package}._base"), self.base)
+        return base
+
+
+FAMILIES = {
+    "metric": Family("metrics", "Metric", frozenset({"scores", "command", "min", "max"})),
+    "aligner": Family("aligners", "Aligner"),
+    "decoder": Family("tuner.decoders", "Decoder"),
+    "optimizer": Family("tuner.search.optimizers", "Optimizer"),
+    "reader": Family("tuner.nbest.readers", "Reader"),
+    "annotator": Family("tuner.annotation.annotators", "Annotator"),
+}
+
+
+def own_names(family: str) -> list[str]:
+    """Return the sorted names of our own components of a family, importing none of them."""
+    spec = importlib.util.find_spec(FAMILIES[family].package)
+    if spec is None or spec.submodule_search_locations is None:
+        raise ImportError(FAMILIES[family].package)
+    files = pkgutil.iter_modules(spec.submodule_search_locations)
+    return sorted(file.name.replace("_", "-") for file in files if not file.name.startswith("_"))
+
+
+def names(family: str) -> list[str]:
+    """Return the sorted names of all components of a family, importing none of them."""
+    return sorted({*own_names(family), *_extensions(family)})
+
+
+def package_of(family: str, name: str) -> str:
+    """Return name and version of the package that component `name` comes from; '' for ours."""
+    found = _extensions(family).get(name)
+    return _package(found[0]) if found else ""
+
+
+def component(family: str, name: str) -> type[Any]:
+    """Return the class of component `name`.
+
+    Raises
+    ------
+    ConfigError
+        There is no such component (the message names the nearest), two have the name, or that of
+        another package cannot be loaded.
+    """
+    added = _extensions(family).get(name, [])
+    is_ours = name in own_names(family)
+    if len(added) + is_ours > 1:
+        owners = ["portmert itself"] * is_ours + [_package(entry) for entry in added]
+        raise ConfigError(
+            f"{family} '{name}' is in {' and in '.join(owners)}; uninstall one of them, or let "
+            f"its author choose another name"
+        )
+    if added:
+        return _loaded(family, added[0])
+    if not is_ours:
+        raise ConfigError(f"unknown {family} '{name}'{suggest(name, names(family))}")
+    place = FAMILIES[family]
+    module = importlib.import_module(f"{place.package}.{name.replace('-', '_')}")
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and issubclass(value, place.base_class)
+    ]
+    if len(classes) != 1:
+        raise ImportError(f"{module.__name__} must define one {family}, found {len(classes)}")
+    return classes[0]
+
+
+def reason(error: ValidationError) -> str:
+    """Return the first thing that is wrong with the options of a component, in one line."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return f"{key} must be given"
+    if not key:  # the component's own check, which says what it found
+        return first["msg"].removeprefix("Value error, ")
+    return f"{key}: {first['msg']}, found {first.get('input')!r}"
+
+
+def _loaded(family: str, entry: EntryPoint) -> type[Any]:
+    """Load a component of another package and check that it is one."""
+    from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
+
+    def refuse(reason: str) -> NoReturn:
+        raise ConfigError(
+            f"{family} '{entry.name}' of package {_package(entry)} cannot be used: {reason}; "
+            f"update or uninstall the package"
+        )
+
+    place = FAMILIES[family]
+    if not _NAME.fullmatch(entry.name) or entry.name in place.reserved:
+        refuse("a name has lowercase letters, digits and hyphens, and no meaning of its own yet")
+    try:
+        cls = entry.load()
+    except Exception as error:  # noqa: BLE001  whatever goes wrong in code that is not ours
+        reason = " ".join(str(error).split())
+        refuse(f"loading {entry.value} ends in {type(error).__name__}: {reason}")
+    if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
+        refuse(f"{entry.value} is no class derived from {place.package}._base.{place.base}")
+    if not is_pydantic_dataclass(cls):
+        refuse(f"{entry.value} is not decorated with @pydantic.dataclasses.dataclass")
+    checked: type[Any] = cls
+    if checked.name() != entry.name:
+        refuse(
+            f"{entry.value} calls itself '{checked.name()}', not as its entry point; a class is "
+            f"called as its file unless it overrides name()"
+        )
+    return checked
+
+
+def _package(entry: EntryPoint) -> str:
+    return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _extensions(family: str) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of a family by name; nothing of their packages is imported."""
+    return _entry_points(FAMILIES[family].group, tuple(sys.path))
+
+
+@functools.cache
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
+    del path  # where it is searched: another one may give others
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in importlib.metadata.entry_points(group=group):
+        found.setdefault(entry.name, []).append(entry)
+    return found
