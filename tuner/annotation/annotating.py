@@ -1,4 +1,4 @@
-"""Tags and parses for metrics that need them: from an annotator, each distinct sentence once.
+"""Tags and parses texts for metrics that need it, each distinct sentence once.
 
 Answers go through the cache, so that they are there for the next iteration, the next run and a run
 that was interrupted. What metrics get comes from the records in both cases: warm or cold, the same
@@ -20,7 +20,7 @@ from tuner.annotation import layers as layers_of
 from tuner.annotation import records
 from tuner.annotation.annotators._base import Annotation, AnnotatorError
 from tuner.annotation.annotators._lookup import shown
-from tuner.annotation.cache import AnnotationCache, line_key
+from tuner.annotation.cache import AnnotationCache, default_folder, line_key
 from tuner.errors import InputError, ProgramError
 from tuner.texts.statistics import NEED_NAMES
 
@@ -387,6 +387,30 @@ class TextAnnotator:
 
     def _program_error(self, error: AnnotatorError) -> ProgramError:
         return ProgramError(f"annotator {self._name}: {error}")
+
+
+def open_annotator(
+    annotator: Annotator,
+    *,
+    cache: Path | None,
+    processes: int,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> TextAnnotator:
+    """Return what annotates texts, with the cache in a folder; None: the user's own.
+
+    Raises
+    ------
+    InputError
+        The annotator lacks its library or model.
+    """
+    return TextAnnotator(
+        annotator,
+        cache=default_folder() if cache is None else cache,
+        processes=processes,
+        notice=notice,
+        progress=progress,
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from metrics._base import Metric
     from tuner.annotation.annotating import TextAnnotator
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import Syntax
+    from tuner.texts.prepare import Preparation
     from tuner.texts.text_pipeline import TextPipeline
 
 
@@ -37,14 +37,14 @@ def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def open_syntax(
+def preparation(
     annotator_text: str | None,
     cache: Path | None,
     metrics: Sequence[Metric],
     pipeline: TextPipeline,
     recorded: Annotator | None = None,
-) -> Syntax | None:
-    """Return what annotates texts for the metrics; None where none of them needs it.
+) -> Preparation:
+    """Return what makes texts ready for the metrics.
 
     Parameters
     ----------
@@ -54,10 +54,11 @@ def open_syntax(
     Raises
     ------
     InputError
-        One of them does, and there is no annotator.
+        One of them needs an annotator, and there is none.
     """
     from tuner.components import registry  # noqa: PLC0415  start-up time
     from tuner.errors import InputError  # noqa: PLC0415
+    from tuner.texts.prepare import Preparation  # noqa: PLC0415
     from tuner.texts.statistics import needs_of  # noqa: PLC0415
 
     for metric in metrics:
@@ -67,19 +68,18 @@ def open_syntax(
                 f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
             )
     annotator = recorded if annotator_text is None else registry.annotator(annotator_text)
-    needs = needs_of(metrics)
-    if annotator is None or not needs:
-        if annotator_text is not None:
-            notice("no metric here compares syntax: the annotator is not used")
-        return None
-    from tuner.annotation.syntax import Syntax  # noqa: PLC0415
+    if annotator_text is not None and not needs_of(metrics):
+        notice("no metric here compares syntax: the annotator is not used")
 
-    return Syntax(_opened(annotator, cache), pipeline, needs)
+    def opened() -> TextAnnotator | None:
+        return None if annotator is None else _opened(annotator, cache)
+
+    return Preparation.of(metrics, pipeline, opened)
 
 
 def _opened(annotator: Annotator, cache: Path | None) -> TextAnnotator:
     """Return what annotates texts until the command ends; the same for the same annotator."""
-    from tuner.annotation.syntax import open_annotator  # noqa: PLC0415
+    from tuner.annotation.annotating import open_annotator  # noqa: PLC0415
     from tuner.processors import available_processors  # noqa: PLC0415  start-up time
 
     context = click.get_current_context()

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import IntArray, Metric, Texts
-    from tuner.annotation.syntax import Syntax
     from tuner.nbest.model import NBest
     from tuner.texts.corpus import References
+    from tuner.texts.prepare import Preparation
     from tuner.texts.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -94,16 +94,15 @@ def read_lists(
     paths: Sequence[Path | str],
     *,
     nbest_format: str,
-    pipeline: TextPipeline,
+    ready: Preparation,
     metric: Metric | None = None,
     refs: Sequence[Path] = (),
     source: Path | None = None,
     ref_links: Sequence[Path] = (),
-    syntax: Syntax | None = None,
 ) -> Lists:
-    """Read lists and references, check that they fit, and send the texts through the pipeline.
+    """Read lists and references, check that they fit, and make the texts ready.
 
-    With `syntax` the references are annotated, and the hypotheses when they are asked for.
+    References are annotated at once, hypotheses when they are asked for.
     """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
     from tuner.components import registry  # noqa: PLC0415
@@ -117,10 +116,7 @@ def read_lists(
         references = corpus.read_references(
             refs, vocabulary=vocabulary, source=source, links=ref_links
         )
-        texts = pipeline.references(references.texts)
-        if syntax is not None:
-            texts = syntax.whole(references.texts, texts, "ref")
-        references = replace(references, texts=texts)
+        references = ready.references(references)
     nbest = read_nbest(
         paths,
         vocabulary,
@@ -134,9 +130,8 @@ def read_lists(
         references = corpus.no_references(vocabulary, len(nbest))
     elif references.source_lengths is not None:
         check_links(nbest, references.source_lengths)
-    scored = replace(nbest, texts=pipeline.hypotheses(nbest.texts))
-    annotate = None if syntax is None else syntax.lazily(nbest.texts, scored.texts)
-    return Lists(nbest, scored, references, annotate)
+    scored, annotate = ready.lazily(nbest.texts)
+    return Lists(nbest, replace(nbest, texts=scored), references, annotate)
 
 
 def reads_references(metric_text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
@@ -126,7 +126,7 @@ def command(
         links=links_texts,
         aligner=_aligner(aligner_name, settings),
         pipeline=pipeline,
-        syntax=functools.partial(open_syntax, annotator_text, annotation_cache),
+        prepare=functools.partial(preparation, annotator_text, annotation_cache),
         resampling=Resampling(samples, seed, confidence),
         threads=threads,
         runs=html is not None or json_out is not None,

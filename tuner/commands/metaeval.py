@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._judged import read_outputs
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
@@ -122,7 +122,6 @@ def command(
     from tuner.evaluation.metaeval import data, report  # noqa: PLC0415
     from tuner.evaluation.metaeval.evaluation import Settings, evaluate  # noqa: PLC0415
     from tuner.tables import as_text  # noqa: PLC0415
-    from tuner.texts import scoring  # noqa: PLC0415  start-up time
     from tuner.texts.statistics import notices  # noqa: PLC0415
 
     if (links is not None or ref_links) and source is None:
@@ -138,9 +137,9 @@ def command(
     if penalties:
         human = human.negated()
     pipeline = pipeline_of(text_steps, text_model)
-    syntax = open_syntax(annotator_text, annotation_cache, list(metrics.values()), pipeline)
+    ready = preparation(annotator_text, annotation_cache, list(metrics.values()), pipeline)
     human, batch = read_outputs(
-        human, outputs, refs, source, links, ref_links, pipeline, syntax, others=bool(systems)
+        human, outputs, refs, source, links, ref_links, ready, others=bool(systems)
     )
     judged, kept = data.judged(human, batch)
     counted = [
@@ -150,13 +149,7 @@ def command(
             batch,
             kept=kept,
             systems=len(human.systems),
-            signature=scoring.full_signature(
-                metric,
-                batch,
-                lowercase=False,
-                text=pipeline.signature,
-                annotator="" if syntax is None else syntax.annotator.fingerprint,
-            ),
+            signature=ready.signature(metric, batch.reference_offsets),
         )
         for label, metric in _labelled(metrics).items()
     ]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from metrics._base import Need
     from metrics._learned import Features
-    from tuner.annotation.syntax import Syntax
     from tuner.evaluation.metric_training import Condition, Examples
+    from tuner.texts.prepare import Preparation
     from tuner.texts.text_pipeline import TextPipeline
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -145,10 +145,8 @@ def command(
         human = human.negated()
     announce_compiling()
     pipeline = pipeline_of(text_steps, text_model)
-    syntax = _open_syntax(annotator_text, annotation_cache, features.need, pipeline)
-    human, batch = read_outputs(
-        human, outputs, refs, None, None, (), pipeline, syntax, others=bool(systems)
-    )
+    ready = _preparation(annotator_text, annotation_cache, features.need, pipeline)
+    human, batch = read_outputs(human, outputs, refs, None, None, (), ready, others=bool(systems))
     judged, kept = data.judged(human, batch)
     if judged.documents is None:
         from tuner.errors import InputError  # noqa: PLC0415
@@ -179,7 +177,7 @@ def command(
             own,
             tuple(weights.tolist()),
             {name: content_hash(path) for name, path in used.items()},
-            _trained(part, weights, conditions, chosen, pipeline, syntax),
+            _trained(part, weights, conditions, chosen, ready),
         )
         write_text(out, model.text())
     listed = [training.table(conditions, (documents[0], documents[1]))]
@@ -235,14 +233,16 @@ def _lexicon(features: Features, resources: Mapping[str, Path | None]) -> Any:
         raise InputError(str(error)) from None
 
 
-def _open_syntax(
+def _preparation(
     annotator_text: str | None, cache: Path | None, need: Need | None, pipeline: TextPipeline
-) -> Syntax | None:
+) -> Preparation:
+    from tuner.texts.prepare import Preparation  # noqa: PLC0415
+
     if annotator_text is None or need is None:
         if annotator_text is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
-        return None
-    from tuner.annotation.syntax import Syntax, open_annotator  # noqa: PLC0415
+        return Preparation(pipeline)
+    from tuner.annotation.annotating import open_annotator  # noqa: PLC0415
     from tuner.components import registry  # noqa: PLC0415
     from tuner.processors import available_processors  # noqa: PLC0415
 
@@ -252,7 +252,7 @@ def _open_syntax(
         processes=available_processors(),
         notice=notice,
     )
-    return Syntax(opened, pipeline, frozenset({need}))
+    return Preparation(pipeline, opened, frozenset({need}))
 
 
 def _trained(
@@ -260,8 +260,7 @@ def _trained(
     weights: Any,
     conditions: list[Condition],
     groups: str,
-    pipeline: TextPipeline,
-    syntax: Syntax | None,
+    ready: Preparation,
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
     from tuner.evaluation import metric_training as training  # noqa: PLC0415
@@ -273,6 +272,6 @@ def _trained(
         "systems": examples.human.shape[1],
         "agreement": round(reached, training.DIGITS),
         "two_fold": training.as_json([one for one in conditions if one.groups == groups]),
-        "text": pipeline.signature,
-        "annotator": "" if syntax is None else syntax.annotator.fingerprint,
+        "text": ready.pipeline.signature,
+        "annotator": "" if ready.annotator is None else ready.annotator.fingerprint,
     }

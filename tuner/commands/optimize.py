@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._lists import (
     format_option,
     pipeline_of,
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import Metric
-    from tuner.annotation.syntax import Syntax
     from tuner.commands._lists import Lists
     from tuner.nbest.model import NBest
     from tuner.search.optimization import Optimization, Setup
     from tuner.search.optimizers._base import Optimizer
     from tuner.search.problem import StatTable
     from tuner.search.weight_bootstrap import Confidence
-    from tuner.texts.text_pipeline import TextPipeline
+    from tuner.texts.prepare import TextAnnotations
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +175,7 @@ def command(
     from tuner.files import check_writable  # noqa: PLC0415
     from tuner.search.constraints import Constraints  # noqa: PLC0415
     from tuner.search.optimization import Setup  # noqa: PLC0415
+    from tuner.texts.prepare import signature as signature_of  # noqa: PLC0415
     from tuner.weights.feature_weights import read_penalised_weights  # noqa: PLC0415
 
     announce_compiling()
@@ -199,21 +199,22 @@ def command(
         threads=threads or os.cpu_count() or 1,
         prior=prior,
     )
-    syntax = open_syntax(annotator_text, annotation_cache, [metric], pipeline) if lists else None
     if features:
         ended = _from_dat(features, scores, metric, setup, start_alpha, weights)
+        annotator, signature = None, signature_of(metric, "stats:moses")
     else:
+        ready = preparation(annotator_text, annotation_cache, [metric], pipeline)
+        annotator, signature = ready.annotator, ready.signature(metric, len(refs))
         ended = _from_lists(
             partial(
                 read_lists,
                 lists,
                 nbest_format=nbest_format,
-                pipeline=pipeline,
                 metric=metric,
                 refs=refs,
                 source=source,
                 ref_links=ref_links,
-                syntax=syntax,
+                ready=ready,
             ),
             metric,
             setup,
@@ -222,18 +223,17 @@ def command(
             weights=weights,
         )
     sure = _confidence(ended, metric, setup, samples) if samples else None
-    signature = f"{metric.signature}|{_circumstances(refs, features, pipeline, syntax)}"
     _write(out, ended.found, signature, ended.alpha)
     seconds = {
         "reading": ended.reading,
         **ended.found.seconds,
-        **({} if syntax is None else {"annotating": syntax.annotator.seconds}),  # of the others
+        **({} if annotator is None else {"annotating": annotator.seconds}),  # of the others
         "total": time.perf_counter() - begin,
     }
     if as_json:
-        click.echo(json.dumps(_report(ended, seconds, sure, syntax), indent=1))
+        click.echo(json.dumps(_report(ended, seconds, sure, annotator), indent=1))
     else:
-        _show(ended, metric, signature, seconds["total"], sure, syntax, out)
+        _show(ended, metric, signature, seconds["total"], sure, annotator, out)
 
 
 def _check_usage(
@@ -374,7 +374,7 @@ def _show(
     signature: str,
     seconds: float,
     sure: Confidence | None,
-    syntax: Syntax | None,
+    annotator: TextAnnotations | None,
     out: Path,
 ) -> None:
     found, to_stdout = ended.found, str(out) == "-"
@@ -383,12 +383,12 @@ def _show(
     click.echo(
         f"{signature}: {metric.shown(found.start_score)} -> {metric.shown(found.final_score)}"
         f"{penalised} (oracle {metric.shown(found.oracle_score)}"
-        f"{'' if syntax is None else ' of those annotated'}; {found.hypotheses} hypotheses, "
+        f"{'' if annotator is None else ' of those annotated'}; {found.hypotheses} hypotheses, "
         f"{searches}{seconds:.1f} s)",
         err=to_stdout,
     )
-    if syntax is not None:
-        known, annotator = ended.stats.known, syntax.annotator
+    if annotator is not None:
+        known = ended.stats.known
         click.echo(
             f"annotated: {known} hypotheses ({known / len(ended.stats.rows):.1%}); sentences: "
             f"{annotator.hits} from the cache, {annotator.misses} new, {annotator.failed} without "
@@ -420,21 +420,6 @@ def _table(sure: Confidence) -> str:
     )
 
 
-def _circumstances(
-    refs: tuple[Path, ...],
-    features: tuple[Path, ...],
-    pipeline: TextPipeline,
-    syntax: Syntax | None,
-) -> str:
-    """Return what a score depends on beside the metric's options."""
-    import tuner  # noqa: PLC0415
-
-    if features:  # statistics that Moses counted
-        return f"stats:moses|portmert:{tuner.__version__}"
-    annotator = "" if syntax is None else f"|annotator:{syntax.annotator.fingerprint}"
-    return f"refs:{len(refs)}|{pipeline.signature}{annotator}|portmert:{tuner.__version__}"
-
-
 def _write(out: Path, found: Optimization, signature: str, alpha: float | None) -> None:
     """Write the weights; nothing in the file changes from run to run."""
     from tuner.files import write_text  # noqa: PLC0415
@@ -449,8 +434,13 @@ def _write(out: Path, found: Optimization, signature: str, alpha: float | None) 
 
 
 def _report(
-    ended: _Ended, seconds: dict[str, float], sure: Confidence | None, syntax: Syntax | None
+    ended: _Ended,
+    seconds: dict[str, float],
+    sure: Confidence | None,
+    annotator: TextAnnotations | None,
 ) -> dict[str, object]:
+    from tuner.texts.prepare import counts  # noqa: PLC0415
+
     found, alpha = ended.found, ended.alpha
     return {
         "start_score": found.start_score,
@@ -460,7 +450,7 @@ def _report(
         "weights": {name: list(numbers) for name, numbers in found.weights.values.items()},
         **({} if alpha is None else {"length_penalty": alpha}),
         "hypotheses": found.hypotheses,
-        **({} if syntax is None else {"annotated": ended.stats.known, **syntax.counts()}),
+        **({} if annotator is None else {"annotated": ended.stats.known, **counts(annotator)}),
         "line_searches": found.line_searches,
         **({} if sure is None else {"bootstrap": sure.as_json()}),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},

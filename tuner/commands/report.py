@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
-    from tuner.annotation.syntax import OpenSyntax
     from tuner.evaluation.history.model import RunHistory
+    from tuner.texts.prepare import Prepare
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -64,7 +64,7 @@ def command(
         if out is not None:
             check_writable(out)
     announce_compiling()
-    syntax = functools.partial(open_syntax, annotator_text, annotation_cache)
+    prepare = functools.partial(preparation, annotator_text, annotation_cache)
     history = read_history(
         run,
         name=run.resolve().name,
@@ -72,12 +72,12 @@ def command(
         threads=threads,
         notice=notice,
         surface=html is not None or json_out is not None,
-        open_syntax=syntax,
+        prepare=prepare,
     )
     click.echo(as_text(history))
     if html is None and json_out is None:
         return
-    test = _test_document(run, history, syntax, chosen=bool(metric_texts), threads=threads)
+    test = _test_document(run, history, prepare, chosen=bool(metric_texts), threads=threads)
     document = document_of(history, test)
     if json_out is not None:
         write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -88,7 +88,7 @@ def command(
 
 
 def _test_document(
-    run: Path, history: RunHistory, syntax: OpenSyntax, *, chosen: bool, threads: int
+    run: Path, history: RunHistory, prepare: Prepare, *, chosen: bool, threads: int
 ) -> dict[str, Any] | None:
     """Return what there is to say of a finished run's output of its test set."""
     from tuner.errors import InputError, StateError  # noqa: PLC0415
@@ -99,7 +99,7 @@ def _test_document(
     request = Request(
         systems=(str(run),),
         metrics=tuple(history.percents or ()) if chosen else (),
-        syntax=syntax,
+        prepare=prepare,
         threads=threads,
         timing=False,
     )

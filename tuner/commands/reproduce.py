@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -93,7 +93,7 @@ def command(
             published=published,
             log=lambda line: click.echo(line, err=True),
             progress=progress,
-            syntax=functools.partial(open_syntax, annotator_text, annotation_cache),
+            prepare=functools.partial(preparation, annotator_text, annotation_cache),
         )
     write_text(out, found.document)
     for line in found.comparison.headlines:

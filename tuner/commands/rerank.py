@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._lists import (
     format_option,
     pipeline_of,
@@ -96,12 +96,11 @@ def command(
     lists = read_lists(
         nbest_paths,
         nbest_format=nbest_format,
-        pipeline=pipeline,
         metric=metric,
         refs=refs,
         source=source,
         ref_links=ref_links,
-        syntax=open_syntax(annotator_text, annotation_cache, metrics, pipeline),
+        ready=preparation(annotator_text, annotation_cache, metrics, pipeline),
     )
     best = lists.nbest.offsets[:-1] if weights_path is None else _best(lists, weights_path)
     if metric is not None:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options, open_syntax
+from tuner.commands._annotating import annotator_options, preparation
 from tuner.commands._lists import pipeline_of, text_options
 from tuner.commands._notice import notice
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, Metric
-    from tuner.annotation.syntax import Syntax
-    from tuner.texts.text_pipeline import TextPipeline
+    from metrics._base import Metric
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -63,25 +61,23 @@ def command(
     as_json: bool,
 ) -> None:
     """Score tokenised text, one segment a line, against one or more references."""
+    from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.components import registry  # noqa: PLC0415  start-up time
-    from tuner.texts import scoring, statistics  # noqa: PLC0415  start-up time
+    from tuner.texts import corpus, scoring, statistics  # noqa: PLC0415  start-up time
+    from tuner.texts.prepare import read_output  # noqa: PLC0415
 
     announce_compiling()
     pipeline = pipeline_of(text_steps, text_model, lowercase=lowercase)
     metrics = [registry.metric(text) for text in metric_texts]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    syntax = open_syntax(annotator_text, annotation_cache, metrics, pipeline)
-    batch = _read(hyp, refs, source, hyp_links, ref_links, pipeline, syntax)
+    ready = preparation(annotator_text, annotation_cache, metrics, pipeline)
+    read = corpus.read_references(refs, vocabulary=Vocabulary(), source=source, links=ref_links)
+    texts = read_output(hyp, read, beside=refs[0], links=hyp_links)
+    batch = ready.batch(texts, ready.references(read))
     for line in dict.fromkeys(n for metric in metrics for n in statistics.notices(metric, batch)):
         notice(line)
-    scores = scoring.score_texts(
-        metrics,
-        batch,
-        lowercase=lowercase,
-        text=pipeline.signature,
-        annotator="" if syntax is None else syntax.annotator.fingerprint,
-    )
+    scores = scoring.score_texts(metrics, batch, ready)
     if as_json:
         click.echo(json.dumps(scoring.as_json(scores, by_segment=by_segment), indent=2))
     else:
@@ -106,41 +102,3 @@ def _check_links_given(
             )
     if source is None and (hyp_links or ref_links):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
-
-
-def _read(
-    hyp: Path,
-    refs: tuple[Path, ...],
-    source: Path | None,
-    hyp_links: Path | None,
-    ref_links: tuple[Path, ...],
-    pipeline: TextPipeline,
-    syntax: Syntax | None,
-) -> Batch:
-    from dataclasses import replace  # noqa: PLC0415
-
-    import numpy as np  # noqa: PLC0415
-
-    from metrics._base import Vocabulary  # noqa: PLC0415
-    from tuner.texts import corpus  # noqa: PLC0415
-
-    vocabulary = Vocabulary()
-    texts = corpus.read_texts(hyp, vocabulary)
-    references = corpus.read_references(
-        refs, vocabulary=vocabulary, source=source, links=ref_links
-    )
-    corpus.check_lines(hyp, len(texts), refs[0], len(references))
-    if hyp_links is not None and references.source_lengths is not None:
-        links = corpus.read_links(
-            hyp_links,
-            source_lengths=references.source_lengths,
-            target_lengths=texts.tokens.lengths,
-        )
-        texts = replace(texts, links=links)
-    scored = pipeline.hypotheses(texts)
-    scored_references = pipeline.references(references.texts)
-    if syntax is not None:
-        scored = syntax.whole(texts, scored, "hyp")
-        scored_references = syntax.whole(references.texts, scored_references, "ref")
-    references = replace(references, texts=scored_references)
-    return corpus.make_batch(scored, np.arange(len(scored) + 1, dtype=np.int64), references)

@@ -1,4 +1,4 @@
-"""The demo: one bitext, one decoder, tuned once on BLEU and once on PORT, and what came of it."""
+"""Runs the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 import tuner
 from metrics._base import Vocabulary
-from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
@@ -20,10 +20,11 @@ from tuner.files import read_lines, write_text
 from tuner.nbest.model import read_nbest
 from tuner.runs import experiment, replicas
 from tuner.runs.config import load_config
-from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.corpus import read_references
 from tuner.texts.links import Linker
+from tuner.texts.prepare import Preparation
 from tuner.texts.scoring import score_texts
-from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
     from metrics._base import Metric, Texts
     from tuner.annotation.annotating import TextAnnotator
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import OpenSyntax
     from tuner.decoders._base import Progress
     from tuner.runs.config import Experiment
-    from tuner.texts.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 200}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
@@ -179,8 +178,7 @@ def run_demo(
                 return None
             return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
 
-        syntax = functools.partial(_open_syntax, annotator)
-        write_text(page, _page([experiments[name].tune.output for name in names], syntax, log))
+        write_text(page, _page([experiments[name].tune.output for name in names], annotator, log))
     return replace(scored, page=page)
 
 
@@ -198,18 +196,6 @@ def _tuned(
     return {"start": result.start_list, "dev": result.dev_list, "test": test_list}
 
 
-def _open_syntax(
-    annotator: Callable[[], TextAnnotator | None],
-    metrics: Sequence[Metric],
-    pipeline: TextPipeline,
-    _recorded: Annotator | None,
-) -> Syntax | None:
-    """Return what annotates texts for the page; None where nothing is tuned on syntax."""
-    needs = needs_of(metrics)
-    opened = annotator() if needs else None
-    return None if opened is None else Syntax(opened, pipeline, needs)
-
-
 def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
@@ -220,7 +206,11 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     train(treebank, model, size="micro", notice=lambda _: None)
 
 
-def _page(runs: Sequence[Path], syntax: OpenSyntax, log: Callable[[str], None]) -> str:
+def _page(
+    runs: Sequence[Path],
+    annotator: Callable[[], TextAnnotator | None],
+    log: Callable[[str], None],
+) -> str:
     """Return the HTML page that compares the tuned systems on the test set.
 
     Without times: the same demo makes the same bytes.
@@ -228,7 +218,12 @@ def _page(runs: Sequence[Path], syntax: OpenSyntax, log: Callable[[str], None]) 
     from tuner.evaluation.comparison.page import render  # noqa: PLC0415  heavy, and only here
     from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
 
-    request = Request(tuple(str(run) for run in runs), syntax=syntax, runs=True, timing=False)
+    def prepare(
+        metrics: Sequence[Metric], pipeline: TextPipeline, _recorded: Annotator | None
+    ) -> Preparation:
+        return Preparation.of(metrics, pipeline, annotator)
+
+    request = Request(tuple(str(run) for run in runs), prepare=prepare, runs=True, timing=False)
     return render(compare_request(request, log).as_json())
 
 
@@ -287,28 +282,28 @@ def _score(
     }
     scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in lists}
     outputs: dict[str, list[str]] = {}
-    opened = contextlib.ExitStack()
-    annotator = None
-    if annotated is not None:
-        annotator = opened.enter_context(contextlib.closing(_annotator(annotated, log)))
-    with opened:
+    with contextlib.ExitStack() as opened:
+
+        def annotator() -> TextAnnotator | None:
+            if annotated is None:
+                return None
+            return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
+
+        ready = Preparation.of(metrics, TextPipeline(), annotator)
         for part in SETS:
             vocabulary = Vocabulary()
             gold = read_references(
                 references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
             )
-            if annotator is not None:
-                gold = replace(gold, texts=annotator.annotate(gold.texts, needs_of(metrics)))
+            gold = ready.references(gold)
             lines = read_lines(sources[part])
             for name, files in lists.items():
                 nbest = read_nbest([files[part]], vocabulary, segments=len(lines))
                 texts = nbest.texts.take(nbest.offsets[:-1])
                 offsets = np.arange(len(texts) + 1)
                 texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
-                if annotator is not None:
-                    texts = annotator.annotate(texts, needs_of(metrics))
-                batch = make_batch(texts, offsets, gold)
-                found = score_texts(metrics, batch, lowercase=False, threads=measured.threads)
+                batch = ready.batch(texts, gold)
+                found = score_texts(metrics, batch, ready, threads=measured.threads)
                 scores[name][part] = {
                     metric: score.score for metric, score in zip(names, found, strict=True)
                 }

@@ -1,11 +1,11 @@
-"""From `--sctype PORT --scconfig alpha:0.5,source:dev.ja` to a metric and the texts it sees."""
+"""Turns `--sctype PORT --scconfig alpha:0.5,source:dev.ja` into a metric and texts for it."""
 
 from __future__ import annotations
 
 import dataclasses
 import shlex
 import subprocess
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics._base import Ragged, Texts
-from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
 from tuner.dropin._program import say
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
 from tuner.texts import corpus
-from tuner.texts.statistics import needs_of
+from tuner.texts.prepare import Preparation
 from tuner.texts.text_pipeline import TextPipeline
 from tuner.weights.feature_weights import parse_number
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Metric, Vocabulary
+    from tuner.annotation.annotating import TextAnnotator
     from tuner.texts.corpus import References
 
 
@@ -93,21 +94,23 @@ class Scorer:
             texts = _filtered(texts, self.filter)
         if self.factors:
             texts = _mapped(texts, self._of_factors)
-        scored = corpus.lowercase(texts) if self.lowercase else texts
-        needs = needs_of([self.metric])
-        if not needs:
-            return scored
+        pipeline = TextPipeline.from_names(("lowercase",) if self.lowercase else ())
+        with ExitStack() as opened:
+            ready = Preparation.of(
+                [self.metric],
+                pipeline,
+                lambda: opened.enter_context(closing(self._open_annotator())),
+            )
+            return ready.hypotheses(texts)
+
+    def _open_annotator(self) -> TextAnnotator:
         if not self.annotator:
             raise InputError(
                 f"metric {self.metric.name()} compares syntax and needs an annotator; add it to "
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
-        annotator = open_annotator(
-            registry.annotator(self.annotator), cache=None, processes=1, notice=say
-        )
-        with closing(annotator):
-            pipeline = TextPipeline.from_names(("lowercase",) if self.lowercase else ())
-            return Syntax(annotator, pipeline, needs).whole(texts, scored, "hyp")
+        found = registry.annotator(self.annotator)
+        return open_annotator(found, cache=None, processes=1, notice=say)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

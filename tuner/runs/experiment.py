@@ -24,6 +24,7 @@ from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
 from tuner.search.optimization import Setup, optimize_lists
 from tuner.search.stat_tables import statistics_table
 from tuner.search.weight_bootstrap import bootstrap, confidence, stacked
+from tuner.texts.prepare import counts as counts_of
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
@@ -420,10 +421,10 @@ class _Run:
 
         In a file of its own: the numbers depend on what earlier runs left in the cache.
         """
-        syntax = self.evaluator.syntax
-        if syntax is None:
+        ready = self.evaluator.ready
+        if ready.annotator is None:
             return
-        counts = syntax.counts()
+        counts = counts_of(ready.annotator)
         asked = ""
         if found is not None:
             asked = f"{found.known} of {found.hypotheses} hypotheses annotated, "
@@ -432,7 +433,7 @@ class _Run:
             f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
             f"{counts['misses']} new, {counts['failed']} without a parse"
         )
-        syntax.annotator.reset()
+        ready.annotator.reset()
         path = self.folder.iteration(number) / ANNOTATION_NAME
         write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
 

@@ -1,4 +1,4 @@
-"""From weights to scores: decode a set, read its list, add links, count with the metric.
+"""Scores weights: decodes a set, reads its list, adds links, counts with the metric.
 
 Everything is written whole to a file before it is used, and a file that is there is not made
 again: whoever asks twice, before and after a kill, gets the same.
@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics._base import Vocabulary
-from tuner.annotation.syntax import Syntax, open_annotator
+from tuner.annotation.annotating import open_annotator
 from tuner.errors import ConfigError, StateError
 from tuner.files import read_lines, write_text
 from tuner.nbest.model import read_nbest
-from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.corpus import read_references
 from tuner.texts.links import Linker
-from tuner.texts.scoring import full_signature
-from tuner.texts.statistics import compute_stats, needs_of, notices
+from tuner.texts.prepare import Preparation
+from tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from metrics._base import FloatArray, IntArray, Texts
+    from tuner.annotation.annotating import TextAnnotator
     from tuner.decoders._base import Progress
     from tuner.nbest.model import NBest
     from tuner.runs.config import Experiment
@@ -95,7 +96,6 @@ class Evaluator:
         self.vocabulary = Vocabulary()
         # Of its own: that of the dev set grows in one order, whenever a run was interrupted.
         self._held_out_vocabulary = Vocabulary()
-        self.text = experiment.data.pipeline
         self._linked = "links" in experiment.metric.needs
         self.annotated = annotated
         self.linker = Linker(
@@ -107,26 +107,28 @@ class Evaluator:
         )
 
     @cached_property
-    def syntax(self) -> Syntax | None:
-        """What annotates texts for the metric; None if it does not compare syntax."""
+    def ready(self) -> Preparation:
+        """What makes texts ready for the metric."""
         experiment = self.experiment
-        needs = needs_of([experiment.metric])
-        if experiment.annotator is None or not needs:
-            return None
-        annotator = open_annotator(
-            experiment.annotator,
-            cache=experiment.tune.annotation_cache,
-            processes=experiment.threads,
-            notice=self.note,
-            progress=self.annotated,
-        )
-        return Syntax(annotator, self.text, needs)
+
+        def opened() -> TextAnnotator | None:
+            if experiment.annotator is None:
+                return None
+            return open_annotator(
+                experiment.annotator,
+                cache=experiment.tune.annotation_cache,
+                processes=experiment.threads,
+                notice=self.note,
+                progress=self.annotated,
+            )
+
+        return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
 
     def close(self) -> None:
         """Close the annotator's cache; the evaluator is of no use any more."""
-        syntax: Syntax | None = self.__dict__.get("syntax")  # not opened for the sake of it
-        if syntax is not None:
-            syntax.annotator.close()
+        ready: Preparation | None = self.__dict__.get("ready")  # not opened for the sake of it
+        if ready is not None and ready.annotator is not None:
+            ready.annotator.close()
 
     def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
         """Decode a set to `out`; not if it is there."""
@@ -231,8 +233,7 @@ class Evaluator:
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
         """Return a list as the metric sees it, and what annotates its hypotheses, if it must."""
-        scored = self.text.hypotheses(nbest.texts)
-        annotate = None if self.syntax is None else self.syntax.lazily(nbest.texts, scored)
+        scored, annotate = self.ready.lazily(nbest.texts)
         return replace(nbest, texts=scored), annotate
 
     @cached_property
@@ -259,28 +260,15 @@ class Evaluator:
             source=source,
             links=links if self._linked else (),
         )
-        texts = self.text.references(found.texts)
-        if self.syntax is not None:
-            texts = self.syntax.whole(found.texts, texts, "ref")
-        return replace(found, texts=texts)
+        return self.ready.references(found)
 
     def _stats(self, nbest: NBest, references: References) -> FloatArray:
         """Return (S, K): the statistics of the first hypothesis of each segment."""
         metric = self.experiment.metric
-        first = nbest.texts.take(nbest.offsets[:-1])
-        scored = self.text.hypotheses(first)
-        if self.syntax is not None:
-            scored = self.syntax.whole(first, scored, "hyp")
-        batch = make_batch(scored, np.arange(len(nbest) + 1), references)
+        batch = self.ready.batch(nbest.texts.take(nbest.offsets[:-1]), references)
         for line in notices(metric, batch):
             self.note(line)
-        self.signature = full_signature(
-            metric,
-            batch,
-            lowercase=self.experiment.data.lowercase,
-            text=self.text.signature,
-            annotator="" if self.syntax is None else self.syntax.annotator.fingerprint,
-        )
+        self.signature = self.ready.signature(metric, references.offsets)
         return compute_stats(metric, batch, threads=self.experiment.threads)
 
     def _scored(self, stats: FloatArray) -> Scored:

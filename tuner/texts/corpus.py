@@ -200,12 +200,9 @@ def read_references(
             )
             for text, path in zip(texts, links, strict=True)
         ]
-    count = len(texts)
-    # Row r * S + s of the concatenation becomes row s * count + r.
-    order = np.arange(count * segments).reshape(count, segments).T.ravel()
     return References(
-        texts=concatenate(texts).take(order),
-        offsets=np.arange(segments + 1, dtype=np.int64) * count,
+        texts=interleaved(concatenate(texts), len(texts)),
+        offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
     )
 
@@ -293,6 +290,12 @@ def concatenate(texts: Sequence[Texts]) -> Texts:
         _concatenate_rows([text.tokens for text in texts]),
         _concatenate_rows(links) if len(links) == len(texts) else None,
     )
+
+
+def interleaved(texts: Texts, count: int) -> Texts:
+    """Return `count` texts of S rows, one after the other, as `count` rows of each segment."""
+    # Row n * S + s becomes row s * count + n.
+    return texts.take(np.arange(len(texts)).reshape(count, -1).T.ravel())
 
 
 def _concatenate_rows(parts: Sequence[Ragged]) -> Ragged:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tuner
-from tuner.texts.statistics import compute_stats, needs_of
+from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import Batch, FloatArray, Metric
+    from tuner.texts.prepare import Preparation
 
 
 COUNTS = (
@@ -47,30 +47,8 @@ class Score:
     segment_scores: FloatArray
 
 
-def full_signature(
-    metric: Metric, batch: Batch, *, lowercase: bool, text: str = "", annotator: str = ""
-) -> str:
-    """Return the metric's signature with number of references, case and version.
-
-    `text` is the signature of a text pipeline and stands in the place of the case; `annotator` is
-    an annotator's fingerprint, which counts for metrics that need one.
-    """
-    counts = np.unique(np.diff(batch.reference_offsets))
-    references = str(counts[0]) if counts.size == 1 else "var"
-    text = text or f"case:{'lc' if lowercase else 'mixed'}"
-    if annotator and needs_of([metric]):
-        text += f"|annotator:{annotator}"
-    return f"{metric.signature}|refs:{references}|{text}|portmert:{tuner.__version__}"
-
-
 def score_texts(
-    metrics: Sequence[Metric],
-    batch: Batch,
-    *,
-    lowercase: bool,
-    threads: int = 1,
-    text: str = "",
-    annotator: str = "",
+    metrics: Sequence[Metric], batch: Batch, ready: Preparation, *, threads: int = 1
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -80,12 +58,8 @@ def score_texts(
         Metrics.
     batch
         S hypotheses, one for each segment.
-    lowercase
-        Whether the texts of the batch were lowercased; goes into the signature.
-    text
-        The signature of a text pipeline, in place of `lowercase`.
-    annotator
-        The fingerprint of the annotator, where there is one.
+    ready
+        What prepared the batch; goes into the signatures.
     threads
         For the statistics.
 
@@ -105,9 +79,7 @@ def score_texts(
         scores.append(
             Score(
                 metric=metric,
-                signature=full_signature(
-                    metric, batch, lowercase=lowercase, text=text, annotator=annotator
-                ),
+                signature=ready.signature(metric, batch.reference_offsets),
                 score=float(metric.score(total)),
                 parts=metric.parts(total),
                 segment_scores=metric.score(stats),

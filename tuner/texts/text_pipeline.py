@@ -136,13 +136,9 @@ class TextPipeline:
             return f"case:{case}"
         return f"case:{case}|text:{self}"
 
-    def hypotheses(self, texts: Texts) -> Texts:
-        """Return hypotheses as they are scored, in the same vocabulary."""
-        return self._applied(texts, self._steps("hyp"), "hyp")
-
-    def references(self, texts: Texts) -> Texts:
-        """Return references as they are scored, in the same vocabulary."""
-        return self._applied(texts, self._steps("ref"), "ref")
+    def applied(self, texts: Texts, side: Side) -> Texts:
+        """Return hypotheses or references as they are scored, in the same vocabulary."""
+        return self._applied(texts, self._steps(side), side)
 
     def cased(self, texts: Texts, side: Side) -> Texts:
         """Return the tokens of texts as they are scored, but as they are before they lose case.

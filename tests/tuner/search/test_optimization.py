@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from metrics._base import Vocabulary
 from tests.support.fake_annotator import FakeAnnotator
 from tests.support.places import SHARED
-from tuner.annotation.syntax import Syntax
 from tuner.components import registry
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores, read_nbest
@@ -20,6 +19,7 @@ from tuner.search.optimization import Setup, equal_weights, optimize_dat, optimi
 from tuner.search.oracle import oracle
 from tuner.search.stat_tables import moses_stats
 from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.prepare import Preparation
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
 from tuner.weights.feature_weights import FeatureWeights
@@ -56,9 +56,8 @@ def parsed(nbest, references, metric):
     needs = needs_of([metric])
     if not needs:
         return references, None
-    syntax = Syntax(FakeAnnotator(), TextPipeline(), needs)
-    texts = syntax.whole(references.texts, references.texts, "ref")
-    return replace(references, texts=texts), syntax.lazily(nbest.texts, nbest.texts)
+    ready = Preparation(TextPipeline(), FakeAnnotator(), needs)
+    return ready.references(references), ready.lazily(nbest.texts)[1]
 
 
 def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):

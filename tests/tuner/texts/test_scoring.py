@@ -6,11 +6,12 @@ from metrics.bleu import Bleu
 from metrics.port import Port
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
-from tuner.texts.scoring import as_json, as_text, full_signature, score_texts
+from tuner.texts.prepare import Preparation
+from tuner.texts.scoring import as_json, as_text, score_texts
 
 
 def scores():
-    return score_texts([Bleu(smooth="exp"), Port()], batch_of(EXAMPLE), lowercase=False)
+    return score_texts([Bleu(smooth="exp"), Port()], batch_of(EXAMPLE), Preparation())
 
 
 def test_corpus_score_is_that_of_summed_statistics():
@@ -22,12 +23,10 @@ def test_corpus_score_is_that_of_summed_statistics():
 
 
 def test_signature_holds_references_case_and_version():
-    batch = batch_of(EXAMPLE)
-    assert full_signature(Bleu(), batch, lowercase=True) == (
-        f"bleu:max_order=4,reflen=closest,smooth=none|refs:var|case:lc|portmert:{tuner.__version__}"
+    assert scores()[0].signature == (
+        f"bleu:max_order=4,reflen=closest,smooth=exp|refs:var|case:mixed|portmert:"
+        f"{tuner.__version__}"
     )
-    one = batch_of(EXAMPLE[:1])
-    assert "|refs:1|case:mixed|" in full_signature(Bleu(), one, lowercase=False)
 
 
 def test_json_has_one_entry_a_metric_and_on_request_one_a_segment():
@@ -67,6 +66,6 @@ def test_more_than_one_hypothesis_a_segment_is_a_wrong_call():
         batch.source_lengths[:1],
     )
     with pytest.raises(ValueError, match="exactly one hypothesis"):
-        score_texts([Bleu()], two, lowercase=False)
+        score_texts([Bleu()], two, Preparation())
     with pytest.raises(ValueError, match="at least one segment"):
-        score_texts([Bleu()], batch.segments(0, 0), lowercase=False)
+        score_texts([Bleu()], batch.segments(0, 0), Preparation())

@@ -37,7 +37,7 @@ def lines(found):
 
 
 def applied(steps, *given_lines, model=None):
-    return lines(TextPipeline.parse(steps, model).hypotheses(texts(*given_lines)))
+    return lines(TextPipeline.parse(steps, model).applied(texts(*given_lines), "hyp"))
 
 
 # Steps
@@ -65,8 +65,8 @@ def test_step(steps, before, after):
 def test_steps_for_one_side():
     pipeline = TextPipeline.parse("hyp:debpe,ref:lowercase,13a")
     given_texts = texts("A@@ b,")
-    assert lines(pipeline.hypotheses(given_texts)) == ["Ab ,"]
-    assert lines(pipeline.references(given_texts)) == ["a @ @ b ,"]
+    assert lines(pipeline.applied(given_texts, "hyp")) == ["Ab ,"]
+    assert lines(pipeline.applied(given_texts, "ref")) == ["a @ @ b ,"]
     assert str(pipeline) == "hyp:debpe,ref:lowercase,13a"
 
 
@@ -123,7 +123,7 @@ def test_file_that_is_no_model(tmp_path):
 
 def test_decoding_what_has_no_pieces_is_refused():
     with pytest.raises(InputError, match=r"no token of the references has the sign ▁ .*hyp:spm"):
-        TextPipeline.parse("spm-decode").references(texts("the cat"))
+        TextPipeline.parse("spm-decode").applied(texts("the cat"), "ref")
 
 
 def test_tokeniser_that_is_not_installed(monkeypatch):
@@ -148,9 +148,9 @@ def test_each_distinct_text_is_changed_once():
 
     object.__setattr__(pipeline, "_function", counted)
     given_texts = texts(*["ab", "cd", "ab", "ab"] * 5)
-    assert lines(pipeline.hypotheses(given_texts)) == ["a b", "c d", "a b", "a b"] * 5
+    assert lines(pipeline.applied(given_texts, "hyp")) == ["a b", "c d", "a b", "a b"] * 5
     assert len(calls) == 2
-    pipeline.hypotheses(given_texts.rows(1, 4))
+    pipeline.applied(given_texts.rows(1, 4), "hyp")
     assert len(calls) == 2
 
 
@@ -172,14 +172,14 @@ def test_each_distinct_text_is_changed_once():
     ],
 )
 def test_links_follow_the_characters(steps, line, links, after):
-    found = TextPipeline.parse(steps).hypotheses(texts(line, links=[links]))
+    found = TextPipeline.parse(steps).applied(texts(line, links=[links]), "hyp")
     assert found.links.row(0).tolist() == after
 
 
 def test_links_through_a_model(model):
     given_texts = texts("the cats ran", links=[[(0, 0), (1, 1), (2, 2)]])
-    pieces = TextPipeline.parse("spm-encode", model).hypotheses(given_texts)
-    back = TextPipeline.parse("spm-decode", model).hypotheses(pieces)
+    pieces = TextPipeline.parse("spm-encode", model).applied(given_texts, "hyp")
+    back = TextPipeline.parse("spm-decode", model).applied(pieces, "hyp")
     assert len(pieces.words(0)) > 3
     assert set(pieces.links.row(0)[:, 0].tolist()) == {0, 1, 2}
     assert back.links.row(0).tolist() == [[0, 0], [1, 1], [2, 2]]
@@ -193,7 +193,7 @@ WORD = st.text("ab,.1é我", min_size=1, max_size=4)
 def test_links_to_every_token_stay_on_their_characters(words, step):
     """Each token linked to a source word of its own: new tokens in order carry the same order."""
     given_texts = texts(" ".join(words), links=[[(k, k) for k in range(len(words))]])
-    found = TextPipeline.parse(step).hypotheses(given_texts)
+    found = TextPipeline.parse(step).applied(given_texts, "hyp")
     new = found.words(0)
     assert "".join(new) == "".join(words)
     for source, target in found.links.row(0).tolist():
@@ -223,7 +223,7 @@ def linked_texts(draw):
 @given(linked_texts(), st.sampled_from(["debpe", "char", "debpe,char", "lowercase,debpe"]))
 def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
     rows, links = texts_and_links
-    found = TextPipeline.parse(steps).hypotheses(texts(*map(" ".join, rows), links=links))
+    found = TextPipeline.parse(steps).applied(texts(*map(" ".join, rows), links=links), "hyp")
     for row, (words, pairs) in enumerate(zip(rows, links, strict=True)):
         new = found.words(row)
         # Character by character: which new token each character of an old token went to.
@@ -242,7 +242,7 @@ def test_shared_characters_of_the_same_words_is_the_diagonal(words):
 
 def test_rows_of_a_view_are_their_own():
     whole = texts("un@@ do", "a@@ b c", links=[[(0, 1)], [(1, 2)]])
-    found = TextPipeline.parse("debpe").hypotheses(whole.rows(1, 2))
+    found = TextPipeline.parse("debpe").applied(whole.rows(1, 2), "hyp")
     assert lines(found) == ["ab c"]
     assert isinstance(found.links, Ragged)
     assert found.links.row(0).tolist() == [[1, 1]]

@@ -13,7 +13,6 @@ from tuner.evaluation.comparison.differences import differences, reference_reord
 from tuner.evaluation.comparison.model import Comparison, System
 from tuner.evaluation.comparison.similarity import identical_segments, similarities
 from tuner.evaluation.comparison.timing import time_metrics
-from tuner.texts.scoring import full_signature
 from tuner.texts.statistics import notices
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tuner.evaluation.comparison.systems import NamedSystem, TestSet
     from tuner.evaluation.history.model import RunHistory
     from tuner.evaluation.significance import Resampling
-    from tuner.texts.text_pipeline import TextPipeline
+    from tuner.texts.prepare import Preparation
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none; those that need links only where there are some."""
@@ -40,25 +39,22 @@ class Setup:
     ----------
     metrics
         Label -> metric.
-    pipeline
-        What is done to the texts before they are scored.
+    ready
+        What made the texts ready; goes into signatures.
     threads
         Never changes a number.
     notice
         Called with one line for what the user should know at once.
     timing
         Whether to measure times, the only numbers that differ from call to call.
-    annotator
-        What annotations depend on, for signatures; empty without an annotator.
     """
 
     metrics: Mapping[str, Metric]
-    pipeline: TextPipeline
+    ready: Preparation
     resampling: Resampling
     threads: int
     notice: Callable[[str], None]
     timing: bool = True
-    annotator: str = ""
 
 
 def compare(
@@ -89,13 +85,7 @@ def compare(
         tables.describe_metric(
             one.label,
             one.metric,
-            full_signature(
-                one.metric,
-                batch,
-                lowercase=False,
-                text=setup.pipeline.signature,
-                annotator=setup.annotator,
-            ),
+            setup.ready.signature(one.metric, batch.reference_offsets),
         )
         for one in counted
     ]

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Batch, Ragged, Texts, Vocabulary
+from metrics._base import Batch, Texts, Vocabulary
 from tuner.evaluation.comparison.linking import LinkSet, linked
 from tuner.files import read_lines
 from tuner.nbest.model import read_nbest
-from tuner.texts.corpus import check_lines, make_batch, read_references, read_texts
+from tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
+from tuner.texts.prepare import read_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from metrics._base import IntArray
-    from tuner.annotation.syntax import Syntax
     from tuner.evaluation.comparison.linking import Linking
     from tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
     from tuner.texts.corpus import References
-    from tuner.texts.text_pipeline import TextPipeline
+    from tuner.texts.prepare import Preparation
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,29 +74,18 @@ class Material:
 
     def batch_of_all(self) -> Batch:
         """Return all outputs against the references: N hypotheses a segment."""
-        count, segments = len(self.systems), len(self)
-        # Row n * S + s of the outputs one after the other becomes row s * N + n.
-        order = np.arange(count * segments).reshape(count, segments).T.ravel()
-        return make_batch(
-            self.texts.take(order),
-            np.arange(segments + 1, dtype=np.int64) * count,
-            self.references,
-        )
+        count = len(self.systems)
+        offsets = np.arange(len(self) + 1, dtype=np.int64) * count
+        return make_batch(interleaved(self.texts, count), offsets, self.references)
 
 
 def read_material(
     systems: Sequence[NamedSystem],
     test: TestSet,
     linking: Linking,
-    pipeline: TextPipeline,
-    syntax: Syntax | None = None,
+    ready: Preparation,
 ) -> list[Material]:
     """Read everything: one material for each set of links, or one without links.
-
-    Parameters
-    ----------
-    syntax
-        What tags and parses texts, for metrics that need it.
 
     Raises
     ------
@@ -104,13 +94,10 @@ def read_material(
     """
     vocabulary = Vocabulary()
     references = read_references(test.references, vocabulary=vocabulary, source=test.source)
-    segments = len(references)
     texts, owners = [], []
     for number, system in enumerate(systems):
         for output in system.outputs:
-            text = _read_output(output, vocabulary, segments)
-            check_lines(output.text, len(text), test.references[0], segments)
-            texts.append(text)
+            texts.append(_read_output(output, references, test.references[0]))
             owners.append(number)
     _note_mixed_links([systems[owner].name for owner in owners], texts, linking)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
@@ -126,7 +113,13 @@ def read_material(
     if not found:
         found = [([replace(text, links=None) for text in texts], references, None)]
     return [
-        _material(np.array(owners), joined(some), of_set, sources, name, pipeline, syntax)
+        Material(
+            np.array(owners),
+            ready.hypotheses(concatenate(some)),
+            ready.references(of_set),
+            sources,
+            name,
+        )
         for some, of_set, name in found
     ]
 
@@ -142,23 +135,6 @@ def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Lin
             f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
             f"their decoder's: scores of word order compare these too"
         )
-
-
-def _material(
-    owners: IntArray,
-    texts: Texts,
-    references: References,
-    sources: tuple[str, ...] | None,
-    links: str | None,
-    pipeline: TextPipeline,
-    syntax: Syntax | None,
-) -> Material:
-    """Return texts as they are scored: through the pipeline, then annotated."""
-    scored, golds = pipeline.hypotheses(texts), pipeline.references(references.texts)
-    if syntax is not None:
-        scored = syntax.whole(texts, scored, "hyp")
-        golds = syntax.whole(references.texts, golds, "ref")
-    return Material(owners, scored, replace(references, texts=golds), sources, links)
 
 
 def _with_links(
@@ -181,28 +157,11 @@ def _with_links(
     )
 
 
-def _read_output(output: Output, vocabulary: Vocabulary, segments: int) -> Texts:
+def _read_output(output: Output, references: References, beside: Path) -> Texts:
     if output.nbest is not None:
-        nbest = read_nbest([output.nbest], vocabulary, segments=segments)
+        vocabulary = references.texts.vocabulary
+        nbest = read_nbest([output.nbest], vocabulary, segments=len(references))
         best = nbest.texts.take(nbest.offsets[:-1])
         if best.links is not None:
             return best
-    return read_texts(output.text, vocabulary)
-
-
-def joined(texts: Sequence[Texts]) -> Texts:
-    """Return texts of one vocabulary one after the other; links only where all have them."""
-    links = [text.links for text in texts if text.links is not None]
-    return Texts(
-        texts[0].vocabulary,
-        _joined_rows([text.tokens for text in texts]),
-        _joined_rows(links) if len(links) == len(texts) else None,
-    )
-
-
-def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
-    lengths = np.concatenate([part.lengths for part in parts])
-    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
-    return Ragged(
-        np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    )
+    return read_output(output.text, references, beside=beside)

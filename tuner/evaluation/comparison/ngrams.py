@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.evaluation.comparison.material import joined
 from tuner.evaluation.comparison.model import NgramDifference
+from tuner.texts.corpus import concatenate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ class _Words:
 def _matches(material: Material) -> Iterator[tuple[int, _Words, FloatArray, IntArray]]:
     """Yield for each order: its n-grams' words, (N, G) clipped matches, (G,) in references."""
     segments, outputs = len(material), len(material.outputs)
-    texts = joined([material.references.texts, *material.outputs])
+    texts = concatenate([material.references.texts, *material.outputs])
     rows = texts.tokens
     references = len(material.references.texts)
     segment_of = np.concatenate(

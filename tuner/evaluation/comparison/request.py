@@ -1,4 +1,4 @@
-"""From what a user asks for to a comparison."""
+"""Compares what a user asks for."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tuner.evaluation.comparison.systems import find_systems, find_test_set
 from tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
 from tuner.evaluation.history.run_history import read_history
 from tuner.evaluation.significance import Resampling
+from tuner.texts.prepare import Preparation
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from aligners._base import Aligner
     from metrics._base import Metric
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import OpenSyntax, Syntax
     from tuner.evaluation.comparison.model import Comparison
     from tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from tuner.texts.prepare import Prepare
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Request:
         Its name, and itself.
     pipeline
         What is done to texts.
-    syntax
-        Returns what annotates texts, for metrics that need it, from the annotator of a run
-        where the user names none.
+    prepare
+        Makes texts ready for metrics, with the annotator of a run where the user names none;
+        without it metrics of syntax cannot be computed.
     threads
         Never changes a number.
     runs
@@ -67,7 +68,7 @@ class Request:
     links: tuple[str, ...] = ()
     aligner: tuple[str, Aligner] | None = None
     pipeline: TextPipeline | None = None
-    syntax: OpenSyntax | None = None
+    prepare: Prepare | None = None
     resampling: Resampling = field(default_factory=Resampling)
     threads: int = 1
     runs: bool = False
@@ -94,7 +95,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         raise InputError("word alignments need the source text; give --test")
     pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
     recorded = _annotator_of_runs(systems)
-    asked, syntax = _metrics_and_syntax(
+    asked, ready = _metrics_and_preparation(
         request, given_metrics, systems, pipeline, recorded, notice
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +107,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             folder=Path(folder) / "annotations",
             notice=notice,
         )
-        materials = read_material(systems, test, linking, pipeline, syntax)
+        materials = read_material(systems, test, linking, ready)
     if not request.metrics and materials[0].links is None:
         asked = {label: one for label, one in asked.items() if "links" not in one.needs}
     if materials[0].links is None:
@@ -119,7 +120,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             threads=request.threads,
             notice=notice,
             lenders=[other.folder for other in systems if other.folder is not None],
-            open_syntax=request.syntax,
+            prepare=request.prepare,
             lent_annotator=recorded,
         )
         for system in systems
@@ -127,35 +128,36 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
     ]
     setup = Setup(
         asked,
-        pipeline,
+        ready,
         request.resampling,
         request.threads,
         notice,
         timing=request.timing,
-        annotator="" if syntax is None else syntax.annotator.fingerprint,
     )
     return compare(systems, test, materials, setup, runs)
 
 
-def _metrics_and_syntax(
+def _metrics_and_preparation(
     request: Request,
     given: dict[str, Metric],
     systems: Sequence[NamedSystem],
     pipeline: TextPipeline,
     recorded: Annotator | None,
     notice: Callable[[str], None],
-) -> tuple[dict[str, Metric], Syntax | None]:
-    """Return the metrics to score with, and what annotates texts for them.
+) -> tuple[dict[str, Metric], Preparation]:
+    """Return the metrics to score with, and what makes texts ready for them.
 
     Where the user names none, those that the runs were tuned on come to the default ones, if they
     can be computed.
     """
 
-    def opened(metrics: dict[str, Metric]) -> Syntax | None:
-        return request.syntax and request.syntax(list(metrics.values()), pipeline, recorded)
+    def ready(metrics: dict[str, Metric]) -> Preparation:
+        if request.prepare is None:
+            return Preparation(pipeline)
+        return request.prepare(list(metrics.values()), pipeline, recorded)
 
     if request.metrics:
-        return given, opened(given)
+        return given, ready(given)
     asked = dict(given)
     for system in systems:
         if system.tuned_on is None:
@@ -165,14 +167,14 @@ def _metrics_and_syntax(
             if metric in asked.values():
                 continue
             label = _label(metric)
-            opened({label: metric})
-            if needs_of([metric]) and request.syntax is None:
+            ready({label: metric})
+            if needs_of([metric]) and request.prepare is None:
                 continue
         except (UnknownDevSet, InputError, ProgramError) as reason:
             notice(f"not scored with what {system.name} was tuned on: {reason}")
         else:
             asked[label] = metric
-    return asked, opened(asked)
+    return asked, ready(asked)
 
 
 def _check_links(asked: dict[str, Metric], test: TestSet) -> None:

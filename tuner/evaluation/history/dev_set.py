@@ -1,4 +1,4 @@
-"""The dev set of a run, as whoever looks at the run later finds it, and what can be scored on it.
+"""Finds the dev set of a run, for whoever looks at the run later, and scores lists of it.
 
 What was computed once is kept in the folder `history` of the run: lists never change once they
 are there. A folder that cannot be written to is read all the same.
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tuner
 from metrics._base import Vocabulary
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
 from tuner.files import read_lines
@@ -27,6 +26,7 @@ from tuner.runs.scorer import held_out_split, read_json, write_json
 from tuner.search.stat_tables import statistics_table
 from tuner.texts.corpus import read_references
 from tuner.texts.links import Linker
+from tuner.texts.prepare import Preparation
 from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from metrics._base import IntArray, Metric, Need
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import OpenSyntax, Syntax
     from tuner.nbest.model import NBest
     from tuner.runs.inputs import Inputs
     from tuner.search.problem import StatTable
     from tuner.texts.corpus import References
+    from tuner.texts.prepare import Prepare
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
@@ -71,7 +71,7 @@ class DevSet:
     notice: Callable[[str], None]
     lender: tuple[Path, Inputs] | None = None
     """The run whose aligner links this one's texts too, where this one has none of its own."""
-    open_syntax: OpenSyntax | None = None
+    prepare: Prepare | None = None
     lent_annotator: Annotator | None = None
 
     @classmethod
@@ -83,7 +83,7 @@ class DevSet:
         threads: int,
         notice: Callable[[str], None],
         lenders: Sequence[Path] = (),
-        open_syntax: OpenSyntax | None = None,
+        prepare: Prepare | None = None,
         lent_annotator: Annotator | None = None,
     ) -> DevSet:
         """Find the dev set of a run.
@@ -93,8 +93,8 @@ class DevSet:
         lenders
             Folders of other runs: the first with the same dev set and with links of it lends
             them to a run that has none.
-        open_syntax
-            Returns what annotates texts; without it metrics of syntax cannot be computed.
+        prepare
+            Makes texts ready; without it metrics of syntax cannot be computed.
         lent_annotator
             For a run that has none of its own.
 
@@ -124,7 +124,7 @@ class DevSet:
         if not _has_links(inputs):
             lender = next(_able(lenders, now), None)
         return cls(
-            folder, inputs, tuned, tuple(now), threads, notice, lender, open_syntax, lent_annotator
+            folder, inputs, tuned, tuple(now), threads, notice, lender, prepare, lent_annotator
         )
 
     @cached_property
@@ -166,24 +166,20 @@ class DevSet:
         """Return the references as a metric sees them."""
         needs = needs_of([metric])
         if needs not in self._references:
-            read = self.references
-            texts = self.inputs.data.pipeline.references(read.texts)
-            syntax = self.syntax(metric)
-            if syntax is not None:
-                texts = syntax.whole(read.texts, texts, "ref")
-            self._references[needs] = replace(read, texts=texts)
+            self._references[needs] = self.ready(metric).references(self.references)
         return self._references[needs]
 
     @cached_property
     def _references(self) -> dict[frozenset[Need], References]:
         return {}
 
-    def syntax(self, metric: Metric) -> Syntax | None:
-        """Return what annotates texts for a metric; None if it does not compare syntax."""
-        if self.open_syntax is None or not needs_of([metric]):
-            return None
+    def ready(self, metric: Metric) -> Preparation:
+        """Return what makes texts ready for a metric."""
+        pipeline = self.inputs.data.pipeline
+        if self.prepare is None or not needs_of([metric]):
+            return Preparation(pipeline)
         annotator = self.inputs.components.get("annotator", self.lent_annotator)
-        return self.open_syntax([metric], self.inputs.data.pipeline, annotator)
+        return self.prepare([metric], pipeline, annotator)
 
     @property
     def has_links(self) -> bool:
@@ -193,7 +189,7 @@ class DevSet:
     def check(self, metric: Metric) -> None:
         """Raise UnknownDevSet if a metric needs what is not known here."""
         try:
-            if needs_of([metric]) and self.syntax(metric) is None:
+            if needs_of([metric]) and self.ready(metric).annotator is None:
                 raise UnknownDevSet(f"{metric.name()} needs an annotator")
         except (InputError, ProgramError) as error:
             raise UnknownDevSet(str(error)) from None
@@ -209,15 +205,14 @@ class DevSet:
             texts = self.linker.hypothesis_links(
                 texts, offsets=nbest.offsets, sources=self.sources
             )
-        scored = self.inputs.data.pipeline.hypotheses(texts)
-        syntax = self.syntax(metric)
+        scored, annotate = self.ready(metric).lazily(texts)
         return statistics_table(
             replace(nbest, texts=scored),
             self.references_for(metric),
             metric,
             threads=self.threads,
             notice=lambda _: None,  # the run itself has said it
-            annotate=None if syntax is None else syntax.lazily(texts, scored),
+            annotate=annotate,
         )
 
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
@@ -241,15 +236,12 @@ class DevSet:
             value = getattr(metric, field.name)
             if isinstance(value, Path | tuple):
                 return None
-        text = self.inputs.data.pipeline.signature
         lent = ""
         if self.lender is not None and "links" in metric.needs:
             # Relative, as what it holds: runs that were moved together know each other.
             folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
             lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
-        syntax = self.syntax(metric)
-        parsed = "" if syntax is None else f"|{syntax.annotator.fingerprint}"
-        return f"{metric.signature}|{text}|portmert:{tuner.__version__}{lent}{parsed}"
+        return self.ready(metric).signature(metric, len(self.inputs.data.references)) + lent
 
 
 class Kept:

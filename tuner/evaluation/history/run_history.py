@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from metrics._base import Metric
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import OpenSyntax
     from tuner.evaluation.history.model import Slice
+    from tuner.texts.prepare import Prepare
     from tuner.weights.feature_weights import FeatureWeights
 
 
@@ -36,7 +36,7 @@ def read_history(
     notice: Callable[[str], None],
     surface: bool = True,
     lenders: Sequence[Path] = (),
-    open_syntax: OpenSyntax | None = None,
+    prepare: Prepare | None = None,
     lent_annotator: Annotator | None = None,
 ) -> RunHistory:
     """Read the folder of a run, finished or not.
@@ -56,8 +56,8 @@ def read_history(
         Whether slices of the error surface are wanted: all lists are then read.
     lenders
         Other runs, whose links a run of the same dev set takes that has none.
-    open_syntax
-        Returns what annotates texts, for metrics that compare syntax.
+    prepare
+        Makes texts ready for metrics that compare syntax.
     lent_annotator
         For a run that has none of its own.
 
@@ -77,7 +77,7 @@ def read_history(
             threads=threads,
             notice=notice,
             lenders=lenders,
-            open_syntax=open_syntax,
+            prepare=prepare,
             lent_annotator=lent_annotator,
         )
     except UnknownDevSet as reason:

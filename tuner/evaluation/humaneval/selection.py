@@ -1,16 +1,17 @@
-"""Which segments are worth a judge's time."""
+"""Selects the segments that are worth a judge's time."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metrics._base import Vocabulary
 from metrics.ter import Ter
-from tuner.texts.corpus import check_lines, make_batch, read_references, read_texts
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.prepare import Preparation, read_output
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
@@ -116,12 +117,7 @@ def read_and_select(
     InputError
         Files of different lengths.
     """
-    vocabulary = Vocabulary()
-    found = read_references(references, vocabulary=vocabulary)
-    texts = []
-    for path in outputs:
-        one = read_texts(path, vocabulary)
-        check_lines(path, len(one), references[0], len(found))
-        texts.append(pipeline.hypotheses(one))
-    found = replace(found, texts=pipeline.references(found.texts))
-    return select(texts, found, shown, filters)
+    ready = Preparation(pipeline)
+    read = read_references(references, vocabulary=Vocabulary())
+    texts = [ready.hypotheses(read_output(path, read, beside=references[0])) for path in outputs]
+    return select(texts, ready.references(read), shown, filters)

@@ -1,4 +1,4 @@
-"""Tune one decoder on several metrics, several times each, and fill the paper's tables."""
+"""Tunes one decoder on several metrics, several times each, and fills the paper's tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.syntax import OpenSyntax
     from tuner.decoders._base import Progress
     from tuner.evaluation.comparison.model import Comparison
     from tuner.runs.config import Experiment
+    from tuner.texts.prepare import Prepare
 
 TUNED_ON = ("bleu", "port", "qmean")
 """What the paper tunes on; the first is what the others are compared with."""
@@ -76,7 +76,7 @@ def reproduce(
     published: Path | None,
     log: Callable[[str], None],
     progress: Progress,
-    syntax: OpenSyntax | None = None,
+    prepare: Prepare | None = None,
     resampling: Resampling = RESAMPLED,
 ) -> Reproduction:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
@@ -87,7 +87,7 @@ def reproduce(
         See `experiments_of`.
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
-    syntax
+    prepare
         As of a `Request`, for metrics that compare syntax.
 
     Raises
@@ -108,7 +108,7 @@ def reproduce(
     request = Request(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
         metrics=tuple(scored_with),
-        syntax=syntax,
+        prepare=prepare,
         resampling=resampling,
         threads=next(iter(experiments.values())).threads,
     )

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tuner
 from metrics._base import Arcs, Ragged, Texts, Vocabulary
 from tests.support.fake_annotator import FakeAnnotator, parsed
 from tests.support.strategies_metrics import arrays
-from tuner.annotation.syntax import Syntax
 from tuner.components import registry
+from tuner.texts.corpus import References
+from tuner.texts.prepare import Preparation, signature
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
 
 LINES = ["The bl@@ ack Cat", "", "A Dog"]
 
 
-def syntax_of(metrics, steps=""):
-    pipeline = TextPipeline.parse(steps)
-    needs = needs_of([registry.metric(metric) for metric in metrics])
-    return Syntax(FakeAnnotator(), pipeline, needs), pipeline
+def prepared_for(metrics, steps=""):
+    metrics = [registry.metric(metric) for metric in metrics]
+    return Preparation.of(metrics, TextPipeline.parse(steps), FakeAnnotator)
 
 
 def texts_of(lines):
@@ -39,10 +40,10 @@ def test_needs_are_those_an_annotator_makes():
 
 @pytest.mark.parametrize("steps", ["debpe,lowercase", "hyp:debpe,hyp:lowercase,ref:13a"])
 def test_parsers_see_the_case_that_metrics_do_not(steps):
-    syntax, pipeline = syntax_of(["dpm", "posf", "stm"], steps)
+    ready = prepared_for(["dpm", "posf", "stm"], steps)
     texts = texts_of(LINES)
-    found = syntax.whole(texts, pipeline.hypotheses(texts), "hyp")
-    assert syntax.annotator.asked == [[("The", "black", "Cat"), (), ("A", "Dog")]]
+    found = ready.hypotheses(texts)
+    assert ready.annotator.asked == [[("The", "black", "Cat"), (), ("A", "Dog")]]
     assert found.words(0) == ["the", "black", "cat"]
     assert names(found, found.tags.row(0)) == ["T", "B", "C"]
     assert names(found, found.heads.row(0)[:, 1]) == ["root", "k", "t"]
@@ -53,35 +54,65 @@ def test_parsers_see_the_case_that_metrics_do_not(steps):
 
 
 def test_a_lowercase_step_before_others_is_before_the_parser_too():
-    syntax, pipeline = syntax_of(["posf"], "lowercase,debpe")
+    ready = prepared_for(["posf"], "lowercase,debpe")
     texts = texts_of(LINES)
-    syntax.whole(texts, pipeline.references(texts), "ref")
-    assert syntax.annotator.asked == [[("the", "black", "cat"), (), ("a", "dog")]]
+    ready.references(References(texts, np.arange(4)))
+    assert ready.annotator.asked == [[("the", "black", "cat"), (), ("a", "dog")]]
 
 
 def test_an_unparsed_text_between_parsed_ones_keeps_no_tree():
-    syntax, _ = syntax_of(["stm"])
+    ready = prepared_for(["stm"])
     vocabulary = Vocabulary()
     rows = [parsed(["A", "b"]), parsed([]), parsed(["c"])]
     whole = arrays(rows, vocabulary)
     # The second text has words, but the parser failed on it.
     scored = Texts.from_lines(["a b", "x y z", "c"], vocabulary)
 
-    syntax.annotator.annotate = lambda *_: whole
-    found = syntax.whole(scored, scored, "hyp")
+    ready.annotator.annotate = lambda *_: whole
+    found = ready.hypotheses(scored)
     assert found.trees.lengths.tolist() == [5, 0, 3]
     assert names(found, found.trees.row(0)[:, 0]) == ["S", "A", "a", "B", "b"]
     assert names(found, found.trees.row(2)[:, 0]) == ["S", "C", "c"]
 
 
 def test_links_stay_and_only_the_chosen_are_annotated():
-    syntax, _ = syntax_of(["dpm"])
+    ready = prepared_for(["dpm"])
     texts = Texts.from_lines(LINES, Vocabulary(), [[(0, 1)], [], [(1, 0), (1, 1)]])
-    annotated = syntax.lazily(texts, texts)
-    assert syntax.annotator.asked == []
+    _, annotated = ready.lazily(texts)
+    assert ready.annotator.asked == []
     found = annotated(np.array([2]))
-    assert syntax.annotator.asked == [[("A", "Dog")]]
+    assert ready.annotator.asked == [[("A", "Dog")]]
     assert found.links.row(0).tolist() == [[1, 0], [1, 1]]
     assert found.heads.row(0)[:, 0].tolist() == [0, 1]
     assert isinstance(texts.links, Ragged)
     assert texts.heads is None
+
+
+def test_an_annotator_is_opened_only_for_those_that_need_it():
+    def never():
+        raise AssertionError
+
+    ready = Preparation.of([registry.metric("port")], TextPipeline(), never)
+    assert ready.annotator is None
+    assert ready.lazily(texts_of(LINES))[1] is None
+
+
+def test_signatures_say_all_that_a_score_depends_on():
+    version = f"portmert:{tuner.__version__}"
+    ready = prepared_for(["posf"], "lowercase")
+    bleu, posf = registry.metric("bleu"), registry.metric("posf")
+    assert ready.signature(bleu, 2) == f"{bleu.signature}|refs:2|case:lc|{version}"
+    assert ready.signature(posf, np.array([0, 1, 3])) == (
+        f"{posf.signature}|refs:var|case:lc|annotator:fake 1|{version}"
+    )
+    assert signature(bleu, "stats:moses") == f"{bleu.signature}|stats:moses|{version}"
+
+
+def test_a_batch_has_as_many_hypotheses_in_each_segment():
+    ready = prepared_for(["bleu"], "hyp:lowercase")
+    texts = texts_of(["A", "B", "C", "D"])
+    references = References(Texts.from_lines(["A", "D"], texts.vocabulary), np.array([0, 1, 2]))
+    batch = ready.batch(texts, ready.references(references))
+    assert batch.offsets.tolist() == [0, 2, 4]
+    assert [batch.hypotheses.words(row) for row in range(4)] == [["a"], ["b"], ["c"], ["d"]]
+    assert batch.references.words(0) == ["A"]

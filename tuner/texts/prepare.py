@@ -1,0 +1,203 @@
+"""Makes texts ready for metrics, in one place for all who score: steps, annotations, references.
+
+Annotating comes behind all text steps but a last lowercasing: parsers want case, and the tokens
+are as many. Lowercasing then changes words alone, neither tags nor labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+import tuner
+from metrics._base import Ragged
+from tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
+from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import Batch, IntArray, Metric, Need, Texts
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.texts.corpus import References
+    from tuner.texts.text_pipeline import Side
+
+    Prepare = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Preparation"]
+    """Returns what makes texts ready for metrics; the annotator is the one of a run."""
+
+
+class TextAnnotations(Protocol):
+    """Tags and parses texts, as `tuner.annotation.annotating.TextAnnotator` does."""
+
+    fingerprint: str
+    seconds: float
+
+    @property
+    def hits(self) -> int:
+        """Distinct sentences that the cache had."""
+
+    @property
+    def misses(self) -> int:
+        """Distinct sentences that were annotated anew."""
+
+    @property
+    def failed(self) -> int:
+        """Distinct sentences without a parse."""
+
+    def annotate(self, texts: Texts, needs: frozenset[Need]) -> Texts:
+        """Return the texts with what is needed."""
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+
+    def close(self) -> None:
+        """Close what was opened."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Makes texts ready for some metrics.
+
+    Parameters
+    ----------
+    pipeline
+        The text steps.
+    annotator
+        Tags and parses; None where no metric needs it.
+    needs
+        What metrics need of it, as `tuner.texts.statistics.needs_of` finds it.
+    """
+
+    pipeline: TextPipeline = field(default_factory=TextPipeline)
+    annotator: TextAnnotations | None = None
+    needs: frozenset[Need] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Sequence[Metric],
+        pipeline: TextPipeline,
+        open_annotator: Callable[[], TextAnnotations | None],
+    ) -> Preparation:
+        """Return what the metrics need; an annotator is opened only where one of them does."""
+        needs = needs_of(metrics)
+        return cls(pipeline, open_annotator() if needs else None, needs)
+
+    def hypotheses(self, texts: Texts) -> Texts:
+        """Return hypotheses as they are scored."""
+        return self._whole(texts, "hyp")
+
+    def references(self, references: References) -> References:
+        """Return references as they are scored."""
+        return replace(references, texts=self._whole(references.texts, "ref"))
+
+    def batch(
+        self, texts: Texts, references: References, *, offsets: IntArray | None = None
+    ) -> Batch:
+        """Set hypotheses, which it prepares, against references that are prepared.
+
+        Parameters
+        ----------
+        offsets : (S + 1,) int64, optional
+            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`. Default: as many in each.
+        """
+        if offsets is None:
+            each = len(texts) // max(len(references), 1)
+            offsets = np.arange(len(references) + 1, dtype=np.int64) * each
+        return make_batch(self.hypotheses(texts), offsets, references)
+
+    def lazily(
+        self, texts: Texts, side: Side = "hyp"
+    ) -> tuple[Texts, Callable[[IntArray], Texts] | None]:
+        """Return texts behind the steps, and what returns (n,) of them annotated, if it must."""
+        scored = self.pipeline.applied(texts, side)
+        annotator = self.annotator
+        if annotator is None:
+            return scored, None
+        cased = self.pipeline.cased(texts, side)
+
+        def annotated(chosen: IntArray) -> Texts:
+            found = annotator.annotate(cased.take(chosen), self.needs)
+            return _as_scored(scored.take(chosen), found)
+
+        return scored, annotated
+
+    def signature(self, metric: Metric, references: int | IntArray) -> str:
+        """Return all that a score depends on.
+
+        Parameters
+        ----------
+        references : int or (S + 1,) int64
+            How many references each segment has, or where those of each segment begin and end.
+        """
+        counts = np.unique(np.diff(references) if np.ndim(references) else references)
+        parts = [f"refs:{counts[0] if counts.size == 1 else 'var'}", self.pipeline.signature]
+        if self.annotator is not None and needs_of([metric]):
+            parts.append(f"annotator:{self.annotator.fingerprint}")
+        return signature(metric, *parts)
+
+    def _whole(self, texts: Texts, side: Side) -> Texts:
+        scored, annotated = self.lazily(texts, side)
+        return scored if annotated is None else annotated(np.arange(len(texts)))
+
+
+def signature(metric: Metric, *circumstances: str) -> str:
+    """Return a metric's signature, what else its score depends on, and the version."""
+    return "|".join((metric.signature, *circumstances, f"portmert:{tuner.__version__}"))
+
+
+def counts(annotator: TextAnnotations) -> dict[str, int]:
+    """Return how many distinct sentences the cache had, were new, and have no parse."""
+    return {"hits": annotator.hits, "misses": annotator.misses, "failed": annotator.failed}
+
+
+def read_output(
+    path: Path, references: References, *, beside: Path, links: Path | None = None
+) -> Texts:
+    """Read the output of a system, one hypothesis a segment.
+
+    Parameters
+    ----------
+    beside
+        The file of references whose lines it must have as many as.
+    links
+        Links with the source, whose lengths the references know.
+
+    Raises
+    ------
+    InputError
+        It is no text, or of another length; or the links do not fit.
+    """
+    texts = read_texts(path, references.texts.vocabulary)
+    check_lines(path, len(texts), beside, len(references))
+    if links is None or references.source_lengths is None:
+        return texts
+    lengths = texts.tokens.lengths
+    read = read_links(links, source_lengths=references.source_lengths, target_lengths=lengths)
+    return replace(texts, links=read)
+
+
+def _as_scored(scored: Texts, annotated: Texts) -> Texts:
+    """Return the texts that are scored with the syntax of the annotated ones."""
+    trees = None if annotated.trees is None else _with_leaves(annotated.trees, scored.tokens)
+    return replace(
+        scored, tags=annotated.tags, heads=annotated.heads, trees=trees, arcs=annotated.arcs
+    )
+
+
+def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:
+    """Return trees with other words at their leaves; a text without a tree stays without."""
+    first = trees.offsets[0]
+    values = trees.values[first : trees.offsets[-1]].reshape(-1, 2).copy()
+    starts = np.repeat(trees.offsets[:-1] - first, trees.lengths)
+    has_child = np.zeros(len(values), dtype=np.bool_)
+    below = values[:, 1] >= 0
+    has_child[(starts + values[:, 1])[below]] = True
+    parsed = np.repeat(trees.lengths > 0, tokens.lengths)
+    words = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+    values[~has_child, 0] = words[parsed]
+    return Ragged(values, trees.offsets - first)
