@@ -3,10 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.aligner_programs import install
-from tuner.cli import main
+from tests.support.cli import run
 from tuner.demo.bitext import write_bitext
 
 
@@ -16,24 +15,17 @@ def bitext(tmp_path):
     return tmp_path
 
 
-def run(bitext, *options, out="links"):
-    return CliRunner().invoke(
-        main,
-        [
-            *("align", "--source", str(bitext / "dev.src"), "--target", str(bitext / "dev.tgt")),
-            *("--out", str(bitext / out), *map(str, options)),
-        ],
-    )
+def align(bitext, *options, out="links", status=0):
+    texts = ("--source", bitext / "dev.src", "--target", bitext / "dev.tgt")
+    return run("align", *texts, "--out", bitext / out, *options, status=status)
 
 
 def test_align_with_thot_keeps_and_uses_a_model(bitext):
     train = ("--train-source", bitext / "train.src", "--train-target", bitext / "train.tgt")
     common = ("--aligner", "thot", "--set", "model=ibm1", "--model", bitext / "model")
-    made = run(bitext, *common, *train)
-    assert made.exit_code == 0, made.output
+    made = align(bitext, *common, *train)
     assert (bitext / "model" / "model.json").exists()
-    again = run(bitext, *common, out="again")
-    assert again.exit_code == 0, again.output
+    align(bitext, *common, out="again")
     links = (bitext / "links").read_text()
     assert links == (bitext / "again").read_text()
     assert len(links.splitlines()) == 10
@@ -41,8 +33,7 @@ def test_align_with_thot_keeps_and_uses_a_model(bitext):
 
 
 def test_align_with_precomputed_copies_links(bitext):
-    made = run(bitext, "--aligner", "precomputed", "--set", f"links={bitext / 'dev.links'}")
-    assert made.exit_code == 0, made.output
+    align(bitext, "--aligner", "precomputed", "--set", f"links={bitext / 'dev.links'}")
     assert (bitext / "links").read_text() == (bitext / "dev.links").read_text()
 
 
@@ -59,8 +50,7 @@ def test_align_with_precomputed_copies_links(bitext):
 )
 def test_faults_end_as_one_line(bitext, monkeypatch, options, message):
     monkeypatch.chdir(bitext)
-    done = run(bitext, *options)
-    assert done.exit_code == 1
+    done = align(bitext, *options, status=1)
     [line] = done.stderr.splitlines()
     assert line.startswith("portmert: error: ")
     assert message in line
@@ -69,7 +59,7 @@ def test_faults_end_as_one_line(bitext, monkeypatch, options, message):
 
 def test_sides_of_different_length_are_an_error(bitext):
     (bitext / "dev.tgt").write_text("one\n")
-    done = run(bitext)
+    done = align(bitext)
     assert f"dev.tgt: 1 lines, {bitext}/dev.src has 10" in done.stderr
 
 
@@ -78,12 +68,10 @@ def test_align_with_outside_programs_keeps_and_uses_a_model(bitext, name):
     train = ("--train-source", bitext / "train.src", "--train-target", bitext / "train.tgt")
     common = ("--aligner", name, "--set", f"bin_dir={install(bitext / 'bin')}")
     common += ("--model", bitext / "model")
-    made = run(bitext, *common, *train)
-    assert made.exit_code == 0, made.output
-    again = run(bitext, *common, out="again")
-    assert again.exit_code == 0, again.output
+    align(bitext, *common, *train)
+    align(bitext, *common, out="again")
     assert (bitext / "links").read_text() == (bitext / "again").read_text()
-    checked = check("--check", bitext / "links", "--gold", bitext / "dev.links")
+    checked = run("align", "--check", bitext / "links", "--gold", bitext / "dev.links")
     assert float(checked.stdout.split()[-1]) < 0.6
 
 
@@ -91,8 +79,9 @@ def test_a_failing_program_leaves_a_log_to_read(bitext, monkeypatch):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", "mgiza:exit")
     monkeypatch.setenv("TMPDIR", str(bitext))
     monkeypatch.setattr("tempfile.tempdir", None)
-    done = run(bitext, "--aligner", "giza", "--set", f"bin_dir={install(bitext / 'bin')}")
-    assert done.exit_code == 1
+    done = align(
+        bitext, "--aligner", "giza", "--set", f"bin_dir={install(bitext / 'bin')}", status=1
+    )
     [line] = done.stderr.splitlines()
     assert line.startswith("portmert: error: mgiza ended with status 3: mgiza is reading / no mem")
     log = Path(line.partition("its log is ")[2])
@@ -100,13 +89,8 @@ def test_a_failing_program_leaves_a_log_to_read(bitext, monkeypatch):
     assert {path.suffix for path in log.parent.iterdir()} == {".log"}  # scratch is gone
     monkeypatch.delenv("RECORDED_ALIGNER_FAULT")
     before = set(bitext.iterdir())
-    done = run(bitext, "--aligner", "giza", "--set", f"bin_dir={bitext / 'bin'}")
-    assert done.exit_code == 0, done.output
+    done = align(bitext, "--aligner", "giza", "--set", f"bin_dir={bitext / 'bin'}")
     assert set(bitext.iterdir()) - before == {bitext / "links"}
-
-
-def check(*options):
-    return CliRunner().invoke(main, ["align", *map(str, options)])
 
 
 def test_check_prints_precision_recall_and_error_rate(tmp_path):
@@ -114,8 +98,7 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
     # precision 2/3, recall 2/3, AER 1 - (2 + 2) / (3 + 3).
     (tmp_path / "links").write_text("0-0 1-1 2-2\n\n")
     (tmp_path / "gold").write_text("0-0 1-1 2?1\n3-3\n")
-    done = check("--check", tmp_path / "links", "--gold", tmp_path / "gold")
-    assert done.exit_code == 0, done.output
+    done = run("align", "--check", tmp_path / "links", "--gold", tmp_path / "gold")
     assert done.stdout == "precision 0.6667\nrecall    0.6667\nAER       0.3333\n"
     assert done.stderr == "2 pairs, 3 links; gold: 3 sure, 1 only possible\n"
 
@@ -131,8 +114,7 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
 def test_check_ends_on_a_fault_in_one_line(tmp_path, links, gold, message):
     (tmp_path / "links").write_text(links)
     (tmp_path / "gold").write_text(gold)
-    done = check("--check", tmp_path / "links", "--gold", tmp_path / "gold")
-    assert done.exit_code == 1
+    done = run("align", "--check", tmp_path / "links", "--gold", tmp_path / "gold", status=1)
     [line] = done.stderr.splitlines()
     assert message.format(tmp_path) in line
 
@@ -149,6 +131,9 @@ def test_check_ends_on_a_fault_in_one_line(tmp_path, links, gold, message):
 )
 def test_wrong_usage_of_align(tmp_path, options, message):
     (tmp_path / "file").write_text("")
-    done = check(*(str(tmp_path / "file") if word == "FILE" else word for word in options))
-    assert done.exit_code == 2
+    done = run(
+        "align",
+        *(str(tmp_path / "file") if word == "FILE" else word for word in options),
+        status=2,
+    )
     assert message in done.stderr

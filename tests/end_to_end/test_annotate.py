@@ -3,27 +3,18 @@
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
-from tuner.cli import main
+from tests.support.cli import run
 
 LINES = [" ".join(words) for words in SENTENCES[:12]]
 LINES[2:2] = ["", LINES[0]]
 
 
-@pytest.fixture
-def portmert(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exit_code == status, result.output
-        assert "Traceback" not in result.output
-        return result
-
-    return run
 
 
 @pytest.fixture
@@ -48,8 +39,8 @@ def udpipe_on(text, out, *more):
     )
 
 
-def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(portmert, text, tmp_path):
-    first = portmert(*udpipe_on(text, "one.conllu", "--processes", 1))
+def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(text, tmp_path):
+    first = run(*udpipe_on(text, "one.conllu", "--processes", 1))
     assert (
         "14 lines, 12 different sentences: 0 from the cache, 12 annotated, 0 without a parse"
         in (first.stderr)
@@ -58,10 +49,10 @@ def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(portmer
     assert written.count(b"\n\n") == len(LINES) - 1
     assert written.startswith(b"# generator = portmert annotate, udpipe ")
     assert b"# sent_id = 3\n" not in written  # the empty line
-    again = portmert(*udpipe_on(text, "two.conllu", "--processes", 2))
+    again = run(*udpipe_on(text, "two.conllu", "--processes", 2))
     assert "12 from the cache, 0 annotated" in again.stderr
     assert (tmp_path / "two.conllu").read_bytes() == written
-    portmert(
+    run(
         "annotate", "--annotator", "conllu", "--model", "one.conllu", "--in", text,
         "--out", "three.conllu",
     )  # fmt: skip
@@ -69,13 +60,13 @@ def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(portmer
     assert third.partition(b"\n")[2] == written.partition(b"\n")[2]
 
 
-def test_weighted_parses_and_trees_survive(portmert, tmp_path):
+def test_weighted_parses_and_trees_survive(tmp_path):
     (tmp_path / "nbest").write_text(
         "2 0\n-3.5\n(S1 (S (NP (NN a)) (VP (VB b))))\n-4\n(S1 (NP (NN a) (NN b)))\n", "utf-8"
     )
     (tmp_path / "text").write_text("a b\n")
     for annotator, model, out in (("ptb:log_base=10", "nbest", "x"), ("conllu", "x.conllu", "y")):
-        portmert(
+        run(
             "annotate", "--annotator", annotator, "--model", model, "--in", "text",
             "--out", f"{out}.conllu", "--parses", 5,
         )  # fmt: skip
@@ -86,10 +77,10 @@ def test_weighted_parses_and_trees_survive(portmert, tmp_path):
     assert "1\ta\t_\t_\tNN\t_\t2\tNP/NN\t_\t_\n" in first
 
 
-def test_a_sentence_without_a_parse_is_marked_and_read_so(portmert, tmp_path):
+def test_a_sentence_without_a_parse_is_marked_and_read_so(tmp_path):
     (tmp_path / "text").write_text("a\nb\n")
     (tmp_path / "a.mrg").write_text("(S (NN a))\n")
-    portmert(
+    run(
         "annotate", "--annotator", "ptb:missing=unparsed", "--model", "a.mrg", "--in", "text",
         "--out", "x.conllu",
     )  # fmt: skip
@@ -97,39 +88,39 @@ def test_a_sentence_without_a_parse_is_marked_and_read_so(portmert, tmp_path):
         "# sent_id = 2\n# unparsed\n1\tb\t_\t_\t_\t_\t_\t_\t_\t_\n"
         in (tmp_path / "x.conllu").read_text()
     )
-    found = portmert(
+    found = run(
         "annotate", "--annotator", "conllu", "--model", "x.conllu", "--in", "text", "--out", "-",
     )  # fmt: skip
     assert "1 without a parse" in found.stderr
     assert "1 of 2 sentences have no parse and count as unparsed" in found.stderr
 
 
-def test_the_cache_is_shown_and_cleared(portmert, text, tmp_path):
-    assert "0.0 of 4096 MiB" in portmert("cache", "info").stdout
-    portmert(*udpipe_on(text, "one.conllu"))
-    shown = portmert("cache", "info").stdout
+def test_the_cache_is_shown_and_cleared(text, tmp_path):
+    assert "0.0 of 4096 MiB" in run("cache", "info").stdout
+    run(*udpipe_on(text, "one.conllu"))
+    shown = run("cache", "info").stdout
     assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 +0\.0 ", shown)
     assert re.search(r"udpipe .* +tags +12 +0\.0 ", shown)
-    assert "0 sentences deleted" in portmert("cache", "clear", "--annotator", "spacy").stdout
-    assert "12 sentences deleted" in portmert("cache", "clear").stdout
-    assert "udpipe" not in portmert("cache", "info").stdout
-    assert portmert("cache", "info", "--annotation-cache", tmp_path / "other").stdout.startswith(
+    assert "0 sentences deleted" in run("cache", "clear", "--annotator", "spacy").stdout
+    assert "12 sentences deleted" in run("cache", "clear").stdout
+    assert "udpipe" not in run("cache", "info").stdout
+    assert run("cache", "info", "--annotation-cache", tmp_path / "other").stdout.startswith(
         f"{tmp_path / 'other'}/annotations.sqlite3: 0.0 of"
     )
 
 
-def test_a_damaged_cache_costs_one_notice(portmert, text, tmp_path):
-    portmert(*udpipe_on(text, "one.conllu"))
+def test_a_damaged_cache_costs_one_notice(text, tmp_path):
+    run(*udpipe_on(text, "one.conllu"))
     file = tmp_path / "cache/annotations.sqlite3"
     file.write_bytes(file.read_bytes()[:5000])
-    again = portmert(*udpipe_on(text, "two.conllu"))
+    again = run(*udpipe_on(text, "two.conllu"))
     assert again.stderr.count("note:") == 1
     assert "12 annotated" in again.stderr
     assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
 
 
-def test_a_model_is_trained_and_tested(portmert, tmp_path):
-    result = portmert(
+def test_a_model_is_trained_and_tested(tmp_path):
+    result = run(
         "annotate", "train", "--treebank", treebank(), "--out", "m", "--size", "micro",
         "--test", treebank(),
     )  # fmt: skip
@@ -138,8 +129,8 @@ def test_a_model_is_trained_and_tested(portmert, tmp_path):
     assert "tagger, iteration 1" in result.stderr
 
 
-def test_a_wrong_test_set_is_told_before_the_training(portmert, text, tmp_path):
-    result = portmert(
+def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
+    result = run(
         "annotate", "train", "--treebank", treebank(), "--out", "m", "--test", text, status=1
     )
     assert f"error: {text}:1: 1 columns, expected 10" in result.stderr
@@ -272,10 +263,10 @@ def test_a_wrong_test_set_is_told_before_the_training(portmert, text, tmp_path):
         ),
     ],
 )
-def test_wrong_input_is_one_line(portmert, tmp_path, arguments, status, message):
+def test_wrong_input_is_one_line(tmp_path, arguments, status, message):
     (tmp_path / "text").write_text("some other words\n")
     given = {"MODEL": udpipe(), "TREES": brackets()}
-    result = portmert(*(given.get(argument, argument) for argument in arguments), status=status)
+    result = run(*(given.get(argument, argument) for argument in arguments), status=status)
     assert message in result.stderr
     if status == 1:
         assert result.stderr.count("\n") == 1

@@ -6,10 +6,9 @@ import sys
 import tomllib
 
 import pytest
-from click.testing import CliRunner
 
+from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.cli import main
 from tuner.demo.run import CONFIGS, shipped_config
 
 SMALL = [
@@ -19,8 +18,8 @@ SMALL = [
 ]  # fmt: skip
 
 
-def demo(folder, *options):
-    return CliRunner().invoke(main, ["demo", "--dir", str(folder), *SMALL, *options])
+def demo(folder, *options, status=0):
+    return run("demo", "--dir", folder, *SMALL, *options, status=status)
 
 
 def products(folder):
@@ -40,7 +39,6 @@ def table(lines):
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "run"
     result = demo(folder)
-    assert result.exit_code == 0, result.output
     return folder, result
 
 
@@ -64,7 +62,6 @@ def test_demo_started_again_shows_the_same_and_decodes_nothing(finished):
     folder, first = finished
     before = products(folder)
     again = demo(folder)
-    assert again.exit_code == 0
     assert again.stdout == first.stdout
     assert "decoding" not in again.stderr
     assert products(folder) == before
@@ -74,16 +71,14 @@ def test_demo_runs_are_what_tune_makes_of_their_configs(finished):
     folder, _ = finished
     before = products(folder)
     options = [option for option in SMALL if option.startswith("--set")]
-    done = CliRunner().invoke(main, ["tune", str(folder / "demo-port.toml"), *options])
-    assert done.exit_code == 0, done.output
+    run("tune", folder / "demo-port.toml", *options)
     assert products(folder) == before
 
 
 def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
     folder, _ = finished
     before = products(folder)
-    result = demo(folder, "--dev=13")
-    assert result.exit_code == 1
+    result = demo(folder, "--dev=13", status=1)
     assert "dev.src: holds 12 sentences, asked for are 13; name another folder, or give " in (
         result.stderr
     )
@@ -102,7 +97,6 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
         process.kill()
         process.stderr.read()
     again = demo(tmp_path / "run")
-    assert again.exit_code == 0, again.output
     assert again.stdout.splitlines()[:7] == first.stdout.splitlines()[:7]
     assert products(tmp_path / "run") == products(folder)
 
@@ -117,8 +111,7 @@ def test_the_wheel_carries_the_shipped_configs(name):
 
 @pytest.mark.slow
 def test_the_whole_demo_tunes_visibly(tmp_path):
-    result = CliRunner().invoke(main, ["demo", "--dir", str(tmp_path / "run")])
-    assert result.exit_code == 0, result.output
+    result = run("demo", "--dir", tmp_path / "run")
     lines = result.stdout.splitlines()
     rows = table(lines)
     untuned, on_bleu, on_port = rows.values()
@@ -134,7 +127,6 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(folder, run)
     result = demo(run, "--also=posf", "--also=edpm", "--set=tune.annotation_cache=cache")
-    assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[1].split() == ["BLEU", "PORT", "TER", "POSF", "HWCM", "EDPM", "length"] * 2
     rows = [line[:13].strip() for line in lines[3:8]]
@@ -159,7 +151,6 @@ def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
     for made in ("corpus", "model", "aligner", "untuned"):
         shutil.copytree(folder / made, run / made)
     result = demo(run, "--set=tune.replicas=2")
-    assert result.exit_code == 0, result.output
     for name in ("bleu", "port"):
         held = json.loads((run / name / "result.json").read_text())
         assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]

@@ -4,11 +4,10 @@ import json
 import time
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.browser import browser, console
+from tests.support.cli import fault, run
 from tests.support.evaluations import HOSTILE, answered_csv, evaluation, side
-from tuner.cli import main
 from tuner.evaluation.humaneval.evaluation import read_key, visible
 from tuner.evaluation.humaneval.folder import write
 
@@ -17,8 +16,8 @@ SMALL = [*MAKE, "--judges", "2", "--items", "3", "--common", "2"]
 TEXT = "the quick brown fox jumps over the lazy dog again and again"
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [f"{TEXT} {number}" for number in range(8)]
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
@@ -26,21 +25,9 @@ def run(tmp_path, monkeypatch):
     (tmp_path / "one").write_text("".join(f"{line} one\n" for line in lines))
     (tmp_path / "two").write_text("".join(f"{line} two\n" for line in lines))
 
-    def invoke(*arguments):
-        return CliRunner().invoke(main, ["humaneval", *arguments], catch_exceptions=False)
 
-    return invoke
-
-
-def fault(result, status=1):
-    assert result.exit_code == status
-    assert result.stdout == ""
-    return result.stderr
-
-
-def test_sheets_go_out_and_come_back(run, tmp_path):
-    result = run(*SMALL, "--source", "src", "--condition", "small")
-    assert result.exit_code == 0, result.stderr
+def test_sheets_go_out_and_come_back(tmp_path):
+    result = run("humaneval", *SMALL, "--source", "src", "--condition", "small")
     assert "segments: 8, reference length: 8, outputs differ: 8, 1-TER: 8" in result.stderr
     names = sorted(path.name for path in (tmp_path / "kit" / "judges").iterdir())
     assert names == [f"judge-{k}.{end}" for k in (1, 2) for end in ("csv", "html", "xlsx")]
@@ -52,31 +39,32 @@ def test_sheets_go_out_and_come_back(run, tmp_path):
             tmp_path / sheets[-1],
             lambda item, judge=judge: side(one, judge, item, 0 if one.items[item].common else 2),
         )
-    result = run("read", *sheets, "--json", "r.json", "--latex", "r.tex")
-    assert result.exit_code == 0, result.stderr
+    result = run("humaneval", "read", *sheets, "--json", "r.json", "--latex", "r.tex")
     row = next(line for line in result.stdout.splitlines() if line.startswith("small "))
     assert " ".join(row.split()[1:]) == "2 (50.0 %) 0 (0.0 %) 2 (50.0 %) 4 0.2500 0.5000"
     (found,) = json.loads((tmp_path / "r.json").read_text())["preferences"]
     assert (found["wins"], found["losses"], found["ties"]) == (2, 0, 2)
     assert "A wins" in (tmp_path / "r.tex").read_text()
-    message = fault(run("read", sheets[0]))
+    message = fault("humaneval", "read", sheets[0])
     assert "no sheet of judge judge-2; give it, or leave the judge out (--without)" in message
-    result = run("read", sheets[0], "--without", "judge-2")
+    result = run("humaneval", "read", sheets[0], "--without", "judge-2")
     assert "2 (66.7 %)" in result.stdout
-    assert "no such judge" in fault(run("read", *sheets, "--without", "judge-9"))
-    assert "a sheet of judge judge-2, but" in fault(run("read", *sheets, "--without", "judge-2"))
+    assert "no such judge" in fault("humaneval", "read", *sheets, "--without", "judge-9")
+    assert "a sheet of judge judge-2, but" in fault(
+        "humaneval", "read", *sheets, "--without", "judge-2"
+    )
 
 
-def test_the_same_seed_makes_the_same_files(run, tmp_path):
-    run(*SMALL)
+def test_the_same_seed_makes_the_same_files(tmp_path):
+    run("humaneval", *SMALL)
     (tmp_path / "kit").rename(tmp_path / "kit2")
-    run(*SMALL)
+    run("humaneval", *SMALL)
     for path in (tmp_path / "kit").rglob("*.*"):
         assert (
             path.read_bytes()
             == (tmp_path / "kit2" / path.relative_to(tmp_path / "kit")).read_bytes()
         )
-    assert "kit: is there already" in fault(run(*SMALL))
+    assert "kit: is there already" in fault("humaneval", *SMALL)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +81,11 @@ def test_the_same_seed_makes_the_same_files(run, tmp_path):
         (["--source", "short"], 1, "short: 1 lines, but ref has 8"),
     ],
 )
-def test_what_cannot_be_made_is_said(run, tmp_path, arguments, status, message):
+def test_what_cannot_be_made_is_said(tmp_path, arguments, status, message):
     (tmp_path / "short").write_text("x\n")
     base = MAKE if "--judge" in " ".join(arguments) else [*MAKE, "--common", "0"]
     items = [] if "--items" in arguments else ["--items", "1", "--common", "0"]
-    assert message in fault(run(*base, *items, *arguments), status)
+    assert message in fault("humaneval", *base, *items, *arguments, status=status)
     assert not (tmp_path / "kit").exists()
 
 
@@ -161,9 +149,7 @@ def test_the_form_in_a_browser(chromium, tmp_path):
         time.sleep(0.05)
     answers = [row["answer"] for row in json.loads(out.read_text())["answers"]]
     assert answers == ["right", "left", "equal", "right"]
-    result = CliRunner().invoke(main, ["humaneval", "read", str(out), "--key",
-                                       str(tmp_path / "kit" / "key.json")])  # fmt: skip
-    assert result.exit_code == 0, result.stderr
+    run("humaneval", "read", out, "--key", tmp_path / "kit" / "key.json")
     assert console(chromium) == []
 
 

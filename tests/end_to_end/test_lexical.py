@@ -5,13 +5,12 @@ import json
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from metrics._learned import TERP_ALONE
 from metrics._lexicon_files import content_hash
 from tests.oracles.lexical import write_wordnet
+from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.cli import main
 from tuner.runs.config import load_config
 
 CONFIG = ROOT / "configs" / "recorded.toml"
@@ -50,8 +49,7 @@ def config(tmp_path):
     ],
 )
 def test_tuning_makes_the_dev_score_better(config, tmp_path, metric):
-    result = CliRunner().invoke(main, ["tune", str(config(metric)), "--set", "tune.iterations=2"])
-    assert result.exit_code == 0, result.output
+    run("tune", config(metric), "--set", "tune.iterations=2")
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     change = found["dev_score"] - found["start_dev_score"]
     assert (change < 0) if 'name = "terp"' in metric else (change > 0)
@@ -83,10 +81,7 @@ def test_a_run_is_known_by_what_its_files_hold(config, tmp_path, monkeypatch, me
 
 def test_a_faulty_file_stops_the_run_before_it_begins(config, tmp_path):
     (tmp_path / "table").write_text(TABLE + "0 <p>a</p> <p>b</p>\n")
-    result = CliRunner().invoke(
-        main, ["tune", str(config('name = "terp"\nparaphrases = "table"'))]
-    )
-    assert result.exit_code == 1
+    result = run("tune", config('name = "terp"\nparaphrases = "table"'), status=1)
     assert "table:3: probability 0; expected a number above 0, to 1" in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()

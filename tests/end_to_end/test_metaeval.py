@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
+from tests.support.cli import fault, run
 from tests.support.places import SHARED
-from tuner.cli import main
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["a b c d e f", "g h i j k", "l m n o p q r", "s t u v"]
@@ -18,8 +17,8 @@ OUTPUTS = {
 ALL = ["--scores", "human.tsv", "--outputs", "out", "--ref", "ref", "--samples", "40"]
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in REFERENCES))
     (tmp_path / "src").write_text("".join(f"{line}\n" for line in REFERENCES))
@@ -34,24 +33,20 @@ def run(tmp_path, monkeypatch):
         rows += [f"{system}\t{s}\td{s // 2}\t{-rank - s}\n" for s in range(4)]
     (tmp_path / "human.tsv").write_text("".join(rows))
 
-    def invoke(*arguments):
-        return CliRunner().invoke(main, ["metaeval", *arguments], catch_exceptions=False)
 
-    return invoke
-
-
-def fault(result, status=1):
-    assert result.exit_code == status
-    assert result.stdout == ""
-    assert status == 2 or result.stderr.count("\n") == 1
-    return result.stderr
-
-
-def test_tables_json_and_latex_say_the_same(run, tmp_path):
+def test_tables_json_and_latex_say_the_same(tmp_path):
     result = run(
-        *ALL, "--metric", "bleu", "--metric", "ter", "--json", "m.json", "--latex", "m.tex"
+        "metaeval",
+        *ALL,
+        "--metric",
+        "bleu",
+        "--metric",
+        "ter",
+        "--json",
+        "m.json",
+        "--latex",
+        "m.tex",
     )
-    assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("3 systems, 4 segments, 2 documents\n")
     document = json.loads((tmp_path / "m.json").read_text())
     bleu, ter = document["metrics"]
@@ -73,69 +68,69 @@ def test_tables_json_and_latex_say_the_same(run, tmp_path):
     assert "|refs:1|case:mixed|portmert:" in result.stdout
 
 
-def test_files_of_metrics_are_named_without_folders_where_that_is_clear(run, tmp_path):
+def test_files_of_metrics_are_named_without_folders_where_that_is_clear(tmp_path):
     (tmp_path / "other").mkdir()
     for folder in (tmp_path, tmp_path / "other"):
         (folder / "stop").write_text("a\n")
     one, other = (
         f"terp:stop_words={folder / 'stop'}" for folder in (tmp_path, tmp_path / "other")
     )
-    result = run(*ALL, "--metric", one, "--metric", "ter", "--json", "m.json")
-    assert result.exit_code == 0, result.stderr
+    result = run("metaeval", *ALL, "--metric", one, "--metric", "ter", "--json", "m.json")
     assert "\nterp:stop_words=stop " in result.stdout
     labels = [
         metric["label"] for metric in json.loads((tmp_path / "m.json").read_text())["metrics"]
     ]
     assert labels == ["terp:stop_words=stop", "ter"]
-    both = run(*ALL, "--metric", one, "--metric", other).stdout
+    both = run("metaeval", *ALL, "--metric", one, "--metric", other).stdout
     assert f"\n{one} " in both
     assert f"\n{other} " in both
 
 
-def test_the_same_seed_writes_the_same_bytes(run):
+def test_the_same_seed_writes_the_same_bytes():
     arguments = [*ALL, "--metric", "chrf", "--metric", "ter", "--json", "-"]
-    assert run(*arguments).stdout == run(*arguments).stdout
-    assert run(*arguments).stdout != run(*arguments, "--seed", "2").stdout
+    assert run("metaeval", *arguments).stdout == run("metaeval", *arguments).stdout
+    assert run("metaeval", *arguments).stdout != run("metaeval", *arguments, "--seed", "2").stdout
 
 
-def test_metrics_of_order_take_links(run):
+def test_metrics_of_order_take_links():
     linked = ["--source", "src", "--links", "links", "--ref-links", "ref.links"]
-    result = run(*ALL, "--metric", "port", *linked, "--json", "-")
-    assert result.exit_code == 0, result.stderr
+    result = run("metaeval", *ALL, "--metric", "port", *linked, "--json", "-")
     (port,) = json.loads(result.stdout)["metrics"]
     assert port["correlations"]["system.spearman"]["value"] == 1.0
-    assert "needs word alignments" in fault(run(*ALL, "--metric", "port"))
-    assert "need --source" in fault(run(*ALL, "--metric", "port", *linked[2:]), 2)
+    assert "needs word alignments" in fault("metaeval", *ALL, "--metric", "port")
+    assert "need --source" in fault("metaeval", *ALL, "--metric", "port", *linked[2:], status=2)
 
 
-def test_penalties_are_negated(run):
-    result = run(*ALL, "--metric", "ter", "--penalties", "--json", "-")
+def test_penalties_are_negated():
+    result = run("metaeval", *ALL, "--metric", "ter", "--penalties", "--json", "-")
     (ter,) = json.loads(result.stdout)["metrics"]
     assert ter["correlations"]["system.spearman"]["value"] == -1.0
 
 
-def test_some_systems_may_be_named(run):
-    result = run(*ALL, "--metric", "ter", "--system", "poor", "--system", "good", "--json", "-")
+def test_some_systems_may_be_named():
+    result = run(
+        "metaeval", *ALL, "--metric", "ter", "--system", "poor", "--system", "good", "--json", "-"
+    )
     assert json.loads(result.stdout)["systems"] == ["poor", "good"]
-    message = fault(run(*ALL, "--metric", "ter", "--system", "god"))
+    message = fault("metaeval", *ALL, "--metric", "ter", "--system", "god")
     assert "no score of system 'god'; did you mean 'good'?" in message
-    message = fault(run(*ALL, "--metric", "ter", "--system", "good"))
+    message = fault("metaeval", *ALL, "--metric", "ter", "--system", "good")
     assert "human scores of one system, 'good'; a correlation needs at least two" in message
 
 
-def test_segments_without_all_scores_are_noted(run, tmp_path):
+def test_segments_without_all_scores_are_noted(tmp_path):
     path = tmp_path / "human.tsv"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    result = run(*ALL, "--metric", "ter")
+    result = run("metaeval", *ALL, "--metric", "ter")
     assert result.stdout.startswith("3 systems, 3 segments, 2 documents\n")
     assert "note: 1 of 4 segments are left out" in result.stderr
 
 
-def test_one_segment_is_enough_for_correlations(run, tmp_path):
+def test_one_segment_is_enough_for_correlations(tmp_path):
     (tmp_path / "human.tsv").write_text(
         "system\tsegment\tscore\n" + "".join(f"{s}\t0\t{k}\n" for k, s in enumerate(OUTPUTS))
     )
-    result = run(*ALL, "--metric", "ter", "--json", "m.json")
+    result = run("metaeval", *ALL, "--metric", "ter", "--json", "m.json")
     assert "one segment: nothing can be resampled" in result.stderr
     assert "document" not in result.stdout
     (ter,) = json.loads((tmp_path / "m.json").read_text())["metrics"]
@@ -164,22 +159,24 @@ def test_one_segment_is_enough_for_correlations(run, tmp_path):
         ),
     ],
 )
-def test_a_wrong_file_is_an_error_that_says_where(run, tmp_path, change, message):
+def test_a_wrong_file_is_an_error_that_says_where(tmp_path, change, message):
     change(tmp_path)
-    assert message in fault(run(*ALL, "--metric", "ter"))
+    assert message in fault("metaeval", *ALL, "--metric", "ter")
 
 
-def test_wrong_usage(run):
-    assert "names one metric twice" in fault(run(*ALL, "--metric", "ter", "--metric", "ter"), 2)
-    message = fault(run(*ALL, "--metric", "ter", "--json", "x", "--latex", "x"), 2)
+def test_wrong_usage():
+    assert "names one metric twice" in fault(
+        "metaeval", *ALL, "--metric", "ter", "--metric", "ter", status=2
+    )
+    message = fault("metaeval", *ALL, "--metric", "ter", "--json", "x", "--latex", "x", status=2)
     assert "two outputs are to be written to x" in message
-    message = fault(run(*ALL, "--metric", "ter", "--json", "none/x"))
+    message = fault("metaeval", *ALL, "--metric", "ter", "--json", "none/x")
     assert "none/x: cannot write: there is no folder none" in message
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real scores are not on this machine")
-def test_the_real_scores(run):
-    result = run(
+def test_the_real_scores():
+    result = run("metaeval",
         "--scores", str(REAL / "human.tsv"), "--outputs", str(REAL / "outputs"),
         "--ref", str(REAL / "ref.en"), "--metric", "chrf", "--text", "13a",
         "--samples", "50", "--json", "-",

@@ -2,37 +2,33 @@ import json
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.browser import browser, console
+from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.cli import main
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report") / "mine"
-    result = CliRunner().invoke(
-        main,
-        ["tune", str(CONFIG), "--set", f"tune.output={folder}", "--set=optimizer.effort=3",
-         "--set=tune.iterations=2", "--set=data.test_source=recorded/dev.src",
-         "--set=data.test_references=['recorded/dev.tgt']",
-         "--set=data.test_reference_links=['recorded/dev.links']"],
+    run(
+        "tune", CONFIG, "--set", f"tune.output={folder}", "--set=optimizer.effort=3",
+        "--set=tune.iterations=2", "--set=data.test_source=recorded/dev.src",
+        "--set=data.test_references=['recorded/dev.tgt']",
+        "--set=data.test_reference_links=['recorded/dev.links']",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
     return folder
 
 
-def report(*arguments):
-    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+def report(*arguments, status=0):
+    return run("report", *arguments, status=status)
 
 
-def test_report_prints_every_iteration_and_all_weights(run):
-    result = json.loads((run / "result.json").read_text())
-    shown = report(run)
-    assert shown.exit_code == 0, shown.output
+def test_report_prints_every_iteration_and_all_weights(finished):
+    result = json.loads((finished / "result.json").read_text())
+    shown = report(finished)
     first = shown.stdout.splitlines()[0]
     assert first == (
         f"mine: dev port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} "
@@ -43,22 +39,21 @@ def test_report_prints_every_iteration_and_all_weights(run):
     for one in result["iterations"]:
         assert f"  {one['hypotheses']}" in shown.stdout
         assert f"{100 * one['dev_score']:.2f}" in shown.stdout
-    for name in json.loads((run / "weights.json").read_text())["weights"]:
+    for name in json.loads((finished / "weights.json").read_text())["weights"]:
         assert f"\n{name} " in shown.stdout
 
 
-def test_report_writes_page_and_json(run, tmp_path):
+def test_report_writes_page_and_json(finished, tmp_path):
     page, content = tmp_path / "page.html", tmp_path / "run.json"
-    shown = report(run, "--html", page, "--json", content, "--metric", "bleu")
-    assert shown.exit_code == 0, shown.output
+    shown = report(finished, "--html", page, "--json", content, "--metric", "bleu")
     assert f"written: {page}" in shown.stderr
     document = json.loads(content.read_text())
     assert document["runs"][0]["name"] == "mine"
     assert document["runs"][0]["slices"]
-    held = json.loads((run / "result.json").read_text())["test"]["score"]
+    held = json.loads((finished / "result.json").read_text())["test"]["score"]
     assert document["ordering"][0]["scores"]["port"] == pytest.approx(held)
     again = tmp_path / "again.html"
-    report(run, "--html", again, "--metric", "bleu")
+    report(finished, "--html", again, "--metric", "bleu")
     assert again.read_bytes() == page.read_bytes()
     with browser() as driver:
         driver.get(page.as_uri())
@@ -68,27 +63,24 @@ def test_report_writes_page_and_json(run, tmp_path):
 
 
 def test_report_refuses_what_is_no_run(tmp_path):
-    shown = report(tmp_path)
-    assert shown.exit_code == 1
+    shown = report(tmp_path, status=1)
     assert shown.stderr == (
         f"portmert: error: {tmp_path}: not the folder of a run (no state.json); expected one of "
         f"tune\n"
     )
 
 
-def test_report_looks_before_the_work_whether_it_can_write(run, tmp_path):
-    shown = report(run, "--html", tmp_path / "no" / "page.html")
-    assert shown.exit_code == 1
+def test_report_looks_before_the_work_whether_it_can_write(finished, tmp_path):
+    shown = report(finished, "--html", tmp_path / "no" / "page.html", status=1)
     assert "there is no folder" in shown.stderr
     same = tmp_path / "x"
-    assert report(run, "--html", same, "--json", same).exit_code == 2
+    report(finished, "--html", same, "--json", same, status=2)
 
 
-def test_a_run_without_a_test_set_is_reported_all_the_same(run, tmp_path):
+def test_a_run_without_a_test_set_is_reported_all_the_same(finished, tmp_path):
     copy = tmp_path / "copy"
-    shutil.copytree(run, copy)
+    shutil.copytree(finished, copy)
     shutil.rmtree(copy / "test")
     shown = report(copy, "--json", tmp_path / "run.json", "--metric", "bleu")
-    assert shown.exit_code == 0, shown.output
     assert "portmert: note: no scores of a test set: " in shown.stderr
     assert "scores" not in json.loads((tmp_path / "run.json").read_text())

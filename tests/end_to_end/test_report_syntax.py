@@ -4,20 +4,13 @@ import gzip
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.bracketed import write_trees
+from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.cli import main
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 RECORDED = CONFIG.parent / "recorded"
-
-
-def portmert(*arguments):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +23,7 @@ def runs(tmp_path_factory):
             sentences += [line.split(" ||| ")[1] for line in lines]
     annotator = write_trees(folder / "trees.mrg", sentences)
     for name, options in (("posf", ["--annotator", annotator]), ("bleu", [])):
-        portmert(
+        run(
             "tune", CONFIG, f"--set=tune.output={folder / name}", f"--set=metric.name={name}",
             "--set=optimizer.effort=3", "--set=tune.iterations=2", "--set=tune.held_out=0.2",
             "--set=data.test_source=recorded/dev.src",
@@ -48,7 +41,7 @@ def cache(tmp_path, monkeypatch):
 def test_what_a_run_was_tuned_on_is_compared_too(runs):
     """Without a word on metric or annotator; the score is the run's own of its test set."""
     out = runs / "compared.json"
-    portmert("compare", runs / "bleu", runs / "posf", "--samples=20", "--no-timing", "--json", out)
+    run("compare", runs / "bleu", runs / "posf", "--samples=20", "--no-timing", "--json", out)
     document = json.loads(out.read_text())
     labels = [metric["label"] for metric in document["metrics"]]
     assert labels == ["bleu", "qmean", "ter", "posf"]
@@ -58,17 +51,17 @@ def test_what_a_run_was_tuned_on_is_compared_too(runs):
         held = json.loads((runs / name / "result.json").read_text())
         assert scores[name, name] == pytest.approx(held["test"]["score"], abs=1e-12)
     # A run that annotated nothing takes the annotator of the other.
-    for run in document["runs"]:
-        assert all("posf" in one["scores"] for one in run["replicas"][0]["passes"])
-        assert run["notes"] == []
+    for shown in document["runs"]:
+        assert all("posf" in one["scores"] for one in shown["replicas"][0]["passes"])
+        assert shown["notes"] == []
 
 
 def test_the_report_of_a_run_tuned_on_syntax_has_all(runs):
     out, again = runs / "report.json", runs / "again.json"
-    portmert("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", out)
-    (run,) = json.loads(out.read_text())["runs"]
-    assert run["notes"] == []
-    for one in run["replicas"][0]["passes"]:
+    run("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", out)
+    (shown,) = json.loads(out.read_text())["runs"]
+    assert shown["notes"] == []
+    for one in shown["replicas"][0]["passes"]:
         assert one["scores"]["posf"] == pytest.approx(one["dev_score"], abs=1e-12)
     # Each slice goes through the score of the result on all lists, whatever the weight.
     through = set()
@@ -78,7 +71,7 @@ def test_the_report_of_a_run_tuned_on_syntax_has_all(runs):
     assert len(run["slices"]) == len(run["features"])
     assert len(through) == 1
     # The same from what is kept, and without a cache.
-    portmert("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", again)
+    run("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", again)
     assert again.read_bytes() == out.read_bytes()
 
 
@@ -87,11 +80,11 @@ def test_an_annotator_that_is_gone_is_a_note(runs, tmp_path):
     kept = trees.read_bytes()
     try:
         trees.unlink()
-        result = portmert("compare", runs / "bleu", runs / "posf", "--samples=20")
+        result = run("compare", runs / "bleu", runs / "posf", "--samples=20")
         assert "not scored with what posf was tuned on: " in result.stderr
         assert "trees.mrg" in result.stderr
         out = tmp_path / "report.json"
-        result = portmert("report", runs / "posf", "--json", out)
+        result = run("report", runs / "posf", "--json", out)
         assert "trees.mrg" in json.loads(out.read_text())["runs"][0]["notes"][0]
     finally:
         trees.write_bytes(kept)

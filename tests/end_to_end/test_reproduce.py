@@ -5,11 +5,10 @@ import re
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.bracketed import write_trees
+from tests.support.cli import run
 from tests.support.readme import ROOT
-from tuner.cli import main
 
 SHORT = ["--set=tune.iterations=1", "--set=optimizer.effort=5", "--set=tune.replicas=2"]
 
@@ -27,16 +26,15 @@ def finished(tmp_path_factory):
         f'--set=data.test_reference_links=["{configs / "recorded" / "dev.links"}"]',
         f"--set=tune.output={folder / 'run'}",
     ]
-    result = CliRunner().invoke(
-        main, ["reproduce", str(configs / "recorded.toml"), "--metric=bleu", "--metric=port",
-               "--metric=ter", *options],
+    result = run(
+        "reproduce", configs / "recorded.toml", "--metric=bleu", "--metric=port", "--metric=ter",
+        *options,
     )  # fmt: skip
     return folder, options, result
 
 
 def test_the_document_has_every_table(finished):
-    folder, _, result = finished
-    assert result.exit_code == 0, result.output
+    folder, _, _ = finished
     text = (folder / "run" / "paper.md").read_text()
     numbers = [int(number) for number in re.findall(r"^## Table (\d+)", text, re.MULTILINE)]
     assert numbers == [3, 4, 6, 8, 9, 10, 11]
@@ -54,12 +52,11 @@ def test_each_metric_has_a_run_of_its_own(finished):
 
 def test_started_again_it_tunes_nothing(finished):
     folder, options, first = finished
-    result = CliRunner().invoke(
-        main, ["reproduce", str(folder / "configs" / "recorded.toml"), "--metric=bleu",
-               "--metric=port", "--metric=ter", *options,
-               "--published", str(ROOT / "configs" / "paper-port" / "published.toml")],
+    result = run(
+        "reproduce", folder / "configs" / "recorded.toml", "--metric=bleu", "--metric=port",
+        "--metric=ter", *options, "--published",
+        ROOT / "configs" / "paper-port" / "published.toml",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
     assert "optimizing over" not in result.stderr
     assert result.stdout == first.stdout
     assert "## Table 5, published only" in (folder / "run" / "paper.md").read_text()
@@ -73,11 +70,10 @@ def test_published_figures_stand_below_ours(finished, tmp_path):
         'headers = ["system", "qmean"]\nrows = [["one", "12.34"]]\n'
     )
     out = tmp_path / "paper.md"
-    result = CliRunner().invoke(
-        main, ["reproduce", str(folder / "configs" / "recorded.toml"), "--metric=bleu",
-               *options, "--published", str(published), "--out", str(out)],
+    run(
+        "reproduce", folder / "configs" / "recorded.toml", "--metric=bleu", *options,
+        "--published", published, "--out", out,
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
     text = out.read_text()
     ours = text.split("## Table 8: ")[1].split("## Table 9")[0]
     assert ours.index("| port ") < ours.index("In the paper: theirs") < ours.index("|   12.34 |")
@@ -87,18 +83,14 @@ def test_published_figures_stand_below_ours(finished, tmp_path):
 def test_one_metric_is_no_comparison(finished):
     folder, _, _ = finished
     config = str(folder / "configs" / "recorded.toml")
-    result = CliRunner().invoke(main, ["reproduce", config, "--tune-on", "bleu"])
-    assert result.exit_code == 2
+    result = run("reproduce", config, "--tune-on", "bleu", status=2)
     assert "at least two metrics" in result.stderr
 
 
 def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished):
     folder, options, _ = finished
     config = str(folder / "configs" / "recorded.toml")
-    result = CliRunner().invoke(
-        main, ["reproduce", config, "--tune-on", "bleu", "--tune-on", "prot", *options]
-    )
-    assert result.exit_code == 1
+    result = run("reproduce", config, "--tune-on", "bleu", "--tune-on", "prot", *options, status=1)
     assert "unknown metric 'prot'" in result.stderr
     assert "tuning on" not in result.stderr
 
@@ -111,12 +103,11 @@ def test_systems_are_tuned_on_and_scored_with_syntax(finished, tmp_path):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             texts += [line.split(" ||| ")[1] for line in lines]
     annotator = write_trees(tmp_path / "trees", texts)
-    result = CliRunner().invoke(
-        main, ["reproduce", str(folder / "configs" / "recorded.toml"), "--tune-on=bleu",
-               "--tune-on=dpm", "--metric=bleu", "--metric=dpm", f"--annotator={annotator}",
-               f"--annotation-cache={tmp_path / 'cache'}", *options,
-               f"--set=tune.output={tmp_path / 'run'}", "--set=tune.replicas=1"],
+    result = run(
+        "reproduce", folder / "configs" / "recorded.toml", "--tune-on=bleu", "--tune-on=dpm",
+        "--metric=bleu", "--metric=dpm", f"--annotator={annotator}",
+        f"--annotation-cache={tmp_path / 'cache'}", *options,
+        f"--set=tune.output={tmp_path / 'run'}", "--set=tune.replicas=1",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
     assert re.search(r"^dpm: .* dpm .* bleu", result.stdout, re.MULTILINE)
     assert "| dpm " in (tmp_path / "run" / "paper.md").read_text()

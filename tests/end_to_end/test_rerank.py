@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from tuner.cli import main
+from tests.support.cli import run
 
 LIST = """0 ||| a b ||| F= 1 G= 0 ||| 0 ||| 0-0 1-1
 0 ||| c d ||| F= 0 G= 1 ||| 0 ||| 0-1
@@ -24,32 +23,33 @@ def files(tmp_path):
     return tmp_path
 
 
-def run(files, *more, nbest="list"):
-    given = ["rerank", "--nbest", files / nbest, "--weights", files / "weights.json", *more]
-    return CliRunner().invoke(main, [str(word) for word in given])
+def rerank(files, *more, nbest="list", status=0):
+    given = ("--nbest", files / nbest, "--weights", files / "weights.json")
+    return run("rerank", *given, *more, status=status)
 
 
 def test_rerank_prints_the_first_of_the_best(files):
     # G decides segment 0 (c d, e equal); in segment 1 both have score 0
-    result = run(files)
-    assert (result.exit_code, result.stdout) == (0, "c d\n\n")
+    result = rerank(files)
+    assert result.stdout == "c d\n\n"
 
 
 def test_rerank_writes_hypotheses_and_links(files):
     (files / "weights.json").write_text(json.dumps({"weights": {"F": [-1], "G": [-1]}}))
     (files / "list2").write_text("0 ||| z ||| G= -9 F= 0 ||| 0 ||| 1-0\n")
-    result = run(
+    result = rerank(
         files, "--nbest", files / "list2", "--out", files / "out", "--links-out", files / "links"
     )
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stdout == ""
     assert (files / "out").read_text() == "z\ng\n"
     assert (files / "links").read_text() == "1-0\n2-0\n"
 
 
 def test_rerank_without_links_in_the_list(files):
     (files / "bare").write_text("0 ||| a ||| F= 1 G= 0 ||| 0\n")
-    result = run(files, "--links-out", files / "links", "--out", files / "out", nbest="bare")
-    assert result.exit_code == 1
+    result = rerank(
+        files, "--links-out", files / "links", "--out", files / "out", nbest="bare", status=1
+    )
     assert "the list has no word alignment for --links-out" in result.stderr
     assert not (files / "links").exists()
     assert not (files / "out").exists()
@@ -57,8 +57,7 @@ def test_rerank_without_links_in_the_list(files):
 
 def test_rerank_names_the_feature_without_weight(files):
     (files / "weights.json").write_text(json.dumps({"weights": {"F": [0]}}))
-    result = run(files, "--out", files / "out")
-    assert result.exit_code == 1
+    result = rerank(files, "--out", files / "out", status=1)
     last = result.stderr.splitlines()[-1]
     assert last.startswith("portmert: error: ")
     assert "weights.json: no weight for feature G" in result.stderr
@@ -66,13 +65,12 @@ def test_rerank_names_the_feature_without_weight(files):
 
 
 def test_rerank_to_one_file_for_both_is_wrong_usage(files):
-    assert run(files, "--links-out", "-").exit_code == 2
+    rerank(files, "--links-out", "-", status=2)
 
 
 def test_rerank_with_a_faulty_list_leaves_the_old_output(files):
     (files / "out").write_text("old\n")
     (files / "list").write_text(LIST + "1 ||| x\n")
-    result = run(files, "--out", files / "out")
-    assert result.exit_code == 1
+    result = rerank(files, "--out", files / "out", status=1)
     assert "list:6: 2 fields separated by |||, line 1 has 5" in result.stderr
     assert (files / "out").read_text() == "old\n"

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import tuner
 from metrics._base import Arcs
 from tests.support.bracketed import write_trees
+from tests.support.cli import fault, run
 from tests.support.places import SHARED
-from tuner.cli import main
 from tuner.components import registry
 from tuner.texts.statistics import needs_of
 
@@ -31,28 +30,15 @@ SCORED = [
 REAL = SHARED / "data" / "moses-ja-en"
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
 
-    def invoke(*arguments):
-        return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
 
-    return invoke
-
-
-def fault(result, status=1):
-    assert result.exit_code == status
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1 or status == 2
-    return result.stderr
-
-
-def test_json_holds_what_the_contract_says(run):
+def test_json_holds_what_the_contract_says():
     result = run("score", "--metric", "bleu", "--metric", "port", *LINKED, "--json")
-    assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["segments"] == 2
     bleu, port = document["scores"]
@@ -67,15 +53,14 @@ def test_json_holds_what_the_contract_says(run):
     )
 
 
-def test_text_is_a_table_in_percent(run):
+def test_text_is_a_table_in_percent():
     result = run("score", "--metric", "port", *LINKED)
-    assert result.exit_code == 0
     row = next(line for line in result.stdout.splitlines() if line.startswith("port "))
     assert row.split()[1] == "54.12"
     assert result.stderr == ""
 
 
-def test_segments_adds_a_line_a_segment(run):
+def test_segments_adds_a_line_a_segment():
     plain = run("score", "--metric", "port", *LINKED).stdout
     detailed = run("score", "--metric", "port", *LINKED, "--segments").stdout
     assert detailed.startswith(plain.rstrip())
@@ -91,18 +76,17 @@ def parsing(tmp_path, monkeypatch, lines):
 
 
 @pytest.mark.parametrize("name", SCORED)
-def test_every_metric_scores(run, tmp_path, monkeypatch, name):
+def test_every_metric_scores(tmp_path, monkeypatch, name):
     parsed = []
     if needs_of([registry.metric(name)]):
         parsed = parsing(tmp_path, monkeypatch, (FILES["hyp"] + FILES["ref"]).splitlines())
     result = run("score", "--metric", name, *LINKED, *parsed, "--json")
-    assert result.exit_code == 0, result.stderr
     score = json.loads(result.stdout)["scores"][0]["score"]
     lowest = -5 if name == "learned" else 0  # without a model TERp, negated
     assert lowest <= score <= (1 if registry.component("metric", name).in_percent else 5)
 
 
-def test_several_references(run, tmp_path):
+def test_several_references(tmp_path):
     (tmp_path / "ref2").write_text("i visited paris recently\nhe reads books\n")
     result = run("score", "--metric", "bleu:smooth=exp", *PLAIN, "--ref", "ref2", "--json")
     entry = json.loads(result.stdout)["scores"][0]
@@ -110,7 +94,7 @@ def test_several_references(run, tmp_path):
     assert "|refs:2|" in entry["signature"]
 
 
-def test_lowercase(run, tmp_path):
+def test_lowercase(tmp_path):
     (tmp_path / "hyp").write_text(FILES["ref"].upper())
     mixed = run("score", "--metric", "bleu", *PLAIN, "--json")
     lower = run("score", "--metric", "bleu", *PLAIN, "--lowercase", "--json")
@@ -119,7 +103,7 @@ def test_lowercase(run, tmp_path):
     assert "|case:lc|" in lower.stdout
 
 
-def test_empty_hypothesis_is_valid(run, tmp_path):
+def test_empty_hypothesis_is_valid(tmp_path):
     (tmp_path / "hyp").write_text("i visited paris recently\n\n")
     (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
     result = run("score", "--metric", "port", *LINKED, "--json")
@@ -127,35 +111,34 @@ def test_empty_hypothesis_is_valid(run, tmp_path):
     assert result.stderr == ""
 
 
-def test_windows_line_ends_change_nothing(run, tmp_path):
+def test_windows_line_ends_change_nothing(tmp_path):
     expected = run("score", "--metric", "port", *LINKED, "--json").stdout
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content.replace("\n", "\r\n").encode())
     assert run("score", "--metric", "port", *LINKED, "--json").stdout == expected
 
 
-def test_texts_without_links_are_noted_once(run, tmp_path):
+def test_texts_without_links_are_noted_once(tmp_path):
     (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
     result = run("score", "--metric", "port", "--metric", "v", *LINKED)
-    assert result.exit_code == 0
     assert result.stderr == (
         "portmert: note: 1 of 2 hypotheses have no links: their words count as being in source "
         "order\n"
     )
 
 
-def test_missing_links_are_an_error(run):
-    message = fault(run("score", "--metric", "port", *PLAIN))
+def test_missing_links_are_an_error():
+    message = fault("score", "--metric", "port", *PLAIN)
     assert message.startswith(
         "portmert: error: metric port compares word orders and needs word alignments; give "
         "--source and --hyp-links and --ref-links too"
     )
-    message = fault(run("score", "--metric", "port", *LINKED[:-2]))
+    message = fault("score", "--metric", "port", *LINKED[:-2])
     assert "give --ref-links too" in message
 
 
-def test_links_without_source_are_wrong_usage(run):
-    message = fault(run("score", "--metric", "bleu", *PLAIN, "--hyp-links", "hyp.links"), 2)
+def test_links_without_source_are_wrong_usage():
+    message = fault("score", "--metric", "bleu", *PLAIN, "--hyp-links", "hyp.links", status=2)
     assert "--hyp-links and --ref-links need --source" in message
 
 
@@ -171,8 +154,8 @@ def test_links_without_source_are_wrong_usage(run):
         ("port:tau_lr=true", "metric port: tau_lr is for order=tau, found order=v"),
     ],
 )
-def test_a_wrong_metric_is_an_error(run, metric, message):
-    assert message in fault(run("score", "--metric", metric, *LINKED))
+def test_a_wrong_metric_is_an_error(metric, message):
+    assert message in fault("score", "--metric", metric, *LINKED)
 
 
 @pytest.mark.parametrize(
@@ -189,24 +172,23 @@ def test_a_wrong_metric_is_an_error(run, metric, message):
         ("hyp.links", b"0:0\n\n", "hyp.links:1: '0:0' is not a link"),
     ],
 )
-def test_a_wrong_file_is_an_error_that_says_where(run, tmp_path, name, content, message):
+def test_a_wrong_file_is_an_error_that_says_where(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    assert message in fault(run("score", "--metric", "port", *LINKED))
+    assert message in fault("score", "--metric", "port", *LINKED)
 
 
-def test_a_missing_file_is_an_error(run):
-    message = fault(run("score", "--metric", "bleu", "--hyp", "none", "--ref", "ref"))
+def test_a_missing_file_is_an_error():
+    message = fault("score", "--metric", "bleu", "--hyp", "none", "--ref", "ref")
     assert "none: No such file" in message
 
 
-def test_two_references_need_two_files_of_links(run):
-    message = fault(run("score", "--metric", "port", *LINKED, "--ref", "ref"))
+def test_two_references_need_two_files_of_links():
+    message = fault("score", "--metric", "port", *LINKED, "--ref", "ref")
     assert "1 files of reference links for 2 references" in message
 
 
-def test_metrics_lists_all_with_needs_options_and_source(run):
+def test_metrics_lists_all_with_needs_options_and_source():
     result = run("metrics")
-    assert result.exit_code == 0
     for name in registry.names("metric"):
         assert any(line.split()[:1] == [name] for line in result.stdout.splitlines()), name
     port = next(line for line in result.stdout.splitlines() if line.startswith("port "))
@@ -216,9 +198,8 @@ def test_metrics_lists_all_with_needs_options_and_source(run):
 
 
 @pytest.mark.parametrize("name", registry.names("metric"))
-def test_metrics_describes_one(run, name):
+def test_metrics_describes_one(name):
     result = run("metrics", name)
-    assert result.exit_code == 0
     assert result.stdout.startswith(f"{name}\n")
     assert registry.metric(name).signature in result.stdout
     described = json.loads(run("metrics", name, "--json").stdout)
@@ -239,16 +220,16 @@ def test_metrics_describes_one(run, name):
         ("learned", "Options, as in learned:model=FILE\n"),
     ],
 )
-def test_metrics_says_what_a_metric_needs_and_how_to_write_options(run, name, expected):
+def test_metrics_says_what_a_metric_needs_and_how_to_write_options(name, expected):
     assert expected in run("metrics", name).stdout
 
 
-def test_metrics_suggests_a_name(run):
-    assert "unknown metric 'prot'; did you mean 'port'?" in fault(run("metrics", "prot"))
+def test_metrics_suggests_a_name():
+    assert "unknown metric 'prot'; did you mean 'port'?" in fault("metrics", "prot")
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
-def test_real_outputs_have_the_published_scores(run):
+def test_real_outputs_have_the_published_scores():
     for output, expected in (("mert-bleu/test.out", 34.6), ("test.untuned.out", 27.9)):
         result = run(
             "score", "--metric", "bleu", "--json",
@@ -258,7 +239,7 @@ def test_real_outputs_have_the_published_scores(run):
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
-def test_a_reference_is_perfect_by_every_metric(run, tmp_path, monkeypatch):
+def test_a_reference_is_perfect_by_every_metric(tmp_path, monkeypatch):
     links = str(REAL / "test.ja-en.giza")
     metrics = [item for name in SCORED for item in ("--metric", name)]
     lines = (REAL / "test.en").read_text(encoding="utf-8").splitlines()

@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.support.bracketed import write_trees
+from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner.cli import main
 from tuner.components import registry
 from tuner.texts.statistics import needs_of
 
@@ -44,18 +43,6 @@ def annotator(tmp_path, monkeypatch):
     Path("start.json").write_text('{"weights": {"LM0": [0.5, 0.4], "WP0": [0.1]}}')
     lines = [line.split(" ||| ")[1] for line in LIST.splitlines()]
     return write_trees(tmp_path / "trees.mrg", lines)
-
-
-def run(*arguments, status=0):
-    result = CliRunner().invoke(main, [str(word) for word in arguments])
-    assert result.exit_code == status, result.output
-    return result
-
-
-def fault(*arguments, status=1):
-    result = run(*arguments, status=status)
-    assert result.stdout == ""
-    return result.stderr
 
 
 PLAIN = ("--hyp", "hyp", "--ref", "ref")

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.cli import run
 from tests.support.strategies_metrics import batch_of, corpora
-from tuner.cli import main
 from tuner.components import registry
 from tuner.components.formula import Formula, is_formula, parse
 from tuner.errors import ConfigError
@@ -204,12 +203,10 @@ def test_a_formula_is_the_metric_where_it_only_names_it():
 def test_score_command_takes_a_formula(tmp_path):
     (tmp_path / "hyp").write_text("a b c d\n")
     (tmp_path / "ref").write_text("a b c e\n")
-    shown = CliRunner().invoke(
-        main,
-        ["score", "--metric", "0.5*bleu:max_order=1 + 0.5*bleu:max_order=2", "--hyp",
-         str(tmp_path / "hyp"), "--ref", str(tmp_path / "ref")],
+    shown = run(
+        "score", "--metric", "0.5*bleu:max_order=1 + 0.5*bleu:max_order=2", "--hyp",
+        tmp_path / "hyp", "--ref", tmp_path / "ref",
     )  # fmt: skip
-    assert shown.exit_code == 0, shown.output
     # 3/4 and sqrt(3/4 * 2/3): (0.75 + 0.7071) / 2.
     assert "72.86" in shown.stdout
     assert "bleu:max_order=1" in shown.stdout

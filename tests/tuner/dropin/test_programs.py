@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from metrics._base import Vocabulary
 from tests.support.bracketed import write_trees
+from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.cli import main as portmert
 from tuner.components import registry
 from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
 from tuner.dropin._program import number
@@ -545,8 +544,7 @@ def test_plain_text_with_links_scores_as_portmert_score_does(capsys):
 
 
 def test_shims_run_anywhere_and_replace_no_other_program(folder):
-    result = CliRunner().invoke(portmert, ["shims", "bin"])
-    assert result.exit_code == 0, result.output
+    result = run("shims", "bin")
     assert result.stdout == f"mert-moses.pl ... --mertdir {folder / 'bin'}\n"
     assert sorted(path.name for path in Path("bin").iterdir()) == [
         "evaluator", "extractor", "kbmira", "megam_i686.opt", "mert", "pro",
@@ -555,10 +553,9 @@ def test_shims_run_anywhere_and_replace_no_other_program(folder):
     command = [folder / "bin" / "evaluator", "-R", REFERENCE, "-C", REFERENCE]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "1.0000\n")
-    assert CliRunner().invoke(portmert, ["shims", "bin"]).exit_code == 0  # again
+    run("shims", "bin")  # again
     Path("bin/mert").write_text("another mert")
-    result = CliRunner().invoke(portmert, ["shims", "bin"])
-    assert result.exit_code == 1
+    result = run("shims", "bin", status=1)
     assert "bin/mert: is there already and no shim of portmert" in result.stderr
     assert Path("bin/mert").read_text() == "another mert"
 
