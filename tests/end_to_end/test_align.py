@@ -59,7 +59,7 @@ def test_faults_end_as_one_line(bitext, monkeypatch, options, message):
 
 def test_sides_of_different_length_are_an_error(bitext):
     (bitext / "dev.tgt").write_text("one\n")
-    done = align(bitext)
+    done = align(bitext, status=1)
     assert f"dev.tgt: 1 lines, {bitext}/dev.src has 10" in done.stderr
 
 

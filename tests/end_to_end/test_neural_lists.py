@@ -91,7 +91,7 @@ def test_scores_of_another_list_are_refused():
     Path("comet").write_text("0.1\n0.9\n")
     result = optimize("--metric", "scores:comet", status=1)
     assert "comet: 2 scores, list has 4 hypotheses; give one number a line" in result.stderr
-    result = optimize("--nbest", "list", "--metric", "scores:comet")
+    result = optimize("--nbest", "list", "--metric", "scores:comet", status=1)
     assert "1 file of scores for 2 n-best lists; give one for each" in result.stderr
 
 
@@ -200,7 +200,7 @@ def test_a_run_tunes_on_a_neural_list_with_text_steps():
     assert json.loads(Path("run/result.json").read_text())["dev_score"] == pytest.approx(1.0)
     refused = run("tune", "run.toml", "--set", "data.text=['debp']", status=1)
     assert "[data] text: unknown text step 'debp'; did you mean 'debpe'?" in refused.stderr
-    refused = run("tune", "run.toml", "--set", "data.lowercase=true")
+    refused = run("tune", "run.toml", "--set", "data.lowercase=true", status=1)
     assert "[data] lowercase and text: make lowercase one of the steps" in refused.stderr
     refused = run("tune", "run.toml", "--set", "decoder.format=marain")
     assert "format: unknown reader 'marain'; did you mean 'marian'?" in refused.stderr

@@ -18,10 +18,10 @@ from tuner.weights.feature_weights import FeatureWeights, read_weights
 CONFIG = ROOT / "configs" / "recorded.toml"
 
 
-def tune(folder, *options):
+def tune(folder, *options, status=0):
     return run(
         "tune", CONFIG, f"--set=tune.output={folder}",
-        *(f"--set={option}" for option in (*SHORT, *options)),
+        *(f"--set={option}" for option in (*SHORT, *options)), status=status,
     )  # fmt: skip
 
 
@@ -148,9 +148,9 @@ def test_a_held_out_set_of_its_own(tmp_path):
     # It is the dev set here, so that both scores are the same.
     for one in iterations:
         assert one["held_out_score"] == pytest.approx(one["dev_score"], abs=1e-12)
-    both = tune(tmp_path / "both", *files, "tune.held_out=0.5")
+    both = tune(tmp_path / "both", *files, "tune.held_out=0.5", status=1)
     assert "held_out and [data] held_out_source; give one of them" in both.stderr
-    half = tune(tmp_path / "half", files[0])
+    half = tune(tmp_path / "half", files[0], status=1)
     assert "[data] has held_out_source, but no held_out_references" in half.stderr
 
 

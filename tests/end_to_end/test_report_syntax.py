@@ -65,10 +65,10 @@ def test_the_report_of_a_run_tuned_on_syntax_has_all(runs):
         assert one["scores"]["posf"] == pytest.approx(one["dev_score"], abs=1e-12)
     # Each slice goes through the score of the result on all lists, whatever the weight.
     through = set()
-    for piece in run["slices"]:
+    for piece in shown["slices"]:
         at = sum(end <= piece["weight"] for end in piece["ends"]) - 1
         through.add(piece["scores"][at])
-    assert len(run["slices"]) == len(run["features"])
+    assert len(shown["slices"]) == len(shown["features"])
     assert len(through) == 1
     # The same from what is kept, and without a cache.
     run("report", runs / "posf", "--metric=posf", "--metric=bleu", "--json", again)

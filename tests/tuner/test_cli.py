@@ -171,4 +171,5 @@ def test_other_faults_of_the_system_are_not_hidden(monkeypatch):
         raise FileNotFoundError(2, "No such file", "ours")
 
     monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=missing))
-    assert isinstance(run("metrics").exception, FileNotFoundError)
+    with pytest.raises(FileNotFoundError, match="No such file: 'ours'"):
+        run("metrics")

@@ -87,11 +87,11 @@ def test_weights_add_to_one_and_spread_over_replicas(runs):
 
 def test_dev_scores_of_other_metrics_are_those_of_portmert_score(runs, tmp_path):
     """On the metric tuned on they are the run's own; on others what `score` says of the output."""
-    run = history(runs / "alone")
-    for one in run.replicas[0].passes:
+    done = history(runs / "alone")
+    for one in done.replicas[0].passes:
         assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
     data = runs / "configs" / "recorded"
-    last = run.replicas[0].passes[-1]
+    last = done.replicas[0].passes[-1]
     lists = nbest.read_nbest(
         [runs / "alone" / f"iteration-{last.number:02d}" / "nbest.gz"], dev_set.Vocabulary()
     )
