@@ -202,5 +202,5 @@ def test_a_run_tunes_on_a_neural_list_with_text_steps():
     assert "[data] text: unknown text step 'debp'; did you mean 'debpe'?" in refused.stderr
     refused = run("tune", "run.toml", "--set", "data.lowercase=true", status=1)
     assert "[data] lowercase and text: make lowercase one of the steps" in refused.stderr
-    refused = run("tune", "run.toml", "--set", "decoder.format=marain")
+    refused = run("tune", "run.toml", "--set", "decoder.format=marain", status=1)
     assert "format: unknown reader 'marain'; did you mean 'marian'?" in refused.stderr
