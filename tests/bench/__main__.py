@@ -20,7 +20,7 @@ from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
 from tuner.components import registry
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.search.line_search import LineSearch
 from tuner.search.problem import StatTable, TuningProblem
 from tuner.texts.corpus import make_batch, read_references

@@ -9,7 +9,7 @@ import numpy as np
 from metrics._base import Vocabulary
 from tests.bench.measure import in_turn, median_ratio
 from tuner.components import registry
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import compute_stats
 

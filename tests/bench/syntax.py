@@ -12,7 +12,7 @@ from tests.bench.measure import in_turn, median_ratio
 from tests.support.places import SHARED
 from tuner.annotation.annotating import TextAnnotator
 from tuner.components import registry
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import compute_stats
 

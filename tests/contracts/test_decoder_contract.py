@@ -13,7 +13,8 @@ from tuner.components import registry
 from tuner.decoders._base import Decoder
 from tuner.demo.grammar import generate
 from tuner.errors import InputError
-from tuner.nbest.model import model_scores, read_nbest
+from tuner.nbest.model import model_scores
+from tuner.nbest.read import read_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(108, seed=9)

@@ -12,7 +12,7 @@ from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.components.catalogue import describe
 from tuner.errors import InputError
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.nbest.readers._base import ListFile, Reader
 
 NAMES = registry.names("reader")

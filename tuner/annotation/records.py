@@ -18,7 +18,7 @@ import numpy as np
 from metrics._base import ExpectedArcs, Ragged
 from tuner.annotation.annotators import _brackets, _forest
 from tuner.annotation.annotators._tokens import escaped
-from tuner.nbest._kernels import intern_tokens
+from tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -106,7 +106,8 @@ def read_lists(
     """
     from metrics._base import Vocabulary  # noqa: PLC0415  start-up time
     from tuner.components import registry  # noqa: PLC0415
-    from tuner.nbest.model import check_links, read_nbest  # noqa: PLC0415
+    from tuner.nbest.check import check_links  # noqa: PLC0415
+    from tuner.nbest.read import read_nbest  # noqa: PLC0415
     from tuner.texts import corpus  # noqa: PLC0415
 
     reader = registry.reader(nbest_format)

@@ -19,7 +19,7 @@ from tuner.decoders._moses_flags import flag_sections, parse_flags
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
 from tuner.errors import InputError, ProgramError
 from tuner.files import read_bytes, write_text, writing
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.processors import available_processors
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_ini import MosesIni, read_moses_ini

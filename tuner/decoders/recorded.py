@@ -14,7 +14,9 @@ from tuner.components import registry
 from tuner.decoders._base import Decoder, Progress
 from tuner.errors import ConfigError, InputError
 from tuner.files import read_lines, write_text, writing
-from tuner.nbest.model import NBest, SparseFeatures, model_scores, read_nbest, write_nbest
+from tuner.nbest.model import NBest, SparseFeatures, model_scores
+from tuner.nbest.read import read_nbest
+from tuner.nbest.write import write_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_ini import read_moses_ini
 

@@ -17,7 +17,7 @@ from tuner.components import registry
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.runs import experiment, replicas
 from tuner.runs.config import load_config
 from tuner.texts.corpus import read_references

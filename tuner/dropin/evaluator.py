@@ -24,7 +24,8 @@ from tuner.dropin._program import (
     say,
 )
 from tuner.dropin._scorer import Scorer, read_plain, read_scorer
-from tuner.nbest.model import check_links, read_nbest
+from tuner.nbest.check import check_links
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import make_batch
 from tuner.texts.statistics import compute_stats, notices
 

@@ -11,8 +11,9 @@ from metrics._base import Vocabulary
 from tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.errors import InputError
-from tuner.nbest.model import check_links, read_nbest
+from tuner.nbest.check import check_links
 from tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import make_batch
 from tuner.texts.statistics import compute_stats, notices
 

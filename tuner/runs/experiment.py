@@ -17,7 +17,8 @@ import numpy as np
 
 import tuner
 from tuner.files import copy_file, write_text
-from tuner.nbest.model import merge, model_score_mismatch
+from tuner.nbest.check import model_score_mismatch
+from tuner.nbest.merge import merge
 from tuner.runs.folder import open_run
 from tuner.runs.inputs import write_inputs
 from tuner.runs.scorer import Evaluator, Scored, read_json, write_json

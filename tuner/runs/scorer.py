@@ -17,7 +17,7 @@ from metrics._base import Vocabulary
 from tuner.annotation.annotating import open_annotator
 from tuner.errors import ConfigError, StateError
 from tuner.files import read_lines, write_text
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import read_references
 from tuner.texts.links import Linker
 from tuner.texts.prepare import Preparation

@@ -11,8 +11,9 @@ import numpy as np
 
 from metrics._base import Arcs, ExpectedArcs, Ragged, Vocabulary
 from tuner.components import registry
-from tuner.nbest.model import read_nbest, write_nbest
 from tuner.nbest.moses_dat import read_dat
+from tuner.nbest.read import read_nbest
+from tuner.nbest.write import write_nbest
 from tuner.search.optimization import Setup, optimize_dat, optimize_lists
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import compute_stats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.nbest import model as nbest_lists
+from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Bounds, Constraints
 from tuner.search.found_weights import found_weights
 from tuner.search.oracle import known_hypotheses, oracle_score
@@ -180,13 +180,13 @@ def optimize_stats(
             f"for dense ones (pro, kbmira and expected search both)"
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
-        sparse_scores = nbest_lists.model_scores(
+        sparse_scores = model_scores(
             nbest, FeatureWeights({**starts[0].values, **dense_only.values})
         )
 
     def rescore(weights: FeatureWeights) -> float:
         """Score as `portmert rerank` chooses."""
-        best = nbest_lists.best_hypotheses(nbest, nbest_lists.model_scores(nbest, weights))
+        best = best_hypotheses(nbest, model_scores(nbest, weights))
         if segments is not None:
             best = best[segments]
         return float(metric.score(stats.total(best)))
@@ -228,9 +228,7 @@ def optimize_dat(
         The statistics are not this metric's, or a feature has no weight.
     """
     stats = StatTable(moses_stats(lists, metric))
-    nbest = nbest_lists.without_texts(
-        lists.features, lists.offsets, lists.feature_names, lists.sparse
-    )
+    nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
     return optimize_stats(nbest, stats, metric, setup, notice=notice, progress=progress)
 
 

@@ -14,7 +14,8 @@ from tuner.decoders._moses_flags import flag_sections
 from tuner.decoders._moses_program import wrapped
 from tuner.decoders.moses import Moses
 from tuner.errors import ConfigError, InputError, ProgramError
-from tuner.nbest.model import model_score_mismatch, read_nbest
+from tuner.nbest.check import model_score_mismatch
+from tuner.nbest.read import read_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_ini import read_moses_ini
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metrics._base import Vocabulary
 from tuner.decoders.recorded import Recorded, best_rows
 from tuner.errors import InputError
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 FIRST = """0 ||| a b ||| LM0= -1 TM0= -4 -1 ||| 0 ||| 0-0

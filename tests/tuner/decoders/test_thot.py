@@ -14,7 +14,8 @@ from tuner.decoders._thot_worker import NAMES, Translator
 from tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
 from tuner.demo.grammar import generate
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
-from tuner.nbest.model import model_scores, read_nbest
+from tuner.nbest.model import model_scores
+from tuner.nbest.read import read_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(320, seed=2)

@@ -8,15 +8,9 @@ import sys
 import pytest
 
 from tuner.demo.bitext import write_bitext
-from tuner.demo.grammar import (
-    Chance,
-    Grammar,
-    Leaf,
-    Phrase,
-    Spelling,
-    generate,
-    pair,
-)
+from tuner.demo.derivation import Leaf, Phrase, pair
+from tuner.demo.grammar import Grammar, generate
+from tuner.demo.lexicon import Chance, Spelling
 
 PAIRS = generate(1000, seed=5)
 

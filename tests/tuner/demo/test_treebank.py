@@ -1,7 +1,8 @@
 from collections import Counter
 
 from tuner.demo.bitext import TREEBANK, write_bitext
-from tuner.demo.grammar import Leaf, Phrase, generate, pair
+from tuner.demo.derivation import Leaf, Phrase, pair
+from tuner.demo.grammar import generate
 from tuner.demo.treebank import RELATIONS, parse, to_brackets, to_conllu
 
 PAIRS = generate(500, seed=5)

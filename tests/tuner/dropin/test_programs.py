@@ -18,8 +18,8 @@ from tuner.components import registry
 from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
 from tuner.dropin._program import number
 from tuner.errors import InputError
-from tuner.nbest.model import read_nbest
 from tuner.nbest.moses_dat import read_dat
+from tuner.nbest.read import read_nbest
 
 RECORDED = ROOT / "configs" / "recorded"
 MOSES = ROOT.parent / "shared" / "data" / "moses-ja-en"

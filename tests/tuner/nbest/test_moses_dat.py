@@ -14,7 +14,7 @@ from metrics._base import Vocabulary
 from tests.oracles import nbest as oracle
 from tests.support.places import SHARED
 from tuner.errors import InputError
-from tuner.nbest.model import SparseFeatures, read_nbest
+from tuner.nbest.model import SparseFeatures
 from tuner.nbest.moses_dat import (
     DatLists,
     read_dat,
@@ -22,6 +22,7 @@ from tuner.nbest.moses_dat import (
     write_features,
     write_scores,
 )
+from tuner.nbest.read import read_nbest
 
 MOSES = SHARED / "data" / "moses-ja-en" / "mert-bleu"
 needs_moses = pytest.mark.skipif(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
-from tuner.nbest.model import best_hypotheses, model_scores, read_nbest
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.nbest.read import read_nbest
 from tuner.search.length_penalty import (
     GRID_POINTS,
     TOLERANCE,

@@ -12,8 +12,9 @@ from tests.support.fake_annotator import FakeAnnotator
 from tests.support.places import SHARED
 from tuner.components import registry
 from tuner.errors import InputError
-from tuner.nbest.model import best_hypotheses, model_scores, read_nbest
+from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.nbest.moses_dat import DatLists
+from tuner.nbest.read import read_nbest
 from tuner.search.constraints import Constraints
 from tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_lists
 from tuner.search.oracle import oracle

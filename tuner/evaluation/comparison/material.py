@@ -10,7 +10,7 @@ import numpy as np
 from metrics._base import Batch, Texts, Vocabulary
 from tuner.evaluation.comparison.linking import LinkSet, linked
 from tuner.files import read_lines
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
 from tuner.texts.prepare import read_output
 

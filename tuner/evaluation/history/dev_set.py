@@ -20,7 +20,8 @@ import numpy as np
 from metrics._base import Vocabulary
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
 from tuner.files import read_lines
-from tuner.nbest.model import check_links, read_first_hypotheses
+from tuner.nbest.check import check_links
+from tuner.nbest.read import read_first_hypotheses
 from tuner.runs.inputs import NAME, read_inputs
 from tuner.runs.scorer import held_out_split, read_json, write_json
 from tuner.search.stat_tables import statistics_table

@@ -9,7 +9,9 @@ import numpy as np
 
 from tuner.evaluation.history.dev_set import Kept, all_segments
 from tuner.evaluation.history.model import Slice
-from tuner.nbest import model as nbest_lists
+from tuner.nbest.merge import merge
+from tuner.nbest.model import model_scores
+from tuner.nbest.read import read_nbest
 from tuner.search.line_search import LineSearch
 from tuner.search.problem import NOTHING, TuningProblem
 from tuner.weights.feature_weights import FeatureWeights
@@ -66,9 +68,7 @@ def _found(
 ) -> list[tuple[str, float, list[float], list[float]]]:
     _ = dev.references  # the first thing that the vocabulary sees
     segments = len(dev.sources)
-    pool = nbest_lists.merge(
-        [nbest_lists.read_nbest([path], dev.vocabulary, segments=segments) for path in lists]
-    )
+    pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
     vector = weights.vector(pool.feature_names)
     names = feature_names(dict(pool.feature_names))
@@ -101,7 +101,7 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
     fixed = NOTHING
     if pool.sparse is not None:
         dense = {name: (0.0,) * size for name, size in pool.feature_names}
-        fixed = nbest_lists.model_scores(pool, FeatureWeights({**weights.values, **dense}))
+        fixed = model_scores(pool, FeatureWeights({**weights.values, **dense}))
     segments = all_segments(dev)
     lengths = np.diff(pool.offsets)[segments]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.arrived import ArrivedList, NBestReader
+from tuner.nbest.arrived import ArrivedList
+from tuner.nbest.moses_text import NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, head_fields, split_fields
 
 if TYPE_CHECKING:

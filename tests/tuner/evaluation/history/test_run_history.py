@@ -14,7 +14,8 @@ from tuner.evaluation.history import dev_set, surface
 from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from tuner.evaluation.history.report import as_text
 from tuner.evaluation.history.run_history import read_history
-from tuner.nbest import model as nbest
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.nbest.read import read_nbest
 from tuner.runs.folder import LOCK, STATE
 from tuner.weights.feature_weights import read_weights
 
@@ -92,7 +93,7 @@ def test_dev_scores_of_other_metrics_are_those_of_portmert_score(runs, tmp_path)
         assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
     data = runs / "configs" / "recorded"
     last = done.replicas[0].passes[-1]
-    lists = nbest.read_nbest(
+    lists = read_nbest(
         [runs / "alone" / f"iteration-{last.number:02d}" / "nbest.gz"], dev_set.Vocabulary()
     )
     lines = [" ".join(lists.texts.words(row)) + "\n" for row in lists.offsets[:-1]]
@@ -142,7 +143,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     fingerprint = json.loads((folder / STATE).read_text())["fingerprint"]
     dev = DevSet.of_run(folder, fingerprint, threads=1, notice=lambda _: None)
     _ = dev.references
-    pool = nbest.read_nbest(sorted(part.glob("iteration-*/nbest.gz")), dev.vocabulary)
+    pool = read_nbest(sorted(part.glob("iteration-*/nbest.gz")), dev.vocabulary)
     metric = METRICS["port"]
     table = dev.stats(metric, pool)
     vector = weights.vector(pool.feature_names)
@@ -158,9 +159,9 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
                 continue  # within the rounding of its ends
             moved = vector.copy()
             moved[column] = (low + high) / 2
-            best = nbest.best_hypotheses(
+            best = best_hypotheses(
                 pool,
-                nbest.model_scores(pool, type(weights).from_vector(pool.feature_names, moved)),
+                model_scores(pool, type(weights).from_vector(pool.feature_names, moved)),
             )
             assert score == pytest.approx(
                 float(metric.score(table.total(best[dev.tuned]))), abs=1e-6

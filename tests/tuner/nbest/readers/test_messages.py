@@ -8,7 +8,7 @@ from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
 from tuner.nbest import arrived as _nbest_reader
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
 

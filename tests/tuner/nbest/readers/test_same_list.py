@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from metrics._base import Vocabulary
 from tests.support import strategies_readers as write
 from tuner.components import registry
-from tuner.nbest.model import read_nbest
+from tuner.nbest.read import read_nbest
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 

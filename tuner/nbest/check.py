@@ -1,0 +1,175 @@
+"""Checks what a list says against its source and its weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.errors import InputError
+from tuner.nbest.model import NBest, model_scores
+from tuner.weights.feature_weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray
+
+
+def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
+    """Check that every link begins at a token of its source segment.
+
+    Parameters
+    ----------
+    source_lengths : (S,) int32
+
+    Raises
+    ------
+    InputError
+        Source and list have different numbers of segments, or a link is out of range.
+    """
+    if len(source_lengths) != len(nbest):
+        raise InputError(
+            f"the source has {len(source_lengths)} segments, the n-best list has {len(nbest)}; "
+            f"give the source of this list"
+        )
+    links = nbest.texts.links
+    if links is None:
+        return
+    per_segment = links.offsets[nbest.offsets]
+    limits = np.repeat(np.asarray(source_lengths), np.diff(per_segment))
+    wrong = np.flatnonzero(links.values[per_segment[0] : per_segment[-1], 0] >= limits)
+    if len(wrong):
+        at = int(wrong[0] + per_segment[0])
+        segment = int(np.searchsorted(per_segment, at, side="right")) - 1
+        row = int(np.searchsorted(links.offsets, at, side="right")) - 1
+        source, target = links.values[at]
+        raise InputError(
+            f"n-best list: segment {segment}, hypothesis {row - nbest.offsets[segment] + 1}: link "
+            f"{source}-{target} is out of range, the source has {source_lengths[segment]} tokens; "
+            f"is it the source of this list?"
+        )
+
+
+@dataclass(frozen=True)
+class ScoreMismatch:
+    """Says how far a list's model scores are from weights . features.
+
+    Parameters
+    ----------
+    hypotheses, off : int
+        Number of hypotheses; of those whose two scores differ by more than printed digits do.
+    largest : float
+        The largest difference; 0 if none is off.
+    scale : float
+        Model scores were compared with `scale` times weights . features.
+    segment, hypothesis : int
+        The first that is off (hypotheses of a segment count from 1); -1 if none is.
+    expected, found : float
+        Its scaled weights . features (plus the segment's offset, if allowed) and model score.
+    """
+
+    hypotheses: int
+    off: int
+    largest: float
+    scale: float = 1.0
+    segment: int = -1
+    hypothesis: int = -1
+    expected: float = math.nan
+    found: float = math.nan
+
+    def __str__(self) -> str:
+        """One line for the user."""
+        times = "" if self.scale == 1.0 else f" times {self.scale:.6g}"
+        if not self.off:
+            return f"model scores equal weights . features{times}"
+        return (
+            f"{self.off} of {self.hypotheses} model scores ({100 * self.off / self.hypotheses:.1f}"
+            f"%) are not weights . features{times}, by up to {self.largest:.6g} (first: segment "
+            f"{self.segment}, hypothesis {self.hypothesis}: the list says {self.found:.6g}, the "
+            f"weights give {self.expected:.6g}); the decoder did not use these weights"
+        )
+
+
+def model_score_mismatch(
+    nbest: NBest,
+    weights: FeatureWeights,
+    *,
+    per_segment_offset: bool = False,
+    digits: int = 6,
+    origin: str = "weights",
+) -> ScoreMismatch:
+    """Compare the decoder's scores with weights . features.
+
+    A positive factor is allowed for: mert-moses.pl hands Moses weights whose absolute values add
+    to 1. It is the median ratio of the two scores, and taken where it explains more of them.
+
+    Parameters
+    ----------
+    per_segment_offset : bool
+        Allow the difference to be any number that is the same for all hypotheses of a segment:
+        the median one is taken off. Such a constant moves no hypothesis above another. Moses'
+        lists need it where words are unknown: the score has their penalty (-100 each), the
+        features do not.
+    digits : int
+        Significant digits to which feature values, weights and scores were printed (Moses: 6);
+        each of them may be off by half a unit of the last one.
+
+    Raises
+    ------
+    InputError
+        A dense feature has no weight.
+    """
+    found = nbest.model_scores
+    expected = model_scores(nbest, weights, origin=origin)
+    absolute = FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()})
+    sizes = model_scores(_absolute(nbest), absolute)
+    half_unit = 0.5 * 10.0 ** (1 - digits)
+    counts = np.diff(nbest.offsets)
+    usable = expected != 0
+    ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
+    best: tuple[int, float, FloatArray, FloatArray] | None = None
+    for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
+        scaled = scale * expected
+        # A product errs by half a unit for the value and one for the weight, the score for itself.
+        tolerance = half_unit * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
+        if scale != 1.0:
+            tolerance *= 2  # the ratio errs as its hypothesis does
+        if per_segment_offset:
+            gaps = found - scaled
+            order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), counts)))
+            middle = nbest.offsets[:-1] + (counts - 1) // 2
+            scaled += np.repeat(gaps[order[middle]], counts)
+            tolerance *= 2  # the median errs as its hypothesis does
+        off = int(np.count_nonzero(np.abs(found - scaled) > tolerance))
+        if best is None or off < best[0]:
+            best = off, scale, scaled, tolerance
+    if best is None:
+        raise AssertionError("the loop ran")
+    _, scale, expected, tolerance = best
+    difference = np.abs(found - expected)
+    wrong = np.flatnonzero(difference > tolerance)
+    if not len(wrong):
+        return ScoreMismatch(len(found), 0, 0.0, scale)
+    first = int(wrong[0])
+    segment = int(np.searchsorted(nbest.offsets, first, side="right")) - 1
+    return ScoreMismatch(
+        hypotheses=len(found),
+        off=len(wrong),
+        largest=float(difference[wrong].max()),
+        scale=scale,
+        segment=segment,
+        hypothesis=first - int(nbest.offsets[segment]) + 1,
+        expected=float(expected[first]),
+        found=float(found[first]),
+    )
+
+
+def _absolute(nbest: NBest) -> NBest:
+    """Return the list with all feature values made positive."""
+    sparse = nbest.sparse
+    if sparse is not None:
+        sparse = replace(sparse, values=np.abs(sparse.values))
+    return replace(nbest, features=np.abs(nbest.features), sparse=sparse)

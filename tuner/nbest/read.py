@@ -1,0 +1,95 @@
+"""Reads n-best lists of any format and merges them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tuner.errors import InputError
+from tuner.nbest.merge import Merger
+from tuner.nbest.readers._base import ListFile, read_list
+from tuner.nbest.readers.moses import Moses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from metrics._base import Vocabulary
+    from tuner.nbest.model import NBest
+    from tuner.nbest.readers._base import Reader
+
+
+def read_nbest(
+    paths: Sequence[Path | str],
+    vocabulary: Vocabulary,
+    *,
+    segments: int | None = None,
+    notice: Callable[[str], None] | None = None,
+    reader: Reader | None = None,
+) -> NBest:
+    """Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
+
+    Equal are those with the same tokens, feature values and links. Files are read one after the
+    other, so that no more than one is in memory as text. Features are matched by name; columns
+    stand in the order of the first line. A feature that every hypothesis has, always with the
+    same number of values, is dense; one that some lack is sparse and must have `_` in its name
+    (Moses' rule for sparse names) and one value.
+
+    Parameters
+    ----------
+    paths
+        Plain, .gz, .xz or .zst; `-` is stdin.
+    vocabulary : Vocabulary
+        Gets the tokens that are new.
+    segments : int, optional
+        Number of segments S of the references; every id must be in 0..S-1. Absent: one more than
+        the largest id. Either way each segment needs a hypothesis.
+    notice : callable, optional
+        Called with one line for what is accepted but worth knowing.
+    reader : Reader, optional
+        Of the lists' format, each list is then described by a notice. Absent: Moses lists.
+
+    Raises
+    ------
+    InputError
+        A file is not what it should be; the message says where.
+    """
+    if not paths:
+        raise ValueError("no n-best list given")
+    say = notice or (lambda _: None)
+    chosen = reader or Moses()
+    if chosen.one_file and len(paths) > 1:
+        raise InputError(
+            f"{len(paths)} n-best lists, but the files of scores belong to one; put the scores "
+            f"into the lists, as columns behind a tab"
+        )
+    merger = Merger(say)
+    for path in paths:
+        file = read_list(path)
+        now = chosen.detect(file)
+        new = now.read(file, vocabulary, segments, say)
+        if reader is not None:
+            prefix = f"{file.where}: " if len(paths) > 1 else ""
+            say(prefix + now.describe(new))
+        merger.add(new)
+    return merger.finish(vocabulary, segments, from_files=True)
+
+
+def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) -> NBest:
+    """Read a Moses list's first hypothesis of each segment: the decoder's own output.
+
+    The others are not parsed.
+
+    Raises
+    ------
+    InputError
+        As `read_nbest`.
+    """
+    file = read_list(path)
+    firsts: dict[bytes, bytes] = {}
+    for line in file.byte_lines:
+        firsts.setdefault(line.partition(b"|||")[0].strip(), line)
+    data = b"".join(line + b"\n" for line in firsts.values())
+    merger = Merger()
+    lines = ListFile(file.where, data)
+    merger.add(Moses().read(lines, vocabulary, segments, notice=lambda _: None))
+    return merger.finish(vocabulary, segments, from_files=True)
