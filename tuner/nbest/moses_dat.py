@@ -18,7 +18,7 @@ import numpy as np
 
 from tuner.errors import InputError
 from tuner.files import read_bytes, writing
-from tuner.nbest import _kernels as kernels
+from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.model import SparseFeatures
 from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from tuner.weights.feature_weights import parse_number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tuner.errors import InputError
-from tuner.nbest import _kernels as kernels
+from tuner.nbest import _pool_kernels as kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

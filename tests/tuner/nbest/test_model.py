@@ -18,12 +18,12 @@ from tests.oracles import nbest as oracle
 from tests.support.places import SHARED
 from tests.support.strategies_nbest import nbest_texts
 from tuner.errors import InputError
-from tuner.nbest import _kernels as kernels
 from tuner.nbest.check import check_links, model_score_mismatch
 from tuner.nbest.merge import merge
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.nbest.read import read_nbest
 from tuner.nbest.write import write_nbest
+from tuner.texts import _kernels as kernels
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 MOSES = SHARED / "data" / "moses-ja-en" / "mert-bleu"

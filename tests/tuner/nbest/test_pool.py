@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._base import Ragged
-from tuner.nbest import _kernels as kernels
+from tuner.nbest import _pool_kernels as kernels
 from tuner.nbest.pool import HypothesisPool, empty_rows
 
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)

@@ -20,9 +20,9 @@ from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner.errors import InputError
 from tuner.files import decode_line, read_bytes
-from tuner.nbest import _kernels as kernels
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows
+from tuner.texts._kernels import intern_tokens
 from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
@@ -340,7 +340,7 @@ def _interned(
     data = b"".join(parts)
     ends = np.cumsum([len(part) for part in parts]).astype(np.int64)
     cuts = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)[:, None, :]
-    local, offsets, spans = kernels.intern_tokens(
+    local, offsets, spans = intern_tokens(
         np.frombuffer(data, dtype=np.uint8), np.ascontiguousarray(cuts), 0, len(data) + 1
     )
     numbers = np.array(

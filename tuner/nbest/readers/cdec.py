@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Vocabulary
+    from tuner.nbest.arrived import ArrivedList
 
 _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 """Names that Joshua and Marian have."""

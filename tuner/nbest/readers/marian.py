@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Vocabulary
+    from tuner.nbest.arrived import ArrivedList
 
 _FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
 _WORD_SCORES = b"WordScores="

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Vocabulary
+    from tuner.nbest.arrived import ArrivedList
 
 
 @dataclass(frozen=True)

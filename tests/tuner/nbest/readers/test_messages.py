@@ -7,7 +7,7 @@ import pytest
 from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
-from tuner.nbest import arrived as _nbest_reader
+from tuner.nbest import moses_text
 from tuner.nbest.read import read_nbest
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
@@ -93,7 +93,7 @@ def test_several_lists_are_described_by_name_and_may_be_of_several_formats(tmp_p
 
 
 def test_many_features_that_are_absent_somewhere_stay_sparse(tmp_path, monkeypatch):
-    monkeypatch.setattr(_nbest_reader, "MOST_FILLED", 1)
+    monkeypatch.setattr(moses_text, "MOST_FILLED", 1)
     text = "0 ||| a ||| LM=1 x=1 ||| 0\n0 ||| b ||| LM=1 y=2 ||| 0\n"
     nbest = read(tmp_path, "cdec", text)
     assert nbest.feature_names == (("LM", 1),)

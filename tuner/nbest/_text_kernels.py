@@ -1,0 +1,389 @@
+"""Compiled loops that read n-best lists: bytes in, flat arrays out.
+
+Numbers and tokens are read by kernels of `tuner.texts._kernels`: one number parser serves lists,
+scores.dat and annotations.
+
+Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. A fault is returned
+as a code and the byte position where it was found; the caller makes the message of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads them
+from tuner.texts._kernels import (
+    ByteArray,
+    empty_table,
+    grown,
+    intern,
+    is_space,
+    read_natural,
+    read_number,
+)
+
+FIELDS = 6
+"""Most fields a line may have: id, hypothesis, features, score, segmentation, word alignment."""
+OK, NO_LABEL, NO_VALUE, NO_NAME, TWICE, NOT_A_LINK, NOT_A_SPAN, OUT_OF_RANGE = range(8)
+TOO_FEW, TOO_MANY = 8, 9
+
+
+@njit(cache=True, nogil=True)
+def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Find the fields of each line, separated by the token `|||`.
+
+    Returns
+    -------
+    starts : (lines + 1,) int64
+        Where each line begins; the last is the size of the text.
+    counts : (lines,) int64
+        Number of fields.
+    cuts : (lines, FIELDS, 2) int64
+        Spans of the first FIELDS fields without white space around them.
+    ids : (lines,) int64
+        The first field as a number, -1 where it is none.
+    """
+    starts = np.empty(lines + 1, dtype=np.int64)
+    counts = np.empty(lines, dtype=np.int64)
+    cuts = np.empty((lines, FIELDS, 2), dtype=np.int64)
+    ids = np.empty(lines, dtype=np.int64)
+    size, i = text.size, 0
+    for line in range(lines):
+        starts[line] = begin = i
+        count = 0
+        while True:
+            ended = i >= size or text[i] == 10
+            if not ended and text[i] != 124:
+                i += 1
+                continue
+            if not ended and not (
+                i + 2 < size
+                and text[i + 1] == 124
+                and text[i + 2] == 124
+                and (i == starts[line] or is_space(text[i - 1]))
+                and (i + 3 == size or is_space(text[i + 3]))
+            ):
+                i += 1
+                continue
+            if count < FIELDS:
+                left, right = begin, i
+                while left < right and is_space(text[left]):
+                    left += 1
+                while left < right and is_space(text[right - 1]):
+                    right -= 1
+                cuts[line, count, 0], cuts[line, count, 1] = left, right
+            count += 1
+            if ended:
+                i += 1
+                break
+            i += 3
+            begin = i
+        for k in range(count, FIELDS):
+            cuts[line, k, 0] = cuts[line, k, 1] = min(i - 1, size)
+        counts[line] = count
+        ids[line], after = read_natural(text, cuts[line, 0, 0], cuts[line, 0, 1])
+        if after != cuts[line, 0, 1]:
+            ids[line] = -1
+    starts[lines] = size
+    return starts, counts, cuts, ids
+
+
+@njit(cache=True, nogil=True)
+def _longer(rows: IntArray) -> IntArray:
+    """Return a copy with room for twice as many rows."""
+    larger = np.empty((2 * rows.shape[0], rows.shape[1]), dtype=np.int64)
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            larger[row, column] = rows[row, column]
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def parse_features(
+    text: ByteArray, cuts: IntArray, most: int
+) -> tuple[int, int, FloatArray, FloatArray, TokenArray, IntArray, IntArray, IntArray, bool]:
+    """Read `Name= v v name_x= v` (field 2) and the model score (field 3) of each line.
+
+    Returns
+    -------
+    code, position : int
+        OK, or the first fault and where.
+    scores : (lines,) float64
+    values : (N,) float64
+    labels : (N,) int32
+        Which name each value stands behind.
+    offsets : (lines + 1,) int64
+        Values of each line.
+    spans : (names, 2) int64
+        Where each distinct name stands first, without its `=`.
+    slow : (M, 3) int64
+        Numbers left to Python: index into `values` (or -1 - line for a score), begin, end.
+    same : bool
+        Every line has the labels of the first, in its order.
+    """
+    lines = cuts.shape[0]
+    scores, offsets = np.empty(lines), np.zeros(lines + 1, dtype=np.int64)
+    values, labels = np.empty(most), np.empty(most, dtype=np.int32)
+    table = empty_table(256)
+    hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
+    last_line = np.empty(most, dtype=np.int64)
+    slow, slows = np.empty((64, 3), dtype=np.int64), 0
+    count, n, same = 0, 0, True
+    code, position = OK, 0
+    for line in range(lines):
+        i, end = cuts[line, 2, 0], cuts[line, 2, 1]
+        label, name_at, valued = -1, i, True
+        while i < end:
+            begin, equals = i, -1
+            while i < end and not is_space(text[i]):
+                if text[i] == 61:
+                    equals = i
+                i += 1
+            token_end = i
+            if equals >= 0:
+                if not valued:
+                    code, position = NO_VALUE, name_at
+                    break
+                if equals == begin:
+                    code, position = NO_NAME, begin
+                    break
+                if 2 * count >= table.size:
+                    table = grown(table, hashes, count)
+                label = intern(text, begin, equals, table, hashes, spans, count)
+                if label == count:
+                    count += 1
+                elif last_line[label] == line:
+                    code, position = TWICE, begin
+                    break
+                last_line[label] = line
+                name_at, begin, valued = begin, equals + 1, False
+            elif label < 0:
+                code, position = NO_LABEL, begin
+                break
+            if begin < token_end:
+                value, exact = read_number(text, begin, token_end)
+                if not exact:
+                    if slows == slow.shape[0]:
+                        slow = _longer(slow)
+                    slow[slows, 0], slow[slows, 1], slow[slows, 2] = n, begin, token_end
+                    slows += 1
+                values[n], labels[n] = value, label
+                if same and line > 0:
+                    at = n - offsets[line]
+                    same = at < offsets[1] and labels[at] == label
+                n += 1
+                valued = True
+            while i < end and is_space(text[i]):
+                i += 1
+        if code == OK and label < 0:
+            code, position = NO_LABEL, cuts[line, 2, 0]
+        if code == OK and not valued:
+            code, position = NO_VALUE, name_at
+        if code != OK:
+            break
+        offsets[line + 1] = n
+        same = same and n - offsets[line] == offsets[1]
+        begin, end = cuts[line, 3, 0], cuts[line, 3, 1]
+        scores[line], exact = read_number(text, begin, end)
+        if not exact:
+            if slows == slow.shape[0]:
+                slow = _longer(slow)
+            slow[slows, 0], slow[slows, 1], slow[slows, 2] = -1 - line, begin, end
+            slows += 1
+    return (
+        code,
+        position,
+        scores,
+        values[:n],
+        labels[:n],
+        offsets,
+        spans[:count],
+        slow[:slows],
+        same,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _sorted_set(links: TokenArray, begin: int, end: int) -> int:
+    """Sort links[begin:end] by source, then target, and drop repeated ones; return the new end."""
+    top = begin
+    for k in range(begin, end):
+        source, target = links[k, 0], links[k, 1]
+        at = top
+        while at > begin and (
+            links[at - 1, 0] > source or (links[at - 1, 0] == source and links[at - 1, 1] > target)
+        ):
+            at -= 1
+        if at > begin and links[at - 1, 0] == source and links[at - 1, 1] == target:
+            continue
+        for move in range(top, at, -1):
+            links[move, 0], links[move, 1] = links[move - 1, 0], links[move - 1, 1]
+        links[at, 0], links[at, 1] = source, target
+        top += 1
+    return top
+
+
+@njit(cache=True, nogil=True)
+def parse_links(
+    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, most: int
+) -> tuple[int, int, TokenArray, IntArray]:
+    """Read `0-0 1-1`: source and target positions, sorted, each pair once.
+
+    Returns
+    -------
+    code, position : int
+        OK, or the first fault and where; a target position must be that of a token.
+    links : (V, 2) int32
+    offsets : (lines + 1,) int64
+    """
+    lines = cuts.shape[0]
+    links, offsets = np.empty((most, 2), dtype=np.int32), np.zeros(lines + 1, dtype=np.int64)
+    n = 0
+    for line in range(lines):
+        i, end = cuts[line, column, 0], cuts[line, column, 1]
+        length = token_offsets[line + 1] - token_offsets[line]
+        while i < end:
+            begin = i
+            source, i = read_natural(text, i, end)
+            target = -1
+            if source >= 0 and i < end and text[i] == 45:
+                target, i = read_natural(text, i + 1, end)
+            if target < 0 or (i < end and not is_space(text[i])):
+                return NOT_A_LINK, begin, links[:0], offsets
+            if target >= length:
+                return OUT_OF_RANGE, begin, links[:0], offsets
+            links[n, 0], links[n, 1] = source, target
+            n += 1
+            while i < end and is_space(text[i]):
+                i += 1
+        n = _sorted_set(links, offsets[line], n)
+        offsets[line + 1] = n
+    return OK, 0, links[:n], offsets
+
+
+@njit(cache=True, nogil=True)
+def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
+    """Read `a-b`, or `a` as `a-a`, from i on: a, b, and where it ends; a is -1 if it is none."""
+    first, i = read_natural(text, i, end)
+    last = first
+    if first >= 0 and i < end and text[i] == 45:
+        last, i = read_natural(text, i + 1, end)
+    if last < first:
+        first = -1
+    return first, last, i
+
+
+@njit(cache=True, nogil=True)
+def expand_segmentation(
+    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, links: TokenArray
+) -> tuple[int, int, int, IntArray]:
+    """Read `0-1=0-2 2=3`: each source phrase, linked word by word with its target phrase.
+
+    Moses writes a phrase without target words (an unknown word that is dropped) as if it had the
+    one where the next phrase begins. Such a phrase has no links.
+
+    Parameters
+    ----------
+    links : (V, 2) int32
+        Modified in place unless V is 0: then everything is checked and counted only.
+
+    Returns
+    -------
+    code, position : int
+        OK, or the first fault and where; target positions must be those of tokens.
+    n : int
+        Number of links (before repeated ones are dropped, if they are only counted).
+    offsets : (lines + 1,) int64
+    """
+    lines = cuts.shape[0]
+    offsets = np.zeros(lines + 1, dtype=np.int64)
+    n, store = 0, links.shape[0] > 0
+    for line in range(lines):
+        i, end = cuts[line, column, 0], cuts[line, column, 1]
+        length = token_offsets[line + 1] - token_offsets[line]
+        while i < end:
+            begin, target_first, target_last = i, -1, -1
+            source_first, source_last, i = _span(text, i, end)
+            if source_first >= 0 and i < end and text[i] == 61:
+                target_first, target_last, i = _span(text, i + 1, end)
+            if target_first < 0 or (i < end and not is_space(text[i])):
+                return NOT_A_SPAN, begin, 0, offsets
+            while i < end and is_space(text[i]):
+                i += 1
+            next_first, k = length, i  # where the next phrase begins
+            if i < end:
+                while k < end and text[k] != 61:
+                    k += 1
+                next_first, _, _ = _span(text, k + 1, end)
+            if target_first == target_last and target_first == next_first:
+                continue
+            if target_last >= length:
+                return OUT_OF_RANGE, begin, 0, offsets
+            if store:
+                for source in range(source_first, source_last + 1):
+                    for target in range(target_first, target_last + 1):
+                        links[n, 0], links[n, 1] = source, target
+                        n += 1
+            else:
+                n += (source_last - source_first + 1) * (target_last - target_first + 1)
+        if store:
+            n = _sorted_set(links, offsets[line], n)
+        offsets[line + 1] = n
+    return OK, 0, n, offsets
+
+
+@njit(cache=True, nogil=True)
+def parse_tables(
+    text: ByteArray, starts: IntArray, counts: IntArray, table: FloatArray
+) -> tuple[int, int, int, IntArray, IntArray]:
+    """Read blocks of lines of numbers.
+
+    Parameters
+    ----------
+    starts, counts : (blocks,) int64
+        Where the first line of each block begins, and how many lines it has.
+    table : (counts.sum(), K) float64
+        Modified in place: K numbers of each line.
+
+    Returns
+    -------
+    code, position, found : int
+        OK, or the first line without K numbers, and how many it has up to there.
+    ends : (blocks,) int64
+        Where the line after each block begins.
+    slow : (M, 3) int64
+        Numbers left to Python: flat index into `table`, begin, end.
+    """
+    size, width = text.size, table.shape[1]
+    ends = np.zeros(starts.size, dtype=np.int64)
+    slow, slows = np.empty((64, 3), dtype=np.int64), 0
+    row = 0
+    for block in range(starts.size):
+        i = starts[block]
+        for _ in range(counts[block]):
+            column = 0
+            begin_line = i
+            while i < size and text[i] != 10:
+                if is_space(text[i]):
+                    i += 1
+                    continue
+                begin = i
+                while i < size and not is_space(text[i]):
+                    i += 1
+                if column == width:
+                    return TOO_MANY, begin, column, ends, slow[:slows]
+                value, exact = read_number(text, begin, i)
+                if not exact:
+                    if slows == slow.shape[0]:
+                        slow = _longer(slow)
+                    slow[slows, 0], slow[slows, 1], slow[slows, 2] = row * width + column, begin, i
+                    slows += 1
+                table[row, column] = value
+                column += 1
+            if column < width:
+                return TOO_FEW, begin_line, column, ends, slow[:slows]
+            i = min(i + 1, size)
+            row += 1
+        ends[block] = i
+    return OK, 0, 0, ends, slow[:slows]
