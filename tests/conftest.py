@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 
 from hypothesis import settings
 
@@ -15,3 +16,21 @@ os.environ["PORTMERT_CACHE"] = _CACHE.name
 # The first call of a kernel compiles it, so that no example can be held to a time.
 settings.register_profile("portmert", deadline=None, print_blob=True)
 settings.load_profile("portmert")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were skipped and why, in groups: a reason is `GROUP: what`."""
+    skipped = Counter(
+        tuple(report.longrepr[2].removeprefix("Skipped: ").partition(": ")[::2])
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    groups = Counter()
+    for (group, _), number in skipped.items():
+        groups[group] += number
+    if groups:
+        terminalreporter.section("skipped")
+    for group, number in groups.most_common():
+        terminalreporter.write_line(f"{number:5} {group}")
+        for (of, what), times in skipped.most_common():
+            if of == group and what:
+                terminalreporter.write_line(f"{times:11} {what}")

@@ -18,10 +18,10 @@ from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.giza import Giza
 from tests.support.aligner_programs import DATA, install, real, recorded_bitext
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.demo.grammar import generate
 
-REAL = SHARED / "data" / "moses-ja-en" / "giza"
+REAL = MOSES / "giza"
 PAIRS = generate(60, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]
 TARGET = [" ".join(pair.target) for pair in PAIRS]
@@ -334,9 +334,8 @@ def test_damaged_links_are_an_error(parts, change, message):
         _giza.read_links(parts, "x", "A3.final", LENGTHS)
 
 
+@needs(REAL)
 def test_links_of_a_real_run_are_symal_s(tmp_path):
-    if not REAL.is_dir():
-        pytest.skip("no ../shared/data/moses-ja-en/giza")
     texts = {
         side: [line.split() for line in (REAL / f"corpus.{side}").read_text().splitlines()]
         for side in ("ja", "en")

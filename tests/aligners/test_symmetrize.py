@@ -11,9 +11,9 @@ from aligners._base import parse_links
 from aligners._symmetrize import HEURISTICS, symmetrize
 from tests.oracles import aligners as oracle
 from tests.support.aligner_programs import DATA
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 
-REAL = SHARED / "data" / "moses-ja-en" / "giza"
+REAL = MOSES / "giza"
 
 #   target 0  .  a  .       a: by_source and by_target (the intersection)
 #          1  s  .  .       s: by_source only (source 0 - target 1)
@@ -125,14 +125,13 @@ def test_symmetrize_is_symal_on_the_recorded_sample(heuristic):
 
 @pytest.fixture(scope="module")
 def moses_pairs():
-    if not REAL.is_dir():
-        pytest.skip("no ../shared/data/moses-ja-en/giza")
     return both(
         a3_links(REAL / "en-ja.A3.final.gz"),  # every English word has one Japanese word
         a3_links(REAL / "ja-en.A3.final.gz"),
     )
 
 
+@needs(REAL)
 @pytest.mark.parametrize(
     "name",
     [

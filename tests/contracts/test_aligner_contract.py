@@ -61,7 +61,7 @@ def test_same_input_gives_same_links(aligner, tmp_path, request):
     first = align(aligner, tmp_path / "one")
     assert align(aligner, tmp_path / "one") == first  # with what it kept
     if "real eflomal" in request.node.name:
-        pytest.skip("eflomal takes its random seed from the system; its docstring says so")
+        pytest.skip("programs: eflomal takes its random seed from the system")
     assert align(aligner, tmp_path / "two") == first  # from scratch
 
 

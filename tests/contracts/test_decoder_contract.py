@@ -60,7 +60,7 @@ def decoder(request, folder):
         },
     }
     if request.param not in options:
-        pytest.skip(f"{request.param} needs an outside program; tested in its own file")
+        pytest.skip(f"programs: {request.param} needs one; tested in its own file")
     return registry.decoder(request.param, options[request.param])
 
 

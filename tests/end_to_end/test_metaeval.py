@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.cli import fault, run
-from tests.support.places import SHARED
+from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["a b c d e f", "g h i j k", "l m n o p q r", "s t u v"]
@@ -174,7 +174,7 @@ def test_wrong_usage():
     assert "none/x: cannot write: there is no folder none" in message
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real scores are not on this machine")
+@needs(REAL)
 def test_the_real_scores():
     result = run("metaeval",
         "--scores", str(REAL / "human.tsv"), "--outputs", str(REAL / "outputs"),

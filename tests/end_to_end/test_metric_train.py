@@ -7,7 +7,7 @@ import pytest
 
 from tests.oracles.lexical import write_paraphrases
 from tests.support.cli import fault, run
-from tests.support.places import SHARED
+from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["the dog walks home", "a cat and the deal", "b c d e f", "g h i j k l"]
@@ -149,7 +149,7 @@ def test_faults_are_one_line():
     assert "human.tsv:1: no column 'document'" in fault("metric-train", *ALL)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared data")
+@needs(REAL)
 def test_talks_judged_by_people():
     real = ["--human", REAL / "human.tsv", "--outputs", REAL / "outputs", "--text", "13a"]
     result = run("metric-train", *real, "--ref", REAL / "ref.en", "--table", "--out", "m.json")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import run
-from tests.support.places import ROOT, SHARED
+from tests.support.places import MOSES, ROOT, needs
 
 LIST = """\
 0 ||| the cat sat ||| LM0= -3 -1 WP0= -3 ||| 0 ||| 0-0 1-1 2-2
@@ -244,10 +244,10 @@ def test_killed_leaves_older_weights_alone():
     assert Path("w.json").read_text() == "older"
 
 
-REAL = SHARED / "data" / "moses-ja-en" / "mert-bleu"
+REAL = MOSES / "mert-bleu"
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the Moses lists of ../shared")
+@needs(REAL)
 def test_moses_own_files_reach_more_than_moses(tmp_path):
     # Moses' mert: 0.36837 to 0.37042 in five seeds (README there). 169,370 after duplicates.
     dats = []

@@ -8,7 +8,7 @@ import tuner
 from metrics._base import Arcs
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.components import registry
 from tuner.texts.statistics import needs_of
 
@@ -27,7 +27,6 @@ SCORED = [
     for name in registry.names("metric")
     if Arcs(0, 0.25) not in registry.metric(name).needs  # no file has edge marginals
 ]
-REAL = SHARED / "data" / "moses-ja-en"
 
 
 @pytest.fixture(autouse=True)
@@ -228,26 +227,26 @@ def test_metrics_suggests_a_name():
     assert "unknown metric 'prot'; did you mean 'port'?" in fault("metrics", "prot")
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
+@needs(MOSES)
 def test_real_outputs_have_the_published_scores():
     for output, expected in (("mert-bleu/test.out", 34.6), ("test.untuned.out", 27.9)):
         result = run(
             "score", "--metric", "bleu", "--json",
-            "--hyp", str(REAL / output), "--ref", str(REAL / "test.en"),
+            "--hyp", str(MOSES / output), "--ref", str(MOSES / "test.en"),
         )  # fmt: skip
         assert round(100 * json.loads(result.stdout)["scores"][0]["score"], 1) == expected
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real lists are not on this machine")
+@needs(MOSES)
 def test_a_reference_is_perfect_by_every_metric(tmp_path, monkeypatch):
-    links = str(REAL / "test.ja-en.giza")
+    links = str(MOSES / "test.ja-en.giza")
     metrics = [item for name in SCORED for item in ("--metric", name)]
-    lines = (REAL / "test.en").read_text(encoding="utf-8").splitlines()
+    lines = (MOSES / "test.en").read_text(encoding="utf-8").splitlines()
     parsed = parsing(tmp_path, monkeypatch, lines)
     result = run(
         "score", *metrics, "--json", *parsed,
-        "--hyp", str(REAL / "test.en"), "--ref", str(REAL / "test.en"),
-        "--source", str(REAL / "test.ja"), "--hyp-links", links, "--ref-links", links,
+        "--hyp", str(MOSES / "test.en"), "--ref", str(MOSES / "test.en"),
+        "--source", str(MOSES / "test.ja"), "--hyp-links", links, "--ref-links", links,
     )  # fmt: skip
     for entry in json.loads(result.stdout)["scores"]:
         metric = registry.component("metric", entry["metric"])

@@ -6,10 +6,9 @@ import sys
 import pytest
 
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import MOSES, ROOT, needs
 
 CONFIG = ROOT / "configs" / "recorded.toml"
-MOSES = ROOT.parent / "shared" / "data" / "moses-ja-en"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
            "--set", "aligner.model=ibm1", "--set", "aligner.iterations=2"]  # fmt: skip
 
@@ -243,7 +242,7 @@ def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypat
     assert "the decoder found no new hypothesis" in result.stdout
 
 
-@pytest.mark.skipif(not MOSES.is_dir(), reason="the real lists are not beside the repository")
+@needs(MOSES)
 def test_real_moses_lists_with_giza_links(tmp_path):
     config = tmp_path / "moses.toml"
     config.write_text(f"""

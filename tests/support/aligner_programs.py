@@ -1,13 +1,9 @@
-"""The programs of aligners: recorded ones always, the real ones where they are on PATH."""
+"""The programs of aligners: recorded ones always, the real ones where there are any."""
 
 import shlex
-import shutil
 import sys
-from pathlib import Path
 
-import pytest
-
-from tests.support.places import TESTS
+from tests.support.places import TESTS, programs
 
 RECORDED = TESTS / "programs" / "recorded_aligner"
 DATA = TESTS / "data" / "aligners"
@@ -31,11 +27,8 @@ def install(folder):
 
 
 def real(aligner):
-    """Return the folder of the real programs; skip the test where they are not on PATH."""
-    missing = [name for name in NAMES[aligner] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not on PATH: {', '.join(missing)}")
-    return Path(shutil.which(NAMES[aligner][0])).parent
+    """Return the folder of the real programs; skip the test where there are none."""
+    return programs(*NAMES[aligner])[0].parent
 
 
 def recorded_bitext():

@@ -12,7 +12,7 @@ def find():
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     browser = browser or shutil.which("google-chrome")
     if driver is None or browser is None:
-        pytest.skip("needs chromium and chromedriver on PATH")
+        pytest.skip("browser: chromium and chromedriver not on PATH")
     return browser, driver
 
 
@@ -31,6 +31,10 @@ def browser(width=1200, height=900, *, dark=False):
         "--disable-gpu",
         "--host-resolver-rules=MAP * ~NOTFOUND",
         "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-quic",
+        "--disable-sync",
+        "--no-first-run",
         f"--window-size={width},{height}",
         *(["--blink-settings=preferredColorScheme=0"] if dark else []),
     ):

@@ -28,7 +28,7 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="portmert-models-")  # goes with th
 def models(name):
     """Return the folder of the models for one backend; skip the test where it is not installed."""
     if importlib.util.find_spec(name) is None:
-        pytest.skip(f"needs portmert[{name}]")
+        pytest.skip(f"extras: portmert[{name}]")
     folder = Path(_FOLDER.name) / name
     folder.mkdir()
     command = [
@@ -49,9 +49,9 @@ def models(name):
 def bllip():
     """Return the folder of a small model; skip the test where there is none."""
     if importlib.util.find_spec("bllipparser") is None:
-        pytest.skip("needs portmert[bllip]")
+        pytest.skip("extras: portmert[bllip]")
     if not REAL.is_file():
-        pytest.skip(f"needs a model, {REAL.name}")
+        pytest.skip(f"shared data: {REAL.relative_to(SHARED)}")
     with tarfile.open(REAL) as archive:
         archive.extractall(_FOLDER.name, filter="data")
     return Path(_FOLDER.name) / REAL.name.partition(".")[0]

@@ -149,7 +149,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="system: /dev/full")
 def test_a_full_disk_behind_the_output_is_one_line():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from metrics._base import Vocabulary
-from tests.support.places import ROOT
+from tests.support.places import ROOT, programs
 from tuner.components import registry
 from tuner.decoders._moses_features import parse_shown
 from tuner.decoders._moses_flags import flag_sections
@@ -76,15 +76,14 @@ LM0= 0.5
 
 
 def real_system(folder):
-    if shutil.which("moses") is None:
-        pytest.skip("no moses on PATH")
+    (program,) = programs("moses")
     (folder / "table").write_text(TABLE)
     (folder / "lm.arpa").write_text(ARPA)
     # Without factors Moses makes target words of nothing and falls over them.
     factors = "input-factor=0 output-factor=0"
     (folder / "moses.ini").write_text(REAL_INI.format(folder, factors))
     (folder / "dev.src").write_text("das kleine haus\nhaus das\nkleine haus\ndas\nhaus kleine\n")
-    return Moses(config=folder / "moses.ini"), folder / "dev.src"
+    return Moses(config=folder / "moses.ini", program=program), folder / "dev.src"
 
 
 @pytest.fixture(params=["recorded", "real"])

@@ -13,7 +13,7 @@ import pytest
 from metrics._base import Vocabulary
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import MOSES, ROOT, needs
 from tuner.components import registry
 from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
 from tuner.dropin._program import number
@@ -22,14 +22,10 @@ from tuner.nbest.moses_dat import read_dat
 from tuner.nbest.read import read_nbest
 
 RECORDED = ROOT / "configs" / "recorded"
-MOSES = ROOT.parent / "shared" / "data" / "moses-ja-en"
 LIST = RECORDED / "1.nbest.gz"
 REFERENCE = RECORDED / "dev.tgt"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
 QUICK = ["--set", "effort=20", "--set", "restarts=1"]
-needs_moses = pytest.mark.skipif(
-    not MOSES.is_dir(), reason="no real Moses lists beside the project"
-)
 
 # What mert-moses.pl makes of these: copied from its expressions by meaning.
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
@@ -119,7 +115,7 @@ def test_statistics_of_syntax_come_from_an_annotator(capsys, folder, monkeypatch
     assert 0 < match.sum() < lists.stats[:, 3].sum()
 
 
-@needs_moses
+@needs(MOSES)
 def test_bleu_statistics_are_those_of_moses():
     assert (
         extract(nbest=MOSES / "mert-bleu" / "run1.best100.out.gz", reference=MOSES / "dev.en") == 0

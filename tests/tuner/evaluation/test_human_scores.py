@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.places import SHARED
+from tests.support.places import SHARED, needs
 from tuner.errors import InputError
 from tuner.evaluation.human_scores import find_outputs, read_human_scores
 
@@ -133,7 +133,7 @@ def test_outputs_of_others_may_be_allowed(tmp_path):
     assert list(find_outputs(tmp_path, ["B"], others=True)) == ["B"]
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real scores are not on this machine")
+@needs(REAL)
 def test_the_real_scores_are_read():
     human = read_human_scores(REAL / "human.tsv")
     assert human.scores.shape == (529, 13)

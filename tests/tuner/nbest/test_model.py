@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from metrics._base import Vocabulary
 from tests.oracles import nbest as oracle
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tests.support.strategies_nbest import nbest_texts
 from tuner.errors import InputError
 from tuner.nbest.check import check_links, model_score_mismatch
@@ -26,10 +26,7 @@ from tuner.nbest.write import write_nbest
 from tuner.texts import _kernels as kernels
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
-MOSES = SHARED / "data" / "moses-ja-en" / "mert-bleu"
-needs_moses = pytest.mark.skipif(
-    not MOSES.is_dir(), reason="no real Moses lists beside the project"
-)
+MERT = MOSES / "mert-bleu"
 
 LINE = "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3 ||| 0-1=0-1 ||| 0-0 1-1\n"
 
@@ -583,32 +580,32 @@ def test_model_score_mismatch_accepts_six_printed_digits(tmp_path):
 # What real Moses wrote
 
 
-@needs_moses
+@needs(MERT)
 def test_moses_scores_are_the_weights_of_the_iteration_times_the_features():
     for number in (1, 2):
-        nbest = read_nbest([MOSES / f"run{number}.best100.out.gz"], Vocabulary(), segments=500)
-        weights = read_weights(MOSES / f"run{number}.dense")
+        nbest = read_nbest([MERT / f"run{number}.best100.out.gz"], Vocabulary(), segments=500)
+        weights = read_weights(MERT / f"run{number}.dense")
         report = model_score_mismatch(nbest, weights, per_segment_offset=True)
         assert report.off == 0
-        other = read_weights(MOSES / "run5.dense")
+        other = read_weights(MERT / "run5.dense")
         assert model_score_mismatch(nbest, other, per_segment_offset=True).off > 10000
 
 
-@needs_moses
+@needs(MERT)
 def test_moses_links_features_and_tokens_are_those_of_the_file():
-    path = MOSES / "run1.best100.out.gz"
+    path = MERT / "run1.best100.out.gz"
     nbest = read_nbest([path], Vocabulary(), segments=500)
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     expected = oracle.merged([oracle.read_lines("\n".join(lines))])
     assert rows_of(nbest) == expected
 
 
-@needs_moses
+@needs(MERT)
 def test_moses_tuned_list_gives_its_own_best():
-    nbest = read_nbest([MOSES / "test.best100.out.gz"], Vocabulary())
-    best = best_hypotheses(nbest, model_scores(nbest, read_weights(MOSES / "moses.ini")))
+    nbest = read_nbest([MERT / "test.best100.out.gz"], Vocabulary())
+    best = best_hypotheses(nbest, model_scores(nbest, read_weights(MERT / "moses.ini")))
     found = [" ".join(nbest.texts.words(row)) for row in best]
-    assert found == [line.strip() for line in (MOSES / "test.out").read_text().splitlines()]
+    assert found == [line.strip() for line in (MERT / "test.out").read_text().splitlines()]
 
 
 @settings(max_examples=500, deadline=None)

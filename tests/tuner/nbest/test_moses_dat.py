@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metrics._base import Vocabulary
 from tests.oracles import nbest as oracle
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.errors import InputError
 from tuner.nbest.model import SparseFeatures
 from tuner.nbest.moses_dat import (
@@ -24,10 +24,7 @@ from tuner.nbest.moses_dat import (
 )
 from tuner.nbest.read import read_nbest
 
-MOSES = SHARED / "data" / "moses-ja-en" / "mert-bleu"
-needs_moses = pytest.mark.skipif(
-    not MOSES.is_dir(), reason="no real Moses lists beside the project"
-)
+MERT = MOSES / "mert-bleu"
 
 FEATURES = """FEATURES_TXT_BEGIN_0 0 2 3 LM0_0 TM0_0 TM0_1 
 -1.5 1 2 
@@ -301,28 +298,28 @@ def test_as_many_feature_files_as_score_files():
         read_dat(["a", "b"], ["c"])
 
 
-@needs_moses
+@needs(MERT)
 def test_seven_iterations_have_as_many_hypotheses_as_moses_says():
     numbers = range(1, 8)
     lists = read_dat(
-        [MOSES / f"run{k}.features.dat.gz" for k in numbers],
-        [MOSES / f"run{k}.scores.dat.gz" for k in numbers],
+        [MERT / f"run{k}.features.dat.gz" for k in numbers],
+        [MERT / f"run{k}.scores.dat.gz" for k in numbers],
         segments=500,
     )
     assert lists.features.shape == (169370, 14)
     assert lists.stats.shape == (169370, 9)
 
 
-@needs_moses
+@needs(MERT)
 def test_features_are_those_of_the_list():
-    lists = read_dat([MOSES / "run1.features.dat.gz"], [MOSES / "run1.scores.dat.gz"])
-    nbest = read_nbest([MOSES / "run1.best100.out.gz"], Vocabulary(), segments=500)
+    lists = read_dat([MERT / "run1.features.dat.gz"], [MERT / "run1.scores.dat.gz"])
+    nbest = read_nbest([MERT / "run1.best100.out.gz"], Vocabulary(), segments=500)
     assert nbest.feature_names == lists.feature_names
     for segment in range(500):
         ours = nbest.features[nbest.offsets[segment] : nbest.offsets[segment + 1]]
         theirs = lists.features[lists.offsets[segment] : lists.offsets[segment + 1]]
         assert {*map(tuple, ours.tolist())} == {*map(tuple, theirs.tolist())}
-    text = gzip.decompress((MOSES / "run1.scores.dat.gz").read_bytes()).decode()
+    text = gzip.decompress((MERT / "run1.scores.dat.gz").read_bytes()).decode()
     first = next(oracle.blocks(text))[2]
     kept = lists.stats[: lists.offsets[1]].tolist()
     assert {*map(tuple, kept)} == {*map(tuple, first)}

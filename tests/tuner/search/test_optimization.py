@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from metrics._base import Vocabulary
 from tests.support.fake_annotator import FakeAnnotator
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.components import registry
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
@@ -397,23 +397,20 @@ def test_a_metric_of_syntax_names_the_annotator_that_it_lacks(tmp_path):
         )
 
 
-REAL = SHARED / "data" / "moses-ja-en"
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the Moses lists of ../shared")
+@needs(MOSES)
 def test_real_lists_beat_what_moses_found():
     # Moses' mert found BLEU 0.366 on run1 (run1.mert.log), with 20 random starts.
     vocabulary = Vocabulary()
     references = read_references(
-        [REAL / "dev.en"],
+        [MOSES / "dev.en"],
         vocabulary=vocabulary,
-        source=REAL / "dev.ja",
-        links=[REAL / "dev.ja-en.giza"],
+        source=MOSES / "dev.ja",
+        links=[MOSES / "dev.ja-en.giza"],
     )
     from tuner.weights.feature_weights import read_weights
 
-    nbest = read_nbest([REAL / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
-    start = read_weights(REAL / "mert-bleu" / "run1.dense")
+    nbest = read_nbest([MOSES / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
+    start = read_weights(MOSES / "mert-bleu" / "run1.dense")
     for metric, low in (("bleu", 0.366), ("port", 0.0)):
         found = optimize_lists(
             nbest,

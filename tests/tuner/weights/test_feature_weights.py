@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.errors import InputError
 from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
-
-MOSES = SHARED / "data" / "moses-ja-en"
 
 INI = """# MERT optimized configuration
 [input-factors]
@@ -81,7 +79,7 @@ def test_written_as_json_and_read_again_is_identity(tmp_path_factory, values):
     assert read(tmp_path_factory.mktemp("weights"), weights.to_json()) == weights
 
 
-@pytest.mark.skipif(not MOSES.is_dir(), reason="no real Moses files beside the project")
+@needs(MOSES)
 def test_real_moses_files_are_read():
     dense = read_weights(MOSES / "mert-bleu" / "run1.dense")
     untuned, tuned = read_weights(MOSES / "moses.ini"), read_weights(MOSES / "mert-bleu/moses.ini")

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tuner.errors import InputError
 from tuner.weights.feature_weights import read_weights
 from tuner.weights.moses_ini import MosesIni, read_moses_ini
 
-MOSES = SHARED / "data" / "moses-ja-en"
 INI = """# a comment
 [input-factors]
 0
@@ -121,7 +120,7 @@ def test_a_file_of_another_system_is_an_error(text, weights, message):
         with_weights(weights, text)
 
 
-@pytest.mark.skipif(not MOSES.is_dir(), reason="../shared/data/moses-ja-en is not there")
+@needs(MOSES)
 def test_a_file_of_train_model_keeps_all_but_its_weights():
     path = MOSES / "moses.ini"
     weights = dict(read_weights(path).values)

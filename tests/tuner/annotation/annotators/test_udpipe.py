@@ -6,7 +6,7 @@ import pytest
 import ufal.udpipe
 
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
-from tests.support.places import SHARED
+from tests.support.places import SHARED, needs
 from tuner.annotation.annotators import _udpipe_training as training
 from tuner.annotation.annotators._base import AnnotatorError, Request
 from tuner.components import registry
@@ -174,7 +174,7 @@ def test_where_the_model_goes_is_checked_before_the_work(tmp_path):
         training.train(treebank(), tmp_path / "no" / "model", size="full", notice=ignore)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared/data/parsers")
+@needs(REAL)
 def test_accuracy_of_a_model_of_english_is_what_was_measured():
     model = REAL / "models/en_ewt_tiny.udpipe"
     test = training.read_test(REAL / "ewt/ewt-test-100.conllu")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.places import SHARED
+from tests.support.places import MOSES, needs
 from tests.tuner.search.test_line_search import Misses, Share
 from tuner.components import registry
 from tuner.search.constraints import Bounds
@@ -248,20 +248,18 @@ def test_l1_makes_useless_numbers_0():
 
 # Real lists.
 
-REAL = SHARED / "data" / "moses-ja-en"
 
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the Moses lists of ../shared")
+@needs(MOSES)
 def test_real_lists_get_better():
     from tuner.nbest.moses_dat import read_dat
     from tuner.search.optimization import Setup, optimize_dat
     from tuner.weights.feature_weights import read_weights
 
     lists = read_dat(
-        [REAL / "mert-bleu" / "run1.features.dat.gz"],
-        [REAL / "mert-bleu" / "run1.scores.dat.gz"],
+        [MOSES / "mert-bleu" / "run1.features.dat.gz"],
+        [MOSES / "mert-bleu" / "run1.scores.dat.gz"],
     )
-    start = read_weights(REAL / "mert-bleu" / "run1.dense")
+    start = read_weights(MOSES / "mert-bleu" / "run1.dense")
     # What a short mert finds is 0.368 to 0.370; the start is 0.2985.
     for name, low in (("pro", 0.34), ("kbmira", 0.355), ("expected", 0.366)):
         found = optimize_dat(
