@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en.toml
+EXTRAS := spacy stanza supar bllip
+APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper test test-kernels test-slow format lint type check bench clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check bench clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +41,23 @@ test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, t
 
 test-slow: $(READY)  ## Run the slow tests.
 	$(BIN)/python -m pytest -q -m slow
+
+test-all: $(READY) programs  ## Run all tests, with every extra and program that can be installed.
+	@for extra in $(EXTRAS); do \
+		$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[$$extra]" || \
+			echo "portmert[$$extra] cannot be installed: tests that need it are skipped"; \
+	done
+	$(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+
+programs:  ## Install a browser and a library of Moses for tests, where apt is at hand (root only).
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		timeout 120 apt-get update > /dev/null 2>&1; \
+		for package in $(APT); do \
+			DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes \
+				--no-install-recommends $$package > /dev/null 2>&1 || \
+				echo "$$package cannot be installed: tests that need it are skipped"; \
+		done; \
+	fi
 
 format: $(READY)
 	$(BIN)/ruff format .

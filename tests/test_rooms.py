@@ -117,6 +117,13 @@ def test_every_room_says_what_lives_there():
             assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), name
 
 
+def test_tests_stand_in_folders_of_the_same_names():
+    for package in PACKAGES:
+        for path in (ROOT / "tests" / package).rglob("test_*.py"):
+            room = ROOT / path.parent.relative_to(ROOT / "tests")
+            assert (room / "__init__.py").is_file(), f"{path} tests no room"
+
+
 def test_long_files_give_a_reason():
     for path in MODULES.values():
         text = path.read_text(encoding="utf-8")
