@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.moses_text import NBestReader
 from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
 
