@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner import streams
 from tuner.components import registry
 from tuner.errors import InputError, suggest
 from tuner.search.constraints import SIGNS, Constraints
@@ -105,7 +106,7 @@ def search(
             raise InputError(f"there is no feature {name}{suggest(name, columns)}")
     points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
     if starts.has_ranges and len(points) < optimizer.restarts:
-        rng = np.random.default_rng(seed)
+        rng = streams.whole(seed)
         count = optimizer.restarts - len(points)
         points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
     extra = {} if sparse is None else dict(sparse.values)

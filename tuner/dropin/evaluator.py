@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from metrics._base import Vocabulary
+from tuner import streams
 from tuner.dropin._program import (
     SUCCESS,
     Option,
@@ -130,7 +131,7 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
 
 def _interval(metric: Metric, stats: FloatArray, samples: int, seed: int) -> list[str]:
     """Return the mean over samples of segments, and where all but a few of them lie."""
-    rng = np.random.default_rng(seed)
+    rng = streams.whole(seed)
     scores = np.empty(samples)
     for sample in range(samples):
         chosen = rng.integers(len(stats), size=len(stats))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tuner import streams
 from tuner.components import registry
 from tuner.dropin._program import (
     SUCCESS,
@@ -72,7 +73,7 @@ def _work(given: dict[str, list[str]]) -> int:
     total = stats[lists.offsets[:-1]].sum(axis=0)
     worth = gains(problem, stats, total * (pro.background / len(lists)), pro.background)
     seed = integer(given, "random-seed", 0)
-    better, worse = pro.sample(worth, lists.offsets, np.random.default_rng(seed))
+    better, worse = pro.sample(worth, lists.offsets, streams.whole(seed))
     with writing(last(given, "output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics._learned import GROUPS, feature_names
+from tuner import streams
 from tuner.errors import InputError
 from tuner.evaluation.correlation import mean_removed, pearson
 from tuner.tables import Table
@@ -152,7 +153,7 @@ def halves(documents: IntArray, lengths: FloatArray, seed: int) -> BoolArray:
         )
     second = np.zeros(len(documents), dtype=np.bool_)
     words = [0.0, 0.0]
-    for name in np.random.default_rng(seed).permutation(names):
+    for name in streams.whole(seed).permutation(names):
         half = int(words[1] < words[0])
         words[half] += float(lengths[documents == name].sum())
         second |= (documents == name) & (half == 1)

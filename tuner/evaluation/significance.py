@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner import streams
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -36,8 +38,6 @@ _BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
 """Entries of the matrix of one chunk of samples: 4 and 8 MB. Random swaps depend on the latter."""
 _EXACT_BITS, _SINGLE_BITS = 53, 24
 """Of the mantissa of a float64 and of a float32."""
-_BOOTSTRAP, _RANDOMIZATION = range(2)
-"""Random streams."""
 
 
 @dataclass(frozen=True)
@@ -295,10 +295,6 @@ def _chunks(samples: int, entries: int, most: int) -> Iterator[slice]:
         yield slice(start, min(start + size, samples))
 
 
-def _stream(resampling: Resampling, *path: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence((resampling.seed, *path)))
-
-
 def _bootstrap(
     metrics: Sequence[Metric],
     places: Sequence[IntArray],
@@ -313,7 +309,7 @@ def _bootstrap(
     outputs = [output for table in tables for output in table]
     sums = _Sums(outputs, _single_enough(tables))
     scores = np.empty((len(metrics), len(outputs), resampling.samples))
-    rng = _stream(resampling, _BOOTSTRAP)
+    rng = streams.score_bootstrap(resampling.seed)
     for chunk in _chunks(resampling.samples, segments, _BOOTSTRAP_ENTRIES):
         size = chunk.stop - chunk.start
         drawn = rng.integers(segments, size=(size, segments))
@@ -352,7 +348,7 @@ def _randomized(
         for metric, place in zip(metrics, places, strict=True)
     ]
     extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
-    rng = _stream(resampling, _RANDOMIZATION, replicas)
+    rng = streams.randomization(resampling.seed, replicas)
     entries = segments * (own + replicas)
     for chunk in _chunks(resampling.samples, entries, _RANDOMIZATION_ENTRIES):
         size = chunk.stop - chunk.start

@@ -1,4 +1,4 @@
-"""The outer loop: decode, merge, annotate, optimize, again, until nothing is left to gain.
+"""Runs the outer loop: decode, merge, annotate, optimize, again, until nothing is left to gain.
 
 Every step leaves one file, written whole, and reads what it needs from the files of earlier steps.
 These files are all the state there is: a run that was killed goes on behind its last finished step
@@ -7,24 +7,22 @@ and ends as one left alone.
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 import tuner
+from tuner import streams
 from tuner.files import copy_file, write_text
 from tuner.nbest.check import model_score_mismatch
-from tuner.nbest.merge import merge
-from tuner.runs.folder import open_run
+from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
+from tuner.runs.lists import ListMerger
 from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
+from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
 from tuner.search.optimization import Setup, optimize_lists
 from tuner.search.stat_tables import statistics_table
-from tuner.search.weight_bootstrap import bootstrap, confidence, stacked
+from tuner.search.weight_bootstrap import bootstrap, confidence
 from tuner.texts.prepare import counts as counts_of
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
@@ -41,53 +39,9 @@ if TYPE_CHECKING:
     from tuner.search.weight_bootstrap import Confidence
 
 
-CONFIG_NAME = "decoder.config"
-"""The decoder's tuned configuration, in the run's folder."""
-
-ANNOTATION_NAME = "annotation.json"
-"""How much of an iteration's texts the annotator's cache had, in the iteration's folder."""
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One pass of the outer loop; all scores on the metric's own scale.
-
-    Parameters
-    ----------
-    number
-        Counted from 1.
-    hypotheses, new
-        Distinct hypotheses of all lists so far; those that this iteration's list added.
-    dev_score
-        Of the decoder's own best output under this iteration's weights; where a part of the dev
-        set is held out, of the others.
-    held_out_score
-        The same of what is held out; None where nothing is.
-    start_score, optimized_score
-        Of the best hypotheses of all lists so far, under this iteration's weights and under the
-        weights found for the next; None where the iteration only decoded.
-    change
-        How far the next weights are from these, see `weight_change`.
-    """
-
-    number: int
-    hypotheses: int
-    new: int
-    dev_score: float
-    held_out_score: float | None = None
-    start_score: float | None = None
-    optimized_score: float | None = None
-    change: float | None = None
-
-    @property
-    def real_score(self) -> float:
-        """The score that the best iteration is chosen by: held out, or else dev."""
-        return self.dev_score if self.held_out_score is None else self.held_out_score
-
-
 @dataclass(frozen=True)
 class Result:
-    """What a run found.
+    """Holds what a run found.
 
     Parameters
     ----------
@@ -129,7 +83,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Shared:
-    """What replicas of one experiment have in common.
+    """Holds what replicas of one experiment have in common.
 
     Parameters
     ----------
@@ -194,59 +148,8 @@ def run(
             return work.result()
 
 
-def today() -> str:
-    """Return the date for the header of a tuned configuration, UTC.
-
-    The only thing in a run's products that the input does not determine; SOURCE_DATE_EPOCH, as
-    reproducible builds set it, does.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-    return f"{moment:%Y-%m-%d}"
-
-
-def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
-    """Return how far weights moved, 0..2: summed differences, both scaled to |w| summing to 1.
-
-    The scale of weights does not change which hypothesis wins, so it does not count.
-    """
-    _, rows = stacked([before, after])
-    return float(np.abs(rows[0] - rows[1]).sum())
-
-
-def stop_reason(
-    iterations: Sequence[Iteration],
-    *,
-    most: int,
-    patience: int,
-    min_weight_change: float,
-    metric: Metric,
-) -> str | None:
-    """Say why the loop ends after these iterations, or None.
-
-    Asked twice in each iteration: when it has been decoded and when it has been optimized.
-    """
-    last = iterations[-1]
-    if last.number > 1 and last.new == 0:
-        return "the decoder found no new hypothesis"
-    stale = last.number - best_iteration(iterations, metric).number
-    if stale >= patience:
-        part = "dev" if last.held_out_score is None else "held-out"
-        return f"the {part} score has not risen for {stale} iterations"
-    if last.number > most:
-        return f"the limit of {most} iterations is reached"
-    if last.change is not None and last.change < min_weight_change:
-        return f"the weights stand still (change {last.change:.2g})"
-    return None
-
-
-def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
-    """Return the earliest iteration of the best held-out score, or else dev score."""
-    return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
-
-
 class _Run:
-    """One run; every method that makes a file first looks whether it is there."""
+    """Makes one run; every method that makes a file first looks whether it is there."""
 
     def __init__(
         self,
@@ -270,9 +173,7 @@ class _Run:
             progress=progress,
             annotated=annotated,
         )
-        self.pool: NBest | None = None
-        self.last: NBest
-        self.pooled = 0
+        self.lists = ListMerger(self._read)
 
     # The loop.
 
@@ -350,14 +251,14 @@ class _Run:
     def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            pool = self._pool(number)
-            self._check_model_scores(number)
-            scored, held_out = self.evaluator.dev(self.last)
+            lists = self.lists.up_to(number)
+            self._check_model_scores(number, lists.last)
+            scored, held_out = self.evaluator.dev(lists.last)
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
             held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
             self._report_annotation(number, "scoring")
-            hypotheses = len(pool.texts)
+            hypotheses = len(lists.merged.texts)
             before = iterations[-1].hypotheses if iterations else 0
             write_json(
                 path,
@@ -384,13 +285,16 @@ class _Run:
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
             self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
-            pool, annotate = self.evaluator.for_metric(self._pool(last.number))
+            pool, annotate = self.evaluator.for_metric(self.lists.up_to(last.number).merged)
             before = self._weights_of(last.number)
             found = optimize_lists(
                 pool,
                 self.evaluator.references,
                 self.experiment.metric,
-                self._setup(self._starts(iterations), last.number),
+                self._setup(
+                    self._starts(iterations),
+                    streams.iteration(self.experiment.tune.seed, last.number),
+                ),
                 notice=self.note,
                 annotate=annotate,
                 segments=self.evaluator.tuned,
@@ -443,13 +347,13 @@ class _Run:
         numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
         return [self._weights_of(number) for number in numbers]
 
-    def _setup(self, starts: Sequence[FeatureWeights], *path: int) -> Setup:
+    def _setup(self, starts: Sequence[FeatureWeights], seed: int) -> Setup:
         experiment = self.experiment
         return Setup(
             optimizer=experiment.optimizer,
             starts=tuple(starts),
             constraints=experiment.constraints,
-            seed=seed_of(experiment.tune.seed, *path),
+            seed=seed,
             threads=experiment.threads,
             prior=experiment.tune.prior,
             toward=self._weights_of(1),
@@ -465,7 +369,7 @@ class _Run:
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
             self.note(f"tuning on {len(missing)} bootstrap samples")
-            pool, annotate = self.evaluator.for_metric(self._pool(lists))
+            pool, annotate = self.evaluator.for_metric(self.lists.up_to(lists).merged)
             stats = statistics_table(
                 pool,
                 self.evaluator.references,
@@ -474,7 +378,7 @@ class _Run:
                 notice=lambda _: None,  # each iteration has said it
                 annotate=annotate,
             )
-            setup = self._setup([weights], 0)  # 0: no iteration has this number
+            setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             for sample in missing:
                 found = bootstrap(
                     pool,
@@ -543,35 +447,22 @@ class _Run:
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
 
-    def _pool(self, number: int) -> NBest:
-        """Return the merged lists of iterations 1..number; `last` is then the list of `number`.
+    def _read(self, number: int) -> NBest:
+        """Read the list of an iteration: the references come first, so that words get numbers."""
+        _ = self.evaluator.references
+        return self.evaluator.read(self._list(number))
 
-        Always the references first, then the lists merged one by one in this order: a resumed run
-        numbers words and hypotheses as an unbroken one.
-        """
-        while self.pool is None or self.pooled < number:
-            _ = self.evaluator.references
-            self.last = self.evaluator.read(self._list(self.pooled + 1))
-            self.pool = self.last if self.pool is None else merge([self.pool, self.last])
-            self.pooled += 1
-        return self.pool
-
-    def _check_model_scores(self, number: int) -> None:
-        """Say so if the scores of the last list are not weights . features.
+    def _check_model_scores(self, number: int, nbest: NBest) -> None:
+        """Say so if the scores of an iteration's list are not weights . features.
 
         A decoder may add what is the same for all hypotheses of a segment: it moves none of them
         above another.
         """
         found = model_score_mismatch(
-            self.last, self._weights_of(number), per_segment_offset=True, origin="weights.json"
+            nbest, self._weights_of(number), per_segment_offset=True, origin="weights.json"
         )
         if found.off:
             self.note(f"iteration {number}: {found}")
-
-
-def seed_of(seed: int, *path: int) -> int:
-    """Return a seed of its own for one part of a run."""
-    return int(np.random.SeedSequence((seed, *path)).generate_state(1, np.uint64)[0] >> 1)
 
 
 def _line(iteration: Iteration, metric: Metric) -> str:

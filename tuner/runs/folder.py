@@ -1,4 +1,4 @@
-"""The folder of a run: whose work lies in it, one process at a time, what it has logged."""
+"""Keeps the folder of a run: whose work lies in it, one process at a time, what it has logged."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 STATE = "state.json"
 LOCK = ".lock"
+CONFIG_NAME = "decoder.config"
+"""The decoder's tuned configuration, in the run's folder."""
+ANNOTATION_NAME = "annotation.json"
+"""How much of an iteration's texts the annotator's cache had, in the iteration's folder."""
+
 PRODUCTS = (
     "iteration-[0-9]*",
     "annotations",
@@ -41,7 +46,7 @@ PRODUCTS = (
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that this process holds the lock of and whose work is of one fingerprint.
+    """Is a folder that this process holds the lock of and whose work is of one fingerprint.
 
     It has no state in memory: a file that exists under its final name is a finished step.
     """
@@ -90,6 +95,17 @@ class RunFolder:
         """Append a line with the time to log.txt, the only file here that knows of time."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
+
+
+def today() -> str:
+    """Return the date for the header of a tuned configuration, UTC.
+
+    The only thing in a run's products that the input does not determine; SOURCE_DATE_EPOCH, as
+    reproducible builds set it, does.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return f"{moment:%Y-%m-%d}"
 
 
 def is_at_work(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Several whole tunings from different seeds, and the average of their weights.
+"""Runs several whole tunings from different seeds, and averages their weights.
 
 One tuning's gain may be luck of its seed: Clark et al. (ACL 2011) ask for at least three, and
 their average tends to do better than each (Cherry & Foster, NAACL 2012). All begin at the same
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tuner
+from tuner import streams
 from tuner.files import write_text
 from tuner.runs import experiment as single
-from tuner.runs.folder import open_run
+from tuner.runs.folder import CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
 from tuner.search.weight_bootstrap import stacked
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replicated:
-    """What several tunings found.
+    """Holds what several tunings found.
 
     Parameters
     ----------
@@ -93,9 +94,8 @@ def run(
             log(line)
 
         write_inputs(folder.path, experiment)
-        own = experiment.tune.seed
-        others = range(2, experiment.tune.replicas + 1)
-        seeds = (own, *(single.seed_of(own, 0, number) for number in others))
+        numbers = range(1, experiment.tune.replicas + 1)
+        seeds = tuple(streams.replica(experiment.tune.seed, number) for number in numbers)
         results = tuple(
             _replica(
                 experiment,
@@ -179,12 +179,12 @@ def _finish(
     with closing(evaluator):
         dev, held_out = _dev(evaluator, weights, folder, note)
         test = evaluator.test(weights, lambda: folder.test)
-    weights_path, config_path = folder.path / "weights.json", folder.path / single.CONFIG_NAME
+    weights_path, config_path = folder.path / "weights.json", folder.path / CONFIG_NAME
     write_text(weights_path, weights.to_json() + "\n")
     signature = experiment.metric.signature
     header = (
         f"Tuned by portmert {tuner.__version__} on {signature}: average of {len(results)} "
-        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {single.today()}"
+        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {today()}"
     )
     experiment.decoder.write_config(weights, config_path, header=header)
     write_json(

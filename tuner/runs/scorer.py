@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics._base import Vocabulary
+from tuner import streams
 from tuner.annotation.annotating import open_annotator
 from tuner.errors import ConfigError, StateError
 from tuner.files import read_lines, write_text
@@ -279,7 +280,7 @@ class Evaluator:
 def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
     """Return the segments tuned on and those held out, both rising; one is held out at least."""
     held = max(1, round(share * count))
-    order = np.random.default_rng(np.random.SeedSequence((seed, 0))).permutation(count)
+    order = streams.held_out(seed).permutation(count)
     return np.sort(order[held:]), np.sort(order[:held])
 
 

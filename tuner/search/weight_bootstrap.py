@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner import streams
 from tuner.search.optimization import optimize_stats
 from tuner.weights.feature_weights import FeatureWeights
 
@@ -47,9 +48,8 @@ class Confidence:
 
 def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
     """Return (S,) segments drawn with replacement, rising, and a seed for what follows."""
-    stream = np.random.SeedSequence((seed, sample))
-    drawn = np.random.default_rng(stream).integers(0, segments, size=segments)
-    return np.sort(drawn), int(stream.generate_state(1, np.uint64)[0] >> 1)
+    rng, following = streams.weight_sample(seed, sample)
+    return np.sort(rng.integers(0, segments, size=segments)), following
 
 
 def bootstrap(

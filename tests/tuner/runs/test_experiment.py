@@ -4,7 +4,8 @@ import pytest
 
 from metrics.bleu import Bleu
 from metrics.ter import Ter
-from tuner.runs.experiment import Iteration, best_iteration, stop_reason, today, weight_change
+from tuner.runs.folder import today
+from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
 from tuner.weights.feature_weights import FeatureWeights
 
 RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01, "metric": Bleu()}

@@ -10,8 +10,7 @@ from tuner.errors import StateError
 from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
 from tuner.evaluation.history.surface import feature_names, slices
-from tuner.runs.experiment import ANNOTATION_NAME
-from tuner.runs.folder import STATE, is_at_work
+from tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from tuner.runs.scorer import read_json
 from tuner.search.weight_bootstrap import stacked
 from tuner.weights.feature_weights import read_weights

@@ -8,9 +8,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import tuner
+from tuner import streams
 from tuner.errors import InputError
 from tuner.files import read_bytes
 
@@ -215,7 +214,7 @@ def make(
             f"and {own} for each of {len(judges)} judges); ask for fewer items, or widen the "
             f"filters"
         )
-    rng = np.random.default_rng(np.random.SeedSequence((seed,)))
+    rng = streams.whole(seed)
     drawn = rng.permutation(segments)[:needed].tolist()
     width = len(str(needed))
     # Numbers are drawn too: they must not tell which items are common.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner import streams
 from tuner.evaluation.correlation import (
     VARIANTS,
     Pairs,
@@ -261,7 +262,7 @@ def _draw(rows: int, systems: int, settings: Settings, *, stream: int) -> Draws:
         systems,
         samples=settings.samples,
         resampled=settings.resampled,
-        rng=np.random.default_rng(np.random.SeedSequence((settings.seed, stream))),
+        rng=streams.agreement_bootstrap(settings.seed, stream),
     )
 
 
@@ -281,7 +282,7 @@ def _differences(
         data.human,
         [one.segment_scores for one in scores],
         permutations=settings.samples,
-        rng=np.random.default_rng(np.random.SeedSequence((settings.seed, 2))),
+        rng=streams.agreement_permutations(settings.seed),
     )
     found: dict[tuple[int, int], dict[str, Difference]] = {}
     for i, j in combinations(range(len(scores)), 2):

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
+from tuner import streams
 from tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:
@@ -123,11 +124,11 @@ class Optimizer(ABC):
         """
         bounds = bounds or Bounds.none(problem.width)
         count = max(self.restarts, len(starts))
-        streams = np.random.SeedSequence(seed).spawn(count)
+        generators = streams.restarts(seed, count)
         dense = len(problem.features)
 
         def run(restart: int) -> Found:
-            rng = np.random.default_rng(streams[restart])
+            rng = generators[restart]
             weights = starts[restart % len(starts)]
             if restart >= len(starts):
                 noise = rng.normal(size=dense) / problem.spread

@@ -1,0 +1,93 @@
+"""Decides when the outer loop ends and which iteration is the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search.weight_bootstrap import stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import Metric
+    from tuner.weights.feature_weights import FeatureWeights
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Holds one pass of the outer loop; all scores on the metric's own scale.
+
+    Parameters
+    ----------
+    number
+        Counted from 1.
+    hypotheses, new
+        Distinct hypotheses of all lists so far; those that this iteration's list added.
+    dev_score
+        Of the decoder's own best output under this iteration's weights; where a part of the dev
+        set is held out, of the others.
+    held_out_score
+        The same of what is held out; None where nothing is.
+    start_score, optimized_score
+        Of the best hypotheses of all lists so far, under this iteration's weights and under the
+        weights found for the next; None where the iteration only decoded.
+    change
+        How far the next weights are from these, see `weight_change`.
+    """
+
+    number: int
+    hypotheses: int
+    new: int
+    dev_score: float
+    held_out_score: float | None = None
+    start_score: float | None = None
+    optimized_score: float | None = None
+    change: float | None = None
+
+    @property
+    def real_score(self) -> float:
+        """The score that the best iteration is chosen by: held out, or else dev."""
+        return self.dev_score if self.held_out_score is None else self.held_out_score
+
+
+def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
+    """Return how far weights moved, 0..2: summed differences, both scaled to |w| summing to 1.
+
+    The scale of weights does not change which hypothesis wins, so it does not count.
+    """
+    _, rows = stacked([before, after])
+    return float(np.abs(rows[0] - rows[1]).sum())
+
+
+def stop_reason(
+    iterations: Sequence[Iteration],
+    *,
+    most: int,
+    patience: int,
+    min_weight_change: float,
+    metric: Metric,
+) -> str | None:
+    """Say why the loop ends after these iterations, or None.
+
+    Asked twice in each iteration: when it has been decoded and when it has been optimized.
+    """
+    last = iterations[-1]
+    if last.number > 1 and last.new == 0:
+        return "the decoder found no new hypothesis"
+    stale = last.number - best_iteration(iterations, metric).number
+    if stale >= patience:
+        part = "dev" if last.held_out_score is None else "held-out"
+        return f"the {part} score has not risen for {stale} iterations"
+    if last.number > most:
+        return f"the limit of {most} iterations is reached"
+    if last.change is not None and last.change < min_weight_change:
+        return f"the weights stand still (change {last.change:.2g})"
+    return None
+
+
+def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
+    """Return the earliest iteration of the best held-out score, or else dev score."""
+    return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))

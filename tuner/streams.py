@@ -1,0 +1,87 @@
+"""Names every stream of random numbers and returns its generator, or a seed for what follows.
+
+All chance follows from the seed that the user gives. A stream is numpy's `SeedSequence` of a seed
+and a path of numbers. All paths stand in this module, so that no two streams of one command are
+the same by accident. Numpy pads a path with zeros: (), (0,) and (0, 0) are one stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def whole(seed: int) -> np.random.Generator:
+    """Return the one stream of what needs no other: items of judges, halves of documents."""
+    return _generator(seed)
+
+
+# A run of `portmert tune`.
+
+
+def held_out(seed: int) -> np.random.Generator:
+    """Return what chooses the segments held out."""
+    return _generator(seed, 0)
+
+
+def iteration(seed: int, number: int) -> int:
+    """Return the seed of the search of an iteration, counted from 1."""
+    return _seed(_sequence(seed, number))
+
+
+def weight_bootstrap(seed: int) -> int:
+    """Return the seed of all samples of the bootstrap of weights."""
+    return _seed(_sequence(seed, 0, 1))
+
+
+def replica(seed: int, number: int) -> int:
+    """Return the seed of a replica, counted from 1; the first one has the run's own."""
+    return seed if number == 1 else _seed(_sequence(seed, 0, number))
+
+
+# A search.
+
+
+def restarts(seed: int, count: int) -> list[np.random.Generator]:
+    """Return a generator for each restart of an optimizer, the same however many follow."""
+    return [np.random.default_rng(child) for child in _sequence(seed).spawn(count)]
+
+
+def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:
+    """Return what draws a sample of the bootstrap of weights, and the seed of its search."""
+    sequence = _sequence(seed, sample)
+    return np.random.default_rng(sequence), _seed(sequence)
+
+
+# Judging systems.
+
+
+def score_bootstrap(seed: int) -> np.random.Generator:
+    """Return what draws test sets for intervals of scores."""
+    return _generator(seed, 0)
+
+
+def randomization(seed: int, replicas: int) -> np.random.Generator:
+    """Return what exchanges outputs of the first system with those of one of so many replicas."""
+    return _generator(seed, 1, replicas)
+
+
+def agreement_bootstrap(seed: int, level: int) -> np.random.Generator:
+    """Return what resamples human scores: of segments (level 0) or documents (level 1)."""
+    return _generator(seed, level)
+
+
+def agreement_permutations(seed: int) -> np.random.Generator:
+    """Return what exchanges the scores of two metrics."""
+    return _generator(seed, 2)
+
+
+def _sequence(seed: int, *path: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence((seed, *path))
+
+
+def _generator(seed: int, *path: int) -> np.random.Generator:
+    return np.random.default_rng(_sequence(seed, *path))
+
+
+def _seed(sequence: np.random.SeedSequence) -> int:
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
