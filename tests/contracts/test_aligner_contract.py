@@ -16,7 +16,7 @@ SOURCE = ["", *(" ".join(pair.source) for pair in PAIRS), "a"]
 TARGET = ["x", *(" ".join(pair.target) for pair in PAIRS), ""]
 
 
-@pytest.fixture(params=[*registry.names("aligner"), *(f"real {name}" for name in NAMES)])
+@pytest.fixture(params=[*registry.own_names("aligner"), *(f"real {name}" for name in NAMES)])
 def aligner(request, tmp_path):
     """Outside programs are recorded ones, and the real ones where they are installed."""
     name = request.param.removeprefix("real ")

@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=registry.names("decoder"))
+@pytest.fixture(params=registry.own_names("decoder"))
 def decoder(request, folder):
     options = {
         "moses": {"config": folder / "moses.ini", "program": RECORDED_MOSES, "jobs": 2},

@@ -19,7 +19,7 @@ from tuner.components import registry
 from tuner.components.catalogue import describe
 from tuner.texts.statistics import compute_stats
 
-NAMES = registry.names("metric")
+NAMES = registry.own_names("metric")
 EXPECTED = (
     "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall "
     "ter wer cder per chrf nist ribes posbleu posp posr posf wpf wpbleu "

@@ -13,7 +13,7 @@ from tuner.search.optimizers._exact import ExactSearch
 from tuner.search.prior import Prior
 from tuner.search.problem import StatTable, TuningProblem
 
-OPTIMIZERS = registry.names("optimizer")
+OPTIMIZERS = registry.own_names("optimizer")
 SMALL = {"mert": {"effort": 40}, "kbmira": {"epochs": 30}}
 
 

@@ -80,7 +80,7 @@ class TextAnnotator:
         max_failed: float = 0.5,
     ) -> None:
         self._annotator = annotator
-        self._name = type(annotator).__module__.rpartition(".")[2].replace("_", "-")
+        self._name = annotator.name()
         self._processes = processes
         self._notice = notice
         self._progress = progress

@@ -1,4 +1,4 @@
-"""What the registry finds, described for a reader: from the classes and their docstrings."""
+"""Describes components for a reader: from their classes and docstrings, or why one is broken."""
 
 from __future__ import annotations
 
@@ -9,19 +9,34 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from tuner.components import registry
+from tuner.errors import ConfigError
+from tuner.families import package_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
+_SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")
+_KINDS = {float: "number", int: "integer", str: "text", Path: "path"}
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a component.
+    """Describes one option of a component.
 
     Parameters
     ----------
@@ -33,17 +48,20 @@ class Option:
         As a user writes it; None if it must be given.
     meaning
         From the docstring of its class, or of a base class.
+    given
+        Its value where the component was named with options, if not the default.
     """
 
     name: str
     values: str
     default: str | None
     meaning: str
+    given: str | None = None
 
 
 @dataclass(frozen=True)
 class Component:
-    """One component.
+    """Describes one component.
 
     Parameters
     ----------
@@ -55,45 +73,124 @@ class Component:
         What follows it, up to the options.
     options
         In the order of the fields.
+    needs
+        What it cannot do without: of a metric what it reads besides tokens, of others the options
+        that must be given.
+    source
+        The paper or program.
+    package
+        Name and version of the package it comes from; empty for ours.
+    facts
+        What else a family tells: names and values.
+    fault
+        Why it cannot be used; nothing else is then known but name and package.
     """
 
     name: str
-    summary: str
-    description: str
-    options: tuple[Option, ...]
+    summary: str = ""
+    description: str = ""
+    options: tuple[Option, ...] = ()
+    needs: tuple[str, ...] = ()
+    source: str = ""
+    package: str = ""
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fault: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is known of it as plain data."""
+        if self.fault:
+            return {"name": self.name, "package": self.package, "fault": self.fault}
+        found = dataclasses.asdict(self)
+        del found["fault"]
+        for option in found["options"]:
+            if option["given"] is None:
+                del option["given"]
+        facts = found.pop("facts")
+        return {**found, **facts}
 
 
-def describe(family: str, name: str) -> Component:
-    """Describe one component.
+def catalogue(family: str) -> Iterator[Component]:
+    """Yield the components of a family by name, also those of other packages that are broken."""
+    for name in registry.names(family):
+        try:
+            yield describe(family, name)
+        except ConfigError as error:
+            yield Component(name, package=package_of(family, name), fault=str(error))
+
+
+def describe(family: str, text: str) -> Component:
+    """Describe the component written `name` or `name:option=value,option=value`.
 
     Raises
     ------
     ConfigError
-        There is none of this name.
+        There is none of this name, it is broken, or an option is wrong.
     """
+    name, options = registry.written(family, text)
     cls = registry.component(family, name)
-    head, _ = _read_docstring(inspect.getdoc(cls) or "")
+    is_whole = family == "metric" and _is_complete(cls)
+    made = registry.build(family, name, options) if options or is_whole else None
+    docstring = inspect.getdoc(cls) or ""
+    head, _ = _read_docstring(docstring)
     # An option that a family of components shares is explained once, in their common base.
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     bounds: Mapping[str, tuple[float, float]] = getattr(cls, "bounds", {})
+    found = tuple(
+        Option(
+            name=field.name,
+            values=_values(hints[field.name], bounds.get(field.name)),
+            default=_default(field),
+            meaning=meanings.get(field.name, ""),
+            given=_shown(getattr(made, field.name)) if field.name in options else None,
+        )
+        for field in dataclasses.fields(cls)
+    )
+    needs = tuple(option.name for option in found if option.default is None)
     return Component(
         name=name,
         summary=summary,
         description=description.strip(),
-        options=tuple(
-            Option(
-                name=field.name,
-                values=_values(hints[field.name], bounds.get(field.name)),
-                default=_default(field),
-                meaning=meanings.get(field.name, ""),
-            )
-            for field in dataclasses.fields(cls)
-        ),
+        options=found,
+        needs=tuple(sorted(map(str, (made or cls).needs))) if family == "metric" else needs,
+        source=getattr(cls, "source", _references(docstring)),
+        package=package_of(family, name),
+        facts=_facts(family, cls, made),
     )
+
+
+def _is_complete(cls: type[Any]) -> bool:
+    """Whether every option has a default."""
+    return all(_default(field) is not None for field in dataclasses.fields(cls))
+
+
+def _facts(family: str, cls: type[Any], made: Any) -> dict[str, Any]:
+    """Return what a family tells besides options; `made` is None where options are missing."""
+    if family == "metric":
+        return {
+            "higher_is_better": cls.higher_is_better,
+            "signature": None if made is None else made.signature,
+            "statistics": [] if made is None else list(made.stat_names),
+        }
+    if family == "annotator":
+        return {"gives": sorted(cls.gives)}
+    if family == "optimizer":
+        return {"sparse": cls.sparse}
+    if family == "decoder":
+        return {"inputs": list(cls.inputs)}
+    if family == "reader":
+        return {"title": cls.title, "example": "".join(cls.example)}
+    return {}
+
+
+def _references(docstring: str) -> str:
+    """Return the section References of a docstring in one line."""
+    parts = _SECTION.split(f"\n\n{docstring}")
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return " ".join(sections.get("References", "").split())
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -113,20 +210,44 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), meanings
 
 
-def _values(hint: Any, bounds: tuple[float, float] | None) -> str:
+def _values(hint: Any, bounds: tuple[float, float] | None = None) -> str:
+    limits: tuple[object, ...] = ()
+    while get_origin(hint) in (UnionType, Union, Annotated):
+        if get_origin(hint) is Annotated:
+            hint, *rest = get_args(hint)
+            limits += tuple(rest)
+        else:  # `float | None`: an option that may be left out
+            hint = next(part for part in get_args(hint) if part is not type(None))
     if get_origin(hint) is Literal:
         return " | ".join(str(value) for value in get_args(hint))
-    kind = hint
-    if isinstance(hint, UnionType):  # `float | None`: an option that may be left out
-        kind = next(part for part in get_args(hint) if part is not type(None))
-    if kind is bool:
+    if get_origin(hint) in (tuple, list):
+        return f"list of {_values(get_args(hint)[0])}"
+    if hint is bool:
         return "true | false"
-    named = {float: "number", int: "integer", str: "text", Path: "path"}
-    text = named.get(kind, str(kind) if get_args(kind) else kind.__name__)
-    if bounds is None:
-        return text
-    low, high = bounds
-    return f"{text}, at least {low:g}" if math.isinf(high) else f"{text}, {low:g} to {high:g}"
+    if bounds is not None:
+        low, high = bounds
+        limits = (Ge(low),) if math.isinf(high) else (Ge(low), Le(high))
+    text = _KINDS.get(hint) or str(getattr(hint, "__name__", hint))
+    return ", ".join([text, *_range(limits)])
+
+
+def _range(limits: tuple[object, ...]) -> Iterator[str]:
+    """Yield the limits of a number in words: `1 to 16`, or `above 0`, `at most 1`."""
+    ge = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
+    le = next((limit.le for limit in limits if isinstance(limit, Le)), None)
+    if ge is not None and le is not None:
+        yield f"{ge:g} to {le:g}"
+        return
+    for limit in limits:
+        match limit:
+            case Ge(ge=low):
+                yield f"at least {low:g}"
+            case Gt(gt=low):
+                yield f"above {low:g}"
+            case Le(le=high):
+                yield f"at most {high:g}"
+            case Lt(lt=high):
+                yield f"below {high:g}"
 
 
 def _default(field: dataclasses.Field[Any]) -> str | None:
@@ -135,6 +256,13 @@ def _default(field: dataclasses.Field[Any]) -> str | None:
         if field.default_factory is dataclasses.MISSING:
             return None
         value = field.default_factory()
+    return _shown(value)
+
+
+def _shown(value: object) -> str:
+    """Return a value as a user writes it."""
     if value is None:
         return "unset"
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_shown, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

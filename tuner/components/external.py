@@ -87,7 +87,6 @@ class Scores(Metric):
     reads_references: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not all(self._paths):
             raise ValueError(f"'{self.files}' must name files of scores, as scores:FILE,FILE")
 
@@ -189,7 +188,6 @@ class Command(Metric):
     source: ClassVar[str] = "the program"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         try:
             words = shlex.split(self.command)
         except ValueError as error:

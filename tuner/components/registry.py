@@ -32,6 +32,7 @@ __all__ = [
     "optimizer",
     "own_names",
     "reader",
+    "written",
 ]
 
 EXTERNAL = ("scores", "command", "command+links")
@@ -81,8 +82,7 @@ def metric(text: str) -> Metric:
 
     if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
-    written = _canonical(text)
-    built: Metric = build("metric", written.partition(":")[0], _options("metric", written))
+    built: Metric = build("metric", *written("metric", text))
     return built
 
 
@@ -107,10 +107,27 @@ def _names_a_file(text: str) -> bool:
     )
 
 
+def written(family: str, text: str, several: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
+    """Return name and options of a component written `name:option=value,option=value`.
+
+    The value of each option in `several` is a list.
+
+    Raises
+    ------
+    ConfigError
+        The options are written in another way.
+    """
+    name, _, rest = (_canonical(text) if family == "metric" else text).partition(":")
+    if not rest:
+        return name, {}
+    form = f"write it as {name}:option=value,option=value"
+    items = filter(None, rest.split(","))
+    return name, key_values(items, where=f"{family} '{text}'", form=form, several=several)
+
+
 def reader(text: str) -> Reader:
     """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
-    name = text.partition(":")[0]
-    built: Reader = build("reader", name, _options("reader", text))
+    built: Reader = build("reader", *written("reader", text))
     return built
 
 
@@ -120,10 +137,9 @@ def annotator(text: str, *, model: str = "") -> Annotator:
     An option that takes several values is given once for each. A `model` is the option of that
     name or, where there is none, one of the `files`.
     """
-    name = text.partition(":")[0]
-    hints = get_type_hints(component("annotator", name))
+    hints = get_type_hints(component("annotator", text.partition(":")[0]))
     several = {key for key, hint in hints.items() if get_origin(hint) is tuple}
-    options = _options("annotator", text, several)
+    name, options = written("annotator", text, several)
     if model:
         key = "model" if "model" in hints else "files"
         if key in options:
@@ -131,15 +147,6 @@ def annotator(text: str, *, model: str = "") -> Annotator:
         options[key] = [model] if key in several else model
     built: Annotator = build("annotator", name, options)
     return built
-
-
-def _options(family: str, text: str, several: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options of `name:option=value,option=value`; a list of each of `several`."""
-    name, _, rest = text.partition(":")
-    form = f"write it as {name}:option=value,option=value"
-    return key_values(
-        filter(None, rest.split(",")), where=f"{family} '{text}'", form=form, several=several
-    )
 
 
 def key_values(

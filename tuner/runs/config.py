@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
+from metrics._base import Metric
 from metrics._lexicon_files import content_hash
 from tuner.annotation.annotators._base import AnnotatorError
 from tuner.components import registry
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from aligners._base import Aligner
-    from metrics._base import Metric
     from tuner.annotation.annotators._base import Annotator
     from tuner.decoders._base import Decoder
     from tuner.search.optimizers._base import Optimizer
@@ -188,7 +188,7 @@ class Experiment:
             prints["annotator"] = self.annotator.fingerprint()
         for table, content in tables.items():
             if table not in {"tune", "data", "constraints"}:
-                prints[f"{table}.name"] = _component_name(content)
+                prints[f"{table}.name"] = content.name()
             for item in dataclasses.fields(content):
                 if item.name not in RESULT_FREE and (table, item.name) not in WHERE_IT_RUNS:
                     value = getattr(content, item.name)
@@ -453,17 +453,13 @@ def _check_annotator(experiment: Experiment) -> None:
         raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
 
 
-def _component_name(component: object) -> str:
-    return type(component).__module__.rpartition(".")[2].replace("_", "-")
-
-
 def _content(value: object) -> Any:
     """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
     if isinstance(value, Path):
         return _held(value)
-    if dataclasses.is_dataclass(value) and hasattr(value, "stat_names"):  # a metric of a formula
+    if isinstance(value, Metric):  # a metric of a formula
         options = {f.name: _content(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"name": _component_name(value), **options}
+        return {"name": value.name(), **options}
     if isinstance(value, list | tuple):
         return [_content(item) for item in value]
     if isinstance(value, dict):

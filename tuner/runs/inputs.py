@@ -51,8 +51,7 @@ def write_inputs(folder: Path, experiment: Experiment) -> None:
     for family in FAMILIES:
         component = getattr(experiment, family, None)
         if component is not None:
-            name = type(component).__module__.rpartition(".")[2].replace("_", "-")
-            content[family] = {"name": name, "options": _fields(component, folder)}
+            content[family] = {"name": component.name(), "options": _fields(component, folder)}
     write_text(folder / NAME, json.dumps(content, indent=1) + "\n")
 
 

@@ -1,7 +1,8 @@
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 import pytest
+from annotated_types import Ge, Gt, Le, Lt
 
 from tuner.components import catalogue, registry
 from tuner.components.catalogue import Option, describe
@@ -26,23 +27,25 @@ class Example:
         Limits.
     many
         Others.
+    both
+        More.
 
     References
     ----------
-    None.
+    Somebody, "Something",
+    somewhere.
     """
 
-    low: float
+    low: Annotated[float, Ge(0)]
     choice: Literal["a", "b"] = "a"
-    high: float | None = None
+    high: Annotated[float, Gt(0), Lt(2)] | None = None
     many: list[str] = field(default_factory=list)
-
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"low": (0, float("inf"))}
+    both: tuple[Annotated[int, Ge(1), Le(9)], ...] = (1, 2)
 
 
 def test_options_come_from_fields_and_docstring(monkeypatch):
     monkeypatch.setattr(registry, "component", lambda family, name: Example)  # noqa: ARG005
-    found = describe("metric", "example")
+    found = describe("aligner", "example")
     assert found.summary == "Does something\nover two lines."
     assert found.description == "More about it."
     assert found.options == (
@@ -50,9 +53,12 @@ def test_options_come_from_fields_and_docstring(monkeypatch):
         Option(
             "choice", "a | b", "a", "One of these:\n`a`: the first, and best.\n`b`: the second."
         ),
-        Option("high", "number", "unset", "Limits."),
-        Option("many", "list[str]", "[]", "Others."),
+        Option("high", "number, above 0, below 2", "unset", "Limits."),
+        Option("many", "list of text", "none", "Others."),
+        Option("both", "list of integer, 1 to 9", "1, 2", "More."),
     )
+    assert found.needs == ("low",)
+    assert found.source == 'Somebody, "Something", somewhere.'
 
 
 def test_bounds_are_part_of_the_values():

@@ -119,7 +119,7 @@ def find_links(
         if data.test_reference_links:
             sets.append(LinkSet("given", tuple(data.test_reference_links)))
         elif own is not None:
-            name = type(own).__module__.rpartition(".")[2].replace("_", "-")
+            name = own.name()
             sets.append(LinkSet(name, run.test_links(test.source, test.references)))
     return Linking(tuple(sets), linker)
 

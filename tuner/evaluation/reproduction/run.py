@@ -118,10 +118,10 @@ def reproduce(
 
 
 def _origin(config: Path, experiment: Experiment) -> str:
-    decoder = type(experiment.decoder).__module__.rpartition(".")[2]
     tune = experiment.tune
     return (
-        f"Made by `portmert reproduce {config.name}`: decoder {decoder}, {tune.replicas} tunings "
+        f"Made by `portmert reproduce {config.name}`: decoder {experiment.decoder.name()}, "
+        f"{tune.replicas} tunings "
         f"for each metric from seed {tune.seed} on, at most {tune.iterations} iterations of "
         f"{tune.nbest}-best lists. Scores are of the test set, means over the tunings; s_sel is "
         f"the deviation over resampled segments, s_opt over tunings; p is two-sided by "

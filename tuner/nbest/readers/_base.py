@@ -95,6 +95,11 @@ class Reader(ABC):
     """What a user calls the format."""
     column: ClassVar[str] = "feature"
     """What a user calls one of its feature columns."""
+    example: ClassVar[tuple[str, ...]] = ()
+    """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
+    segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
+    example_options: ClassVar[str] = ""
+    """The options that the example is read with: `option=value,option=value`."""
 
     @classmethod
     def name(cls) -> str:

@@ -25,6 +25,12 @@ class Cdec(Reader):
     """`0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "cdec"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "0 ||| a b ||| Glue=-1.5 PassThrough=2 ||| -3\n",
+        "0 ||| b ||| Glue=2 ||| -4\n",
+        "1 |||  ||| Glue=-2 ||| -5\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

@@ -58,6 +58,12 @@ class Fairseq(Reader):
     text: Literal["H", "D"] = "H"
 
     title: ClassVar[str] = "fairseq"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "S-0\ty\nH-0\t-1.5\ta b\nP-0\t-1.0 -2.0\n",
+        "H-0\t-1\tb\nP-0\t-1.0\n",
+        "S-1\tx\nH-1\t-2\t\nP-1\t-2.0\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

@@ -38,6 +38,8 @@ class Flat(Reader):
     names: str = ""
 
     title: ClassVar[str] = "flat"
+    example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
+    example_options: ClassVar[str] = "n=2"
 
     @property
     def one_file(self) -> bool:

@@ -24,6 +24,12 @@ class Joshua(Reader):
     """`0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "Joshua"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "0 ||| a b ||| tm_pt_0=-1.5 lm_0=2 ||| -3\n",
+        "0 ||| b ||| lm_0=2 ||| -4\n",
+        "1 |||  ||| tm_pt_0=-2 lm_0=1 ||| -5\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

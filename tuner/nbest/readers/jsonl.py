@@ -51,6 +51,12 @@ class Jsonl(Reader):
     links: str = "links"
 
     title: ClassVar[str] = "JSON lines"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        '{"id": 0, "text": "a b", "features": {"LM": -1.5}}\n',
+        '{"id": 0, "text": "b", "features": {"LM": -1}}\n',
+        '{"id": 1, "text": "", "features": {"LM": -2}}\n',
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

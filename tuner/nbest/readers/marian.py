@@ -33,6 +33,12 @@ class Marian(Reader):
 
     title: ClassVar[str] = "Marian"
     column: ClassVar[str] = "model"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "0 ||| a b ||| F0=-1.5 ||| -3\n",
+        "0 ||| b ||| F0=-1 ||| -4\n",
+        "1 |||  ||| F0=-2 ||| -5\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

@@ -25,6 +25,12 @@ class Moses(Reader):
     """
 
     title: ClassVar[str] = "Moses"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3\n",
+        "0 ||| b ||| LM0= -1 TM0= 0 2 ||| -4\n",
+        "1 |||  ||| LM0= -2 TM0= 1 1 ||| -5\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

@@ -22,6 +22,12 @@ class Travatar(Reader):
     """`0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, the score first; an absent feature is 0."""
 
     title: ClassVar[str] = "Travatar"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        "0 ||| a b ||| -3 ||| egfp=-1.5 w=2\n",
+        "0 ||| b ||| -4 ||| w=1\n",
+        "1 |||  ||| -5 ||| w=3\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

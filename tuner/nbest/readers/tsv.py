@@ -46,6 +46,12 @@ class Tsv(Reader):
     links: str = ""
 
     title: ClassVar[str] = "TSV"
+    example: ClassVar[tuple[str, ...]] = (
+        "id\thypothesis\tLM\n",
+        "0\ta b\t-1.5\n",
+        "0\tb\t-1\n",
+        "1\t\t-2\n",
+    )
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

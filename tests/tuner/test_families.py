@@ -1,0 +1,87 @@
+"""Options are checked in Python as on the command line, in every family."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import get_type_hints
+
+import pytest
+from pydantic import ValidationError
+from pydantic.dataclasses import is_pydantic_dataclass
+
+from metrics._base import Metric
+from tuner import families
+from tuner.components import registry
+from tuner.errors import ConfigError
+
+CHECKED = [family for family in families.FAMILIES if family != "metric"]
+ALL = [(family, name) for family in CHECKED for name in families.own_names(family)]
+
+
+@pytest.mark.parametrize(("family", "name"), ALL)
+def test_every_component_is_a_frozen_pydantic_dataclass_and_knows_its_name(family, name):
+    cls = families.component(family, name)
+    assert is_pydantic_dataclass(cls)
+    assert cls.__dataclass_params__.frozen
+    assert cls.name() == name
+    assert cls.__name__ == "".join(part.capitalize() for part in name.split("-"))
+
+
+@pytest.mark.parametrize(("family", "name"), ALL)
+def test_an_option_of_another_name_or_kind_is_refused_in_python(family, name):
+    cls = families.component(family, name)
+    with pytest.raises(ValidationError, match="no_such_option"):
+        cls(no_such_option=1)
+    hints = get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        if hints[field.name] in (int, float):
+            with pytest.raises(ValidationError, match=field.name):
+                cls(**{field.name: "x"})
+            with pytest.raises(ValidationError, match=field.name):
+                cls(**{field.name: float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "options", "message"),
+    [
+        ("optimizer", "mert", {"restarts": -5}, "restarts: Input should be greater than or equal"),
+        ("metric", "bleu", {"max_order": 2.5}, "max_order: Input should be a valid integer"),
+        ("reader", "flat", {}, "reader flat: n must be given"),
+        ("optimizer", "mert", {"restart": 2}, "has no option 'restart'; did you mean 'restarts'"),
+        ("aligner", "hmm", {}, "unknown aligner 'hmm'"),
+    ],
+)
+def test_the_registry_says_it_in_one_line(family, name, options, message):
+    with pytest.raises(ConfigError) as caught:
+        registry.build(family, name, options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["BLEU", "Bleu-SBP", "PORT:alpha=0.5", "0.5*BLEU + 0.5*(1-TER)"])
+def test_metrics_are_named_in_any_case(text):
+    assert registry.metric(text) == registry.metric(text.lower())
+    assert registry.metric(text).signature == registry.metric(text.lower()).signature
+
+
+def test_a_base_class_is_known_by_itself_not_by_its_name(monkeypatch):
+    monkeypatch.setitem(families.FAMILIES, "metric", families.Family("aligners", "Aligner"))
+    assert not issubclass(families.component("metric", "thot"), Metric)
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (["a"], "--set: 'a' is not option=value; as in x=1"),
+        (["=1"], "--set: '=1' is not option=value"),
+        (["a=1", "a=2"], "--set: option 'a' is given twice"),
+    ],
+)
+def test_pairs_that_are_none(items, message):
+    with pytest.raises(ConfigError, match=message):
+        registry.key_values(items, where="--set", form="as in x=1")
+
+
+def test_pairs_keep_what_follows_the_first_sign_and_collect_several():
+    found = registry.key_values(["a=1=2", "b=x", "b=y"], where="--set", several={"b"})
+    assert found == {"a": "1=2", "b": ["x", "y"]}

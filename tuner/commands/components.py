@@ -1,0 +1,177 @@
+"""Lists and describes components of all families: metrics, optimizers, readers and so on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.families import FAMILIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tuner.components.catalogue import Component, Option
+
+_WIDTH = 88
+
+_NEEDS = {
+    "links": "links: word alignments with the source",
+    "tags": "tags: parts of speech, from an annotator",
+    "heads": "heads: dependency parses, from an annotator",
+    "trees": "trees: constituency parses, from an annotator",
+    "arcs": "arcs: weighted dependency links, from an annotator",
+}
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+@click.command()
+@click.argument("family", required=False, type=click.Choice([*FAMILIES]), metavar="[FAMILY]")
+@click.argument("name", required=False)
+@json_option
+def command(*, family: str | None, name: str | None, as_json: bool) -> None:
+    """List all components, those of a FAMILY, or describe the component NAME with its options.
+
+    FAMILY is metric, aligner, decoder, optimizer, reader or annotator; NAME may have options,
+    which are then checked. What other packages add is listed too.
+
+    \b
+    Examples:
+      portmert components optimizer
+      portmert components reader flat:n=100
+    """  # noqa: D301  click's mark of lines that stay as they are
+    if family is not None:
+        show(family, name, as_json=as_json)
+        return
+    from tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
+
+    found = {each: list(catalogue(each)) for each in FAMILIES}
+    if as_json:
+        plain = {each: [one.as_json() for one in parts] for each, parts in found.items()}
+        click.echo(json.dumps(plain, indent=2))
+    else:
+        click.echo("\n\n".join(_table(each, parts) for each, parts in found.items()))
+
+
+def show(family: str, name: str | None, *, as_json: bool) -> None:
+    """Print the components of a family, or the one of this name."""
+    from tuner.components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
+
+    if name is None:
+        found = list(catalogue(family))
+        listed = json.dumps([one.as_json() for one in found], indent=2) if as_json else ""
+        click.echo(listed or _table(family, found))
+        return
+    one = describe(family, name)
+    click.echo(json.dumps(one.as_json(), indent=2) if as_json else _details(family, one))
+
+
+def _table(family: str, found: Iterable[Component]) -> str:
+    from tabulate import tabulate  # noqa: PLC0415  start-up time
+
+    last = "source" if family == "metric" else "what it does"
+    return tabulate(
+        [
+            [
+                one.name,
+                ", ".join(one.needs) or "-",
+                ", ".join(_pair(option) for option in one.options if _is_listed(family, option))
+                or "-",
+                _last_cell(family, one),
+            ]
+            for one in found
+        ],
+        headers=[family, "needs", "options", last],
+        tablefmt="simple",
+        maxcolwidths=[None, None, 42, 40],
+    )
+
+
+def _is_listed(family: str, option: Option) -> bool:
+    return family == "metric" or option.default is not None  # else it stands among the needs
+
+
+def _pair(option: Option) -> str:
+    return f"{option.name}={option.default}"
+
+
+def _last_cell(family: str, one: Component) -> str:
+    if one.fault:
+        return f"broken: {one.fault}"
+    text = one.source if family == "metric" else " ".join(one.summary.split())
+    return f"{text} (package {one.package})" if one.package else text
+
+
+def _details(family: str, one: Component) -> str:
+    lines = [one.name, "", *_wrapped(one.summary, "")]
+    if one.description:
+        for paragraph in one.description.split("\n\n"):
+            lines += ["", *_wrapped(paragraph, "")]
+    lines.append("")
+    for label, text in _facts(family, one):
+        line = f"{label + ':':11} {text}"
+        lines += [line] if label == "signature" else _wrapped(line, " " * 12)
+    if one.facts.get("example"):
+        lines += ["example:", *(f"  {line}" for line in one.facts["example"].splitlines())]
+    lines.append("")
+    if not one.options:
+        return "\n".join([*lines, "It has no options."])
+    lines.append(f"Options, as in {one.name}:{_example(one)}")
+    for option in one.options:
+        default = (
+            "must be given" if option.default is None else f"default: {option.default or 'empty'}"
+        )
+        given = "" if option.given is None else f"; here: {option.given}"
+        lines += [
+            "",
+            f"  {option.name}: {option.values} ({default}{given})",
+            *(
+                wrapped
+                for line in option.meaning.splitlines()
+                for wrapped in _wrapped(f"      {line}", "        ")
+            ),
+        ]
+    return "\n".join(lines)
+
+
+def _facts(family: str, one: Component) -> Iterable[tuple[str, str]]:
+    """Yield the lines between the description and the options: what each is and its text."""
+    if one.source:
+        yield "source", one.source
+    if one.package:
+        yield "package", one.package
+    facts = one.facts
+    if family == "metric":
+        needs = ", ".join(_NEEDS[need] for need in one.needs)
+        yield "needs", needs or "nothing besides the tokens"
+        yield "better", "higher" if facts["higher_is_better"] else "lower"
+        if facts["signature"] is not None:
+            yield "signature", facts["signature"]
+            yield "statistics", ", ".join(facts["statistics"])
+        return
+    yield "needs", ", ".join(f"{need}=..." for need in one.needs) or "no option"
+    if family == "annotator":
+        yield "gives", ", ".join(facts["gives"])
+    if family == "optimizer":
+        yield "sparse", "searched too" if facts["sparse"] else "features keep their weights"
+
+
+def _example(one: Component) -> str:
+    wanted = [f"{option.name}=..." for option in one.options if option.default is None]
+    known = [_pair(o) for o in one.options if o.default not in (None, "unset", "", "none")]
+    if not wanted and not known:
+        return f"{one.options[0].name}=FILE"  # all others have a default
+    return ",".join(wanted or known[:2])
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    import textwrap  # noqa: PLC0415  start-up time
+
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
