@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import importlib.util
 import pkgutil
 import re
@@ -175,6 +174,8 @@ def _extensions(family: str) -> dict[str, list[EntryPoint]]:
 
 @functools.cache
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
+    import importlib.metadata  # noqa: PLC0415  start-up time
+
     del path  # where it is searched: another one may give others
     found: dict[str, list[EntryPoint]] = {}
     for entry in importlib.metadata.entry_points(group=group):

@@ -42,8 +42,8 @@ def test_align_with_precomputed_copies_links(bitext):
     [
         (["--aligner", "thut"], "unknown aligner 'thut'; did you mean 'thot'?"),
         (["--set", "modell=hmm"], "aligner thot has no option 'modell'; did you mean 'model'?"),
-        (["--set", "model"], "--set 'model' is not KEY=VALUE"),
-        (["--set", "model=hmm", "--set", "model=ibm1"], "--set model is given twice"),
+        (["--set", "model"], "--set: 'model' is not option=value"),
+        (["--set", "model=hmm", "--set", "model=ibm1"], "--set: option 'model' is given twice"),
         (["--model", "none"], "none: no trained model there; name a training bitext"),
         (["--aligner", "precomputed", "--set", "links=gone"], "gone: No such file or directory"),
     ],

@@ -152,7 +152,6 @@ def test_moses_dat_files():
             ),
             "1 --features and 2 --scores; give one for each",
         ),
-        ((*BASE, "--set", "effort"), "--set effort: expected KEY=VALUE"),
         ((*BASE, "--seed", "-1"), "-1 is not in the range x>=0"),
     ],
 )
@@ -173,13 +172,18 @@ def without(*options):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((*BASE, "--set", "effort"), "--set: 'effort' is not option=value"),
         (("--metric", "prt", *BASE[2:]), "unknown metric 'prt'; did you mean 'port'?"),
         ((*BASE, "--optimizer", "powel"), "unknown optimizer 'powel'; did you mean 'powell'?"),
+        ((*BASE, "--set", "effort=3"), "--set: option 'effort' is given twice"),
         (
             (*BASE, "--set", "efort=3"),
             "optimizer mert has no option 'efort'; did you mean 'effort'?",
         ),
-        ((*BASE, "--set", "effort=0"), "effort: Input should be greater than or equal to 1"),
+        (
+            (*without("--set"), "--set", "effort=0"),
+            "effort: Input should be greater than or equal to 1",
+        ),
         (without("--ref-links"), "needs word alignments; missing: links of the references"),
         (without("--source", "--ref-links"), "missing: the source text, links of the references"),
         ((*BASE, "--fix", "LMO"), "constraint on unknown feature 'LMO'; did you mean 'LM0'?"),

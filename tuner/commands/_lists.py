@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.commands._notice import notice
+from tuner.families import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
+class _FormatOption(click.Option):
+    """Names all formats in its help; they are looked up when it is asked for."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help."""
+        self.help = (
+            f"Format of the lists: {', '.join(names('reader'))}; `portmert components reader` "
+            f"explains them and their options."
+        )
+        return super().get_help_record(ctx)
+
+
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --nbest-format."""
     return click.option(
@@ -29,8 +42,7 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default="auto",
         show_default=True,
         metavar="NAME[:OPTION=VALUE,...]",
-        help="Format of the lists: auto, moses, marian, joshua, cdec, travatar, fairseq, "
-        "flat:n=N, tsv, jsonl.",
+        cls=_FormatOption,
     )(command)
 
 

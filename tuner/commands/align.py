@@ -104,17 +104,14 @@ def command(
 
 
 def _options(named: Mapping[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
-    from tuner.errors import ConfigError  # noqa: PLC0415  start-up time
+    from tuner.components import registry  # noqa: PLC0415  start-up time
+    from tuner.errors import ConfigError  # noqa: PLC0415
 
-    options: dict[str, object] = {k: value for k, value in named.items() if value is not None}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"--set '{setting}' is not KEY=VALUE")
-        if key in options:
-            raise ConfigError(f"--set {key} is given twice, or by an option of its own too")
-        options[key] = value
-    return options
+    options = {key: value for key, value in named.items() if value is not None}
+    given = registry.key_values(settings, where="--set")
+    for key in options.keys() & given.keys():
+        raise ConfigError(f"--set {key} is given by an option of its own too")
+    return options | given
 
 
 def _align(aligner: Aligner, source: list[str], target: list[str]) -> list[Links]:

@@ -140,12 +140,7 @@ def _aligner(name: str | None, settings: Sequence[str]) -> tuple[str, Aligner] |
         return None
     from tuner.components import registry  # noqa: PLC0415  start-up time
 
-    options = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise click.UsageError(f"--aligner-set {setting}: expected KEY=VALUE")
-        options[key] = value
+    options = registry.key_values(settings, where="--aligner-set")
     return name, registry.aligner(name, options, where="--aligner")
 
 

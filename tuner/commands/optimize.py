@@ -264,12 +264,7 @@ def _check_usage(
 def _optimizer(name: str, settings: tuple[str, ...], restarts: int | None) -> Optimizer:
     from tuner.components import registry  # noqa: PLC0415
 
-    options: dict[str, object] = {}
-    for item in settings:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set {item}: expected KEY=VALUE")
-        options[key] = value
+    options = registry.key_values(settings, where="--set")
     if restarts is not None:
         options["restarts"] = restarts
     return registry.optimizer(name, options)

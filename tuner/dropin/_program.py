@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.components import registry
 from tuner.errors import PortmertError
 
 if TYPE_CHECKING:
@@ -93,20 +94,8 @@ def integer(given: dict[str, list[str]], name: str, default: int) -> int:
 
 
 def settings(given: dict[str, list[str]]) -> dict[str, str]:
-    """Return the options of our search.
-
-    Raises
-    ------
-    UsageError
-        One is not KEY=VALUE.
-    """
-    found = {}
-    for item in given.get("set", []):
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise UsageError(f"--set {item}: expected KEY=VALUE")
-        found[key] = value
-    return found
+    """Return the options of our search, KEY=VALUE each."""
+    return registry.key_values(given.get("set", ()), where="--set")
 
 
 def run(
