@@ -120,9 +120,19 @@ def train(
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
+    program = [sys.executable, "-P", "-m", "aligners._thot_train"]  # nothing of the current folder
     runs = [
         subprocess.Popen(  # noqa: S603  our own program
-            [sys.executable, "-m", "aligners._thot_train", folder, kind, str(iterations), way],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "aligners._thot_train",
+                folder,
+                kind,
+                f"{iterations}",
+                way,
+            ],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

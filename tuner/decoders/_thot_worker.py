@@ -1,4 +1,4 @@
-"""One decoding process: python -m tuner.decoders._thot_worker.
+"""Decodes in a process of its own: python -m tuner.decoders._thot_worker.
 
 Reads JSON lines: first what to load, then one `[segment, [token, ...], size]` for each sentence;
 answers each with one JSON string, the lines of its n-best list.
@@ -7,13 +7,13 @@ answers each with one JSON string, the lines of its n-best list.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aligners._thot import escape, matrix_links, symmetrized, unescape
 from tuner.decoders._thot_model import load
+from tuner.processes import own_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Translator:
     """A loaded model that translates one sentence at a time."""
 
     def __init__(self, task: dict[str, Any]) -> None:
-        import thot.translation  # noqa: PLC0415  after OMP_NUM_THREADS is set
+        import thot.translation  # noqa: PLC0415  loads a large library
 
         self.weights: list[float] = task["weights"]
         self._model = load(Path(task["folder"]), task["aligner"], task["model"], self.weights)
@@ -151,10 +151,7 @@ def _span(start: int, stop: int) -> str:
 
 def main() -> None:
     """Serve until the input ends."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # there is one process for each processor
-    # thot may print; the answers have the standard output for themselves.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = own_output()
     translator = Translator(json.loads(sys.stdin.readline()))
     for line in sys.stdin:
         segment, source, size = json.loads(line)

@@ -15,8 +15,7 @@ from aligners._errors import AlignerError
 from aligners._folders import RECORD, make_folder
 from tuner.decoders import _thot_model
 from tuner.decoders._base import Decoder, Progress
-from tuner.decoders._journal import Journal
-from tuner.decoders._processes import answers
+from tuner.decoders._journal import Journal, answers
 from tuner.decoders._thot_worker import NAMES
 from tuner.errors import InputError, ProgramError, StateError
 from tuner.files import read_lines, write_text, writing

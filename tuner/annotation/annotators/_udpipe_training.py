@@ -6,7 +6,6 @@ cannot be interrupted.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tuner import processes
 from tuner.annotation.annotators import _conllu
 from tuner.annotation.annotators._base import AnnotatorError, Request
 from tuner.errors import InputError, ProgramError
@@ -224,10 +224,9 @@ def _written(sentences: list[Block], case: Case) -> Iterator[str]:
 def _run(
     text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
 ) -> None:
-    path = os.pathsep.join(part for part in sys.path if part)
     with subprocess.Popen(  # noqa: S603  our own program
-        [sys.executable, "-P", "-m", __name__, str(text), str(model), size],
-        env={**os.environ, "PYTHONPATH": path},
+        processes.python(__name__, str(text), str(model), size),
+        env=processes.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""One annotating process: python -m tuner.annotation.annotators._worker.
+"""Annotates in a process of its own: python -m tuner.annotation.annotators._worker.
 
 Reads JSON lines: first the module of a backend and its options, then chunks of sentences, each
 with the request. Answers each with one JSON line: `["ready"]`, `["annotations", [...]]`,
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 from tuner.annotation.annotators._base import AnnotatorError
 from tuner.annotation.annotators._wire import pack, unpack_request
+from tuner.processes import own_output
 
 if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Request
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    # Parsers may print; the answers have the standard output for themselves.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = own_output()
     module, options = json.loads(sys.stdin.readline())
     parse, first = _load(module, options)
     _say(answers, first)

@@ -111,16 +111,16 @@ def test_a_crash_costs_the_sentence_and_not_the_run(started, bad, processes):
 def test_a_process_is_kept_for_the_next_call(started):
     workers = started()
     run(workers, ["a"])
-    kept = list(workers._idle)
+    kept = list(workers.idle)
     run(workers, ["b"])
-    assert workers._idle == kept
+    assert workers.idle == kept
     assert len(kept) == 1
 
 
 def test_a_dead_process_is_not_kept(started):
     workers = started()
     run(workers, ["die"])
-    assert workers._idle == []
+    assert workers.idle == []
     assert tags(run(workers, ["b"])) == ["b"]
 
 

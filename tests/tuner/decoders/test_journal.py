@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from tuner.decoders._journal import Journal
-from tuner.decoders._processes import answers
+from tuner.decoders._journal import Journal, answers
 from tuner.errors import ProgramError
 
 WORKER = """

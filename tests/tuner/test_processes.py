@@ -1,0 +1,72 @@
+"""Processes of our own."""
+
+import ast
+import tempfile
+
+import pytest
+
+from tests.support.places import ROOT
+from tuner.processes import Crew, Died, LineProcess
+
+WORKER = """
+import json, os, sys
+for line in sys.stdin:
+    word = json.loads(line)
+    if word == "die":
+        print("last words", file=sys.stderr, flush=True)
+        os._exit(3)
+    print(word, flush=True)
+"""
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "worker_of_a_test.py").write_text(WORKER)
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+    made = []
+
+    def new():
+        made.append(LineProcess("worker_of_a_test", tempfile.TemporaryFile()))  # noqa: SIM115  it closes it
+        return made[-1]
+
+    yield new
+    for process in made:
+        process.close()
+
+
+def test_what_lies_in_the_current_folder_is_not_run(start, tmp_path, monkeypatch):
+    for name in ("json", "encodings", "worker_of_a_test", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('hostile')")
+    monkeypatch.chdir(tmp_path)
+    assert start().ask('"word"') == "word\n"
+
+
+def test_every_python_that_is_started_is_safe_of_the_current_folder():
+    lists = [
+        node
+        for package in ("tuner", "metrics", "aligners")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.List) and "sys.executable" in map(ast.unparse, node.elts)
+    ]
+    assert len(lists) >= 2
+    for node in lists:
+        assert "'-P'" in map(ast.unparse, node.elts), ast.unparse(node)
+
+
+def test_a_death_says_how_and_what_was_said_last(start):
+    with pytest.raises(Died) as caught:
+        start().ask('"die"')
+    assert (caught.value.status, caught.value.last) == (3, "last words")
+    assert str(caught.value) == "it ended with status 3: last words"
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_crew_answers_in_order_and_keeps_its_processes(start, processes):
+    crew = Crew(start)
+    tasks = [f'"{number}"' for number in range(20)]
+    for _ in range(2):
+        found = list(crew.run(lambda ask, task: ask(task), tasks, processes=processes))
+        assert found == [f"{number}\n" for number in range(20)]
+    assert 1 <= len(crew.idle) <= processes

@@ -1,0 +1,238 @@
+"""Starts processes of our own that answer line by line, and shares work among them.
+
+Processes rather than a pool of `concurrent.futures`: a pool that loses a worker cannot say what it
+was working on, and needs the calling script to be importable.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Ask = Callable[[str], str]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
+
+
+class Died(Exception):  # noqa: N818  whoever knows what it worked on makes the fault of it
+    """Says that a process ended in place of an answer.
+
+    Parameters
+    ----------
+    status : int
+        Its exit status, -n for signal n.
+    last : str
+        The last line it printed besides answers, or nothing.
+    log : str
+        The file with all that it printed.
+    """
+
+    def __init__(self, status: int, last: str, log: str) -> None:
+        super().__init__(status, last, log)
+        self.status = status
+        self.last = last
+        self.log = log
+
+    def __str__(self) -> str:
+        """Return it as the rest of a sentence."""
+        ended = f"signal {-self.status}" if self.status < 0 else f"status {self.status}"
+        return f"it ended with {ended}" + (f": {self.last}" if self.last else "")
+
+
+class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
+    """Says that the work was given up."""
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module, never one that lies in the current folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Return variables under which our processes find what this one does.
+
+    One thread each, as there are as many processes as the user wants; no GPU and no network:
+    neither answers nor their bits may depend on what this machine has.
+    """
+    alone = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES}
+    alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+    return {**os.environ, **alone, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+class LineProcess:
+    """Runs `python -P -m module`, which answers each line with a line.
+
+    Parameters
+    ----------
+    module : str
+    log : binary file
+        Gets what the process prints besides answers; closed with the process.
+    """
+
+    def __init__(self, module: str, log: IO[bytes]) -> None:
+        self._log = log
+        self._process = subprocess.Popen(  # noqa: S603  our own program
+            python(module),
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            encoding="utf-8",
+        )
+
+    def tell(self, line: str) -> None:
+        """Send a line that has no answer; who does not read it, dies of the next `ask`."""
+        assert self._process.stdin is not None  # noqa: S101  pipes were asked for
+        try:
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError):  # ended, or closed by another thread
+            pass
+
+    def ask(self, line: str) -> str:
+        """Send a line and return the answer, with its newline.
+
+        Raises
+        ------
+        Died
+            There is none.
+        """
+        assert self._process.stdout is not None  # noqa: S101
+        self.tell(line)
+        try:
+            answer = self._process.stdout.readline()
+        except ValueError:
+            answer = ""
+        if not answer.endswith("\n"):
+            raise Died(self._process.wait(), self._last_line(), str(self._log.name))
+        return answer
+
+    def _last_line(self) -> str:
+        self._log.seek(0)
+        lines = self._log.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End the process; whoever waits for its answer gets `Died`."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process and close its files."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._log):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except BrokenPipeError:  # what was not yet sent to a dead process
+                pass
+
+
+class Crew:
+    """Keeps processes that do the same work; each is started when there is none to spare.
+
+    Parameters
+    ----------
+    start : callable
+        Returns a new process, ready to be asked.
+    """
+
+    def __init__(self, start: Callable[[], LineProcess]) -> None:
+        self._start = start
+        self.idle: list[LineProcess] = []
+
+    def run(
+        self, work: Callable[[Ask, Task], Result], tasks: Sequence[Task], *, processes: int
+    ) -> Iterator[Result]:
+        """Yield `work(ask, task)` of each task, in order; `ask(line)` returns the answer.
+
+        Only some tasks are under way before the first one is done: results may be large. Leaving
+        early ends what is under way.
+        """
+        threads = min(processes, len(tasks)) or 1
+        call = _Call(self)
+        todo = deque(tasks)
+        waiting: deque[Future[Result]] = deque()
+        executor = ThreadPoolExecutor(threads)
+        try:
+            while todo or waiting:
+                while todo and len(waiting) < 2 * threads:
+                    waiting.append(executor.submit(work, call.ask, todo.popleft()))
+                yield waiting.popleft().result()
+        finally:
+            call.cancel()
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def take(self) -> LineProcess:
+        """Return a process that nobody uses."""
+        try:
+            return self.idle.pop()  # one step: lists are safe among threads
+        except IndexError:
+            return self._start()
+
+    def close(self) -> None:
+        """End all processes that have nothing to do."""
+        while self.idle:
+            self.idle.pop().close()
+
+
+class _Call:
+    """Is one run over some tasks, in several threads."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._busy: set[LineProcess] = set()
+        self._cancelled = False
+        self._lock = threading.Lock()
+
+    def ask(self, line: str) -> str:
+        """Return the answer of one process to a line; raise `Died` or `Cancelled`."""
+        process = self._crew.take()
+        with self._lock:
+            if self._cancelled:
+                self._crew.idle.append(process)
+                raise Cancelled
+            self._busy.add(process)
+        try:
+            return process.ask(line)
+        except Died:
+            if self._cancelled:
+                raise Cancelled from None
+            raise
+        finally:
+            with self._lock:
+                self._busy.remove(process)
+            if process.runs and not self._cancelled:
+                self._crew.idle.append(process)
+            else:
+                process.close()
+
+    def cancel(self) -> None:
+        """End the processes that are at work."""
+        with self._lock:
+            self._cancelled = True
+            for process in self._busy:
+                process.kill()
+
+
+def own_output() -> IO[str]:
+    """Return a stream for answers in a process of ours; what else is printed goes to the log."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
