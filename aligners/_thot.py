@@ -123,16 +123,7 @@ def train(
     program = [sys.executable, "-P", "-m", "aligners._thot_train"]  # nothing of the current folder
     runs = [
         subprocess.Popen(  # noqa: S603  our own program
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "aligners._thot_train",
-                folder,
-                kind,
-                f"{iterations}",
-                way,
-            ],
+            [*program, str(folder), kind, str(iterations), way],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
