@@ -156,7 +156,7 @@ def _write(
     if latex is not None:
         write_text(latex, as_latex(comparison))
     if html is not None:
-        from tuner.evaluation.comparison.page import render  # noqa: PLC0415
+        from tuner.evaluation.page.html import render  # noqa: PLC0415
 
         write_text(html, render(document))
     click.echo(as_text(comparison))

@@ -53,9 +53,9 @@ def command(
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
     from tuner.components import registry  # noqa: PLC0415
     from tuner.evaluation.comparison.compare import METRICS  # noqa: PLC0415
-    from tuner.evaluation.comparison.page import render  # noqa: PLC0415
     from tuner.evaluation.history.report import as_text, document_of  # noqa: PLC0415
     from tuner.evaluation.history.run_history import read_history  # noqa: PLC0415
+    from tuner.evaluation.page.html import render  # noqa: PLC0415
     from tuner.files import check_writable, write_text  # noqa: PLC0415
 
     if html is not None and html == json_out:

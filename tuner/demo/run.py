@@ -215,8 +215,8 @@ def _page(
 
     Without times: the same demo makes the same bytes.
     """
-    from tuner.evaluation.comparison.page import render  # noqa: PLC0415  heavy, and only here
     from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
+    from tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
     def prepare(
         metrics: Sequence[Metric], pipeline: TextPipeline, _recorded: Annotator | None

@@ -32,36 +32,49 @@ const cellValue = (row, column) => {
 
 function setUpTable(table) {
   const body = table.tBodies[0];
+  let update;
   [...table.tHead.rows[table.tHead.rows.length - 1].cells].forEach((head, column) => {
     if (head.dataset.sort === "no") return;
     sortable(head, head.classList.contains("num") ? -1 : 1, (sign) => {
       const rows = [...body.rows];
       rows.sort((a, b) => compareValues(cellValue(a, column), cellValue(b, column), sign));
       body.append(...rows);
+      update();
     });
   });
   const box = document.getElementById(table.dataset.filter);
-  if (box) {
-    const count = document.getElementById(`${table.dataset.filter}-count`);
-    const filter = () => {
-      const wanted = box.value.toLowerCase();
-      let shown = 0;
-      for (const row of body.rows) {
-        row.hidden = !row.textContent.toLowerCase().includes(wanted);
-        shown += !row.hidden;
-      }
-      count.textContent = `${shown} of ${body.rows.length}`;
-    };
-    box.addEventListener("input", filter);
-    filter();
+  const count = document.getElementById(`${table.dataset.filter}-count`);
+  const most = Number(table.dataset.most ?? Infinity);
+  const more = make("button", { type: "button", class: "plain more" });
+  let all = body.rows.length <= most;
+  /** Show the rows that have what is typed; with nothing typed the first ones, until all are. */
+  update = () => {
+    const wanted = box ? box.value.toLowerCase() : "";
+    let shown = 0;
+    for (const row of body.rows) {
+      const fits = row.textContent.toLowerCase().includes(wanted);
+      row.hidden = !fits || (!all && wanted === "" && shown >= most);
+      shown += !row.hidden;
+    }
+    if (count) count.textContent = `${shown} of ${body.rows.length}`;
+    more.hidden = wanted !== "";
+    more.textContent = all ? `Show ${most} only` : `Show all ${body.rows.length}`;
+    reachScrollers();
+  };
+  if (box) box.addEventListener("input", update);
+  if (!all) {
+    more.addEventListener("click", () => { all = !all; update(); });
+    table.parentElement.after(more);
   }
+  update();
 }
 
-/** What scrolls can be reached with the keyboard, and only that. */
+/** What scrolls can be reached with the keyboard, and only that; what is cut says so. */
 function reachScrollers() {
   for (const box of document.querySelectorAll(".scroll")) {
     const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
     if (scrolls) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    box.classList.toggle("cut", box.scrollWidth > box.clientWidth + 1);
   }
 }
 

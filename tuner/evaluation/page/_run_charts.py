@@ -1,36 +1,17 @@
-"""What the charts of a report show, as plain data; charts.js draws it.
-
-A chart has one or more choices (metrics, features), each with series of numbers. Colours are
-numbers of systems: the page knows what they look like in either theme.
-"""
+"""Charts how runs went: weights, scores, lists, the error surface."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tuner.evaluation.page._chart import Chart, chart
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Chart = dict[str, Any]
 
-MOST_TOGETHER = 3
-"""Systems whose differences share a chart; of more, one metric at a time is shown."""
 MOST_FEATURES = 40
 """In a chart of weights; the table beside it has all."""
-
-
-def charts_of(document: Mapping[str, Any]) -> list[Chart]:
-    """Return all charts that a document has the numbers for.
-
-    Each has `id`, `place` (the section it stands in), `title`, `caption`, `kind` (`intervals` and
-    `bars` lie, `columns` stand, `lines`, `steps`), names of its axes and `choices`.
-    """
-    made = [
-        _differences(document),
-        *_buckets(document),
-        *_runs(document),
-    ]
-    return [chart for chart in made if chart is not None and chart["choices"]]
 
 
 def run_colours(document: Mapping[str, Any]) -> list[int]:
@@ -39,124 +20,15 @@ def run_colours(document: Mapping[str, Any]) -> list[int]:
     return [colours.get(run["name"], n) for n, run in enumerate(document.get("runs") or ())]
 
 
-def _chart(name: str, place: str, kind: str, title: str, **rest: Any) -> Chart:
-    return {
-        "id": f"chart-{name}", "place": place, "kind": kind, "title": title,
-        "caption": "", "x": "", "y": "", "whole": False, "wide": False, "tall": None, **rest,
-    }  # fmt: skip
-
-
-def _differences(document: Mapping[str, Any]) -> Chart | None:
-    """Differences from the first system with their intervals, on metrics in percent."""
-    systems = [system["name"] for system in document.get("systems", ())]
-    if len(systems) < 2:
-        return None
-    metrics = [metric for metric in document["metrics"] if metric["in_percent"]]
-    rows = {(row["metric"], row["system"]): row for row in document["scores"]}
-    series = []
-    for number, name in enumerate(systems[1:], 1):
-        found = [rows.get((metric["label"], name), {}) for metric in metrics]
-        if not any(row.get("difference") is not None for row in found):
-            continue
-        series.append(
-            {
-                "name": name,
-                "system": number,
-                "values": [row.get("difference") for row in found],
-                "low": [row.get("difference_low") for row in found],
-                "high": [row.get("difference_high") for row in found],
-            }
-        )
-    labels = [_with_direction(metric) for metric in metrics]
-    choices = [{"label": "", "series": series, "categories": labels, "percent": True, "marker": 0}]
-    if len(series) > MOST_TOGETHER:
-        choices = [_one_metric(label, place, series) for place, label in enumerate(labels)]
-    lines = len(series) * (len(labels) if len(choices) == 1 else 1)
-    confidence = f"{100 * document['confidence']:g}"
-    return _chart(
-        "differences",
-        "scores",
-        "intervals",
-        f"Difference from {systems[0]}",
-        caption=f"In points, with {confidence} % bootstrap intervals over segments; the dashed "
-        f"line is no difference.",
-        x="difference (points)",
-        tall=80 + 26 * max(lines, len(labels)),
-        choices=choices if series and labels else [],
-    )
-
-
-def _one_metric(label: str, place: int, series: Sequence[Mapping[str, Any]]) -> Chart:
-    """Return the choice that shows all systems under one metric, a row each."""
-    return {
-        "label": label,
-        "categories": [one["name"] for one in series],
-        "percent": True,
-        "marker": 0,
-        "series": [
-            {
-                "name": label,
-                "system": 0,
-                "systems": [one["system"] for one in series],
-                **{key: [one[key][place] for one in series] for key in ("values", "low", "high")},
-            }
-        ],
-    }
-
-
-def _with_direction(metric: Mapping[str, Any]) -> str:
-    return str(metric["label"]) + ("" if metric["higher_is_better"] else " (lower is better)")
-
-
-def _buckets(document: Mapping[str, Any]) -> Iterable[Chart]:
-    systems = [system["name"] for system in document.get("systems", ())]
-    differences = document.get("differences") or {}
-    for name, title, axis in (
-        ("by_length", "By length of the reference", "tokens of the reference"),
-        ("by_reordering", "By reordering of the reference", "reordering (1 - v)"),
-    ):
-        buckets = differences.get(name) or []
-        choices = [
-            {
-                "label": _with_direction(metric),
-                "percent": metric["in_percent"],
-                "categories": [f"{bucket['label']} ({bucket['segments']})" for bucket in buckets],
-                "series": [
-                    {
-                        "name": system,
-                        "system": number,
-                        "values": [
-                            (bucket["scores"].get(metric["label"]) or [None] * len(systems))[
-                                number
-                            ]
-                            for bucket in buckets
-                        ],
-                    }
-                    for number, system in enumerate(systems)
-                ],
-            }
-            for metric in document.get("metrics", ())
-        ]
-        yield _chart(
-            name.replace("_", "-"),
-            "where",
-            "columns",
-            title,
-            caption="Score of the segments of each group by itself; in brackets, how many.",
-            x=axis,
-            y="score",
-            choices=choices if buckets else [],
-        )
-
-
-def _runs(document: Mapping[str, Any]) -> Iterable[Chart]:
+def run_charts(document: Mapping[str, Any]) -> Iterable[Chart]:
+    """Yield what shows how runs went, all runs in one chart but their error surfaces."""
     numbered = list(zip(run_colours(document), document.get("runs") or (), strict=True))
     if not numbered:
         return
     yield _weights(numbered)
     yield _dev_scores(numbered)
     yield _projected(numbered)
-    yield _chart(
+    yield chart(
         "hypotheses",
         "runs",
         "lines",
@@ -167,7 +39,7 @@ def _runs(document: Mapping[str, Any]) -> Iterable[Chart]:
         whole=True,
         choices=_one_choice(numbered, lambda one: one["hypotheses"]),
     )
-    yield _chart(
+    yield chart(
         "change",
         "runs",
         "lines",
@@ -214,7 +86,7 @@ def _one_choice(
 
 
 def _weights(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
-    """Weights side by side, the spread over replicas as a whisker."""
+    """Return weights side by side, the spread over replicas as a whisker."""
     sizes: dict[str, float] = {}
     for _, run in numbered:
         for weight in run["weights"]:
@@ -236,7 +108,7 @@ def _weights(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
                 "high": _moved(means, spreads, 1),
             }
         )
-    return _chart(
+    return chart(
         "weights",
         "runs",
         "bars",
@@ -308,7 +180,7 @@ def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
     if held:
         percent = numbered[0][1]["in_percent"]
         choices.append({"label": "held out", "percent": percent, "series": held})
-    return _chart(
+    return chart(
         "dev",
         "runs",
         "lines",
@@ -322,7 +194,7 @@ def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
 
 
 def _projected(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
-    """For each replica: what was promised, what came, what the lists would allow."""
+    """Return for each replica what was promised, what came, what the lists would allow."""
     choices = []
     for number, run in numbered:
         for replica in run["replicas"]:
@@ -345,7 +217,7 @@ def _projected(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
             if series:
                 label = f"{_name(run, replica)} ({run['metric']})"
                 choices.append({"label": label, "percent": run["in_percent"], "series": series})
-    return _chart(
+    return chart(
         "projected",
         "runs",
         "lines",
@@ -370,7 +242,7 @@ def _annotations(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
     ):
         found = _one_choice(numbered, lambda one, key=key: (one["annotations"] or {}).get(key))
         choices += [{**choice, "label": label} for choice in found]
-    return _chart(
+    return chart(
         "annotations",
         "runs",
         "lines",
@@ -384,7 +256,7 @@ def _annotations(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
 
 
 def _surface(number: int, run: Mapping[str, Any]) -> Chart:
-    return _chart(
+    return chart(
         f"surface-{number}",
         "surface",
         "steps",

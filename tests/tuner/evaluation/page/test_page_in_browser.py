@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.browser import browser, console
 from tests.support.documents import document
-from tuner.evaluation.comparison.page import render
+from tuner.evaluation.page.html import render
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 
@@ -57,6 +57,7 @@ def write(driver, selector, text):
 def test_tables_sort_by_number_and_say_how(shown):
     driver = shown(document())
     table = 'table[data-filter="ngram-filter"]'
+    click(driver, "button.more")
     click(driver, f"{table} th:nth-child(5) button")
     falling = [number(row[4]) for row in rows(driver, table)]
     assert falling == sorted(falling, reverse=True)
@@ -76,6 +77,25 @@ def test_tables_filter_by_text(shown):
     assert {row[0] for row in rows(driver, table)} == {"TM0[1]", "TM0[2]"}
     count = "return document.getElementById('weight-filter-count').textContent"
     assert driver.execute_script(count) == "4 of 10"
+
+
+def test_a_tall_table_shows_its_first_rows_until_all_are_asked_for(shown):
+    given = document()
+    ngrams = given["differences"]["ngrams"]
+    ngrams.extend([{**ngrams[0], "ngram": f"word {n}"} for n in range(30 - len(ngrams))])
+    driver = shown(given)
+    table = 'table[data-filter="ngram-filter"]'
+    assert len(rows(driver, table)) == 12
+    write(driver, "#ngram-filter", "word 2")
+    assert {row[0][:6] for row in rows(driver, table)} == {"word 2"}
+    write(driver, "#ngram-filter", "")
+    assert len(rows(driver, table)) == 12
+    button = "document.querySelector('button.more')"
+    assert driver.execute_script(f"return {button}.textContent") == "Show all 30"
+    click(driver, "button.more")
+    assert len(rows(driver, table)) == 30
+    click(driver, "button.more")
+    assert len(rows(driver, table)) == 12
 
 
 def test_a_long_table_scrolls_within_the_page_and_is_reached_by_key(shown):
@@ -264,5 +284,13 @@ def test_a_phone_shows_no_sideways_scroll_bar(shown):
         click(driver, "#segment-browser .open")
         wide = driver.execute_script("return document.documentElement.scrollWidth")
         assert wide <= 390
+        # Each table that is cut says so.
+        cut = driver.execute_script(
+            "return [...document.querySelectorAll('.scroll')].filter(box =>"
+            "box.scrollWidth > box.clientWidth + 1).map(box =>"
+            "getComputedStyle(box, '::before').content)"
+        )
+        assert cut
+        assert all("scroll sideways" in hint for hint in cut)
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

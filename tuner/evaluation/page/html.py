@@ -1,4 +1,4 @@
-"""The report as one HTML file: it needs no network, no other file, and runs only its own scripts.
+"""Renders the report as one HTML file that needs no network and runs only its own scripts.
 
 Every text in a comparison may be hostile. Texts enter the page in two ways: through templates
 that escape, and through a block of JSON that no browser takes for markup, out of which scripts
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from tuner.evaluation.comparison.charts import charts_of, run_colours
 from tuner.evaluation.comparison.formats import (
     fixed,
     p_value,
@@ -29,6 +28,8 @@ from tuner.evaluation.comparison.formats import (
     whole,
 )
 from tuner.evaluation.comparison.summary import summaries
+from tuner.evaluation.page._run_charts import run_colours
+from tuner.evaluation.page.charts import charts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,18 +202,19 @@ def _own_script() -> str:
 
 @functools.cache
 def _chart_library() -> str:
-    """Return Chart.js, as the package chartkick carries it."""
-    file = resources.files("chartkick") / "django" / "static" / "chartkick" / "Chart.bundle.js"
-    text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
+    """Return Chart.js, the pinned file in vendor/ with its licence beside it."""
+    text = _file("vendor", "chart.umd.min.js")
     assert "</script" not in text.lower()  # noqa: S101  it would end the element
     return text
 
 
 @functools.cache
 def _text(name: str) -> str:
-    return (resources.files("tuner.evaluation.comparison") / "templates" / name).read_text(
-        encoding="utf-8"
-    )
+    return _file("templates", name)
+
+
+def _file(*path: str) -> str:
+    return resources.files("tuner.evaluation.page").joinpath(*path).read_text(encoding="utf-8")
 
 
 @functools.cache

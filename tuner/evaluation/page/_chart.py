@@ -1,0 +1,15 @@
+"""Holds what a chart of the page is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Chart = dict[str, Any]
+
+
+def chart(name: str, place: str, kind: str, title: str, **rest: Any) -> Chart:
+    """Return a chart of this kind in this section of the page; `rest` has what is not usual."""
+    return {
+        "id": f"chart-{name}", "place": place, "kind": kind, "title": title,
+        "caption": "", "x": "", "y": "", "whole": False, "wide": False, "tall": None, **rest,
+    }  # fmt: skip
