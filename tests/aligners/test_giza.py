@@ -17,28 +17,19 @@ from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.giza import Giza
-from tests.support.aligner_programs import DATA, install, real, recorded_bitext
+from tests.support.aligner_programs import (
+    DATA,
+    PAIRS,
+    SOURCE,
+    TARGET,
+    align,
+    install,
+    real,
+    recorded_bitext,
+)
 from tests.support.places import MOSES, needs
-from tuner.demo.grammar import generate
 
 REAL = MOSES / "giza"
-PAIRS = generate(60, seed=3)
-SOURCE = [" ".join(pair.source) for pair in PAIRS]
-TARGET = [" ".join(pair.target) for pair in PAIRS]
-
-
-@pytest.fixture
-def programs(tmp_path):
-    return install(tmp_path / "bin")
-
-
-@pytest.fixture(params=["recorded", "real"])
-def either(request, tmp_path):
-    return install(tmp_path / "bin") if request.param == "recorded" else real("giza")
-
-
-def align(aligner, folder, source=SOURCE, target=TARGET):
-    return aligner.align(source=source, target=target, workdir=folder)
 
 
 @pytest.fixture(scope="module")

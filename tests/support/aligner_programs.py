@@ -4,9 +4,13 @@ import shlex
 import sys
 
 from tests.support.places import TESTS, programs
+from tuner.demo.grammar import generate
 
 RECORDED = TESTS / "programs" / "recorded_aligner"
 DATA = TESTS / "data" / "aligners"
+PAIRS = generate(60, seed=3)
+SOURCE = [" ".join(pair.source) for pair in PAIRS]
+TARGET = [" ".join(pair.target) for pair in PAIRS]
 NAMES = {
     "giza": ("mkcls", "plain2snt", "snt2cooc", "mgiza"),
     "fast-align": ("fast_align",),
@@ -33,3 +37,7 @@ def real(aligner):
 
 def recorded_bitext():
     return [(DATA / side).read_text("utf-8").splitlines() for side in ("source", "target")]
+
+
+def align(aligner, folder, source=SOURCE, target=TARGET):
+    return aligner.align(source=source, target=target, workdir=folder)
