@@ -9,7 +9,7 @@ EXTRAS := spacy stanza supar bllip
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check bench clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,9 +72,13 @@ type: $(READY)  ## Check types.
 
 check: lint type test  ## All that must pass before a change is proposed.
 
+docs: $(READY)  ## Build the documentation in site/.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "site/index.html; to search in it: $(BIN)/python -m http.server --directory site"
+
 bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench
 
 clean:  ## Remove caches and what the demo made; .venv stays.
-	rm -rf $(DEMO) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -29,6 +29,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s\)")
+COMPILING = re.compile(r"portmert: note: compiling kernels.*\n")
+"""Printed by the first command after an installation, whichever it is."""
 
 
 def runnable(command: str) -> bool:
@@ -64,7 +66,7 @@ def refreshed(page: str) -> str:
             output = shown
             if runnable(command):
                 result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="portmert")
-                output = re.sub(r"[ ]+\n", "\n", result.output)
+                output = re.sub(r"[ ]+\n", "\n", COMPILING.sub("", result.output))
             parts.append(written + output)
         return f"```console\n{''.join(parts)}```\n"
 

@@ -1,0 +1,232 @@
+"""Makes the pages of the reference from the program itself, each time the site is built."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from griffe import Docstring, Parser
+from mkdocs.structure.files import File
+from pydantic import TypeAdapter
+
+from tuner.cli import main
+from tuner.components.catalogue import describe
+from tuner.families import component, own_names
+from tuner.runs.config import Data, Tune
+from tuner.search.constraints import Constraints
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+FAMILIES = {
+    "metric": "Metrics",
+    "optimizer": "Optimizers",
+    "reader": "Readers of n-best lists",
+    "decoder": "Decoders",
+    "aligner": "Word aligners",
+    "annotator": "Annotators",
+}
+WIDTH = 96
+"""Columns of the help texts."""
+
+_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of a folder in the place of its name in the navigation."""
+    made = [f"reference/{name}.md" for name in pages(Path(config.docs_dir))]
+    made += ["reference/architecture.md"]
+    for entry in config.nav or []:
+        if isinstance(entry, dict):
+            for title, value in entry.items():
+                if isinstance(value, str) and value.endswith("/"):
+                    written = (Path(config.docs_dir) / value).glob("[!_]*")
+                    found = {f"{value}{path.stem}.md" for path in written}
+                    entry[title] = sorted(found) or [name for name in made if value in name]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages."""
+    for name, text in pages(Path(config.docs_dir)).items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """Return the text of every page by its name."""
+    return {
+        "commands": commands_page(),
+        "configuration": configuration_page(),
+        **{f"{family}s": family_page(family, docs) for family in FAMILIES},
+        "python": python_page(),
+    }
+
+
+def family_page(family: str, docs: Path) -> str:
+    """Return the page of all components of a family."""
+    parts = [f"# {FAMILIES[family]}\n"]
+    if family == "metric":
+        parts.append(
+            "Written `name` or `name:option=value,...`, or as a formula, "
+            "`0.6*port + 0.4*(1-ter)`. `portmert metrics NAME` shows the same.\n"
+        )
+    for name in own_names(family):
+        described = describe(family, name)
+        parts.append(f"## `{name}` {{: #{name} }}\n\n{described.summary}\n")
+        if described.description:
+            parts.append(f"{described.description}\n")
+        if family == "metric":
+            parts.append(_about_metric(name, docs))
+        if described.options:
+            rows = [
+                (f"`{option.name}`", option.values, _default(option.default), option.meaning)
+                for option in described.options
+            ]
+            parts.append(_table(("option", "values", "default", "meaning"), rows))
+    return "\n".join(parts)
+
+
+def _about_metric(name: str, docs: Path) -> str:
+    cls = component("metric", name)
+    default = cls()
+    better = "higher" if cls.higher_is_better else "lower"
+    needs = ", ".join(sorted(str(need) for need in default.needs)) or "nothing but texts"
+    lines = [
+        f"- needs: {needs}",
+        f"- better: {better}",
+        f"- statistics: {', '.join(f'`{stat}`' for stat in default.stat_names)}",
+        f"- source: {cls.source}",
+    ]
+    if page := formula_page(name, docs):
+        lines.append(f"- formula: [{page}](../metrics/{page})")
+    return "\n".join(lines) + "\n"
+
+
+def formula_page(name: str, docs: Path) -> str | None:
+    """Return the page below docs/metrics/ that has a metric's name in a heading."""
+    for page in sorted((docs / "metrics").glob("*.md")):
+        headings = " ".join(_HEADING.findall(page.read_text(encoding="utf-8")))
+        if f"`{name}`" in headings:
+            return page.name
+    return None
+
+
+def configuration_page() -> str:
+    """Return the page of all tables and keys of a configuration."""
+    parts = [
+        "# Configuration\n",
+        (
+            "What the TOML file of `portmert tune` and `portmert reproduce` may say; [tuning with "
+            "a decoder](../how-to/tune.md) shows whole files. Relative paths are relative to the "
+            "folder of the file. An unknown table or key is an error that names the nearest known "
+            "one. Any value can be replaced on the command line: `--set metric.alpha=0.5`.\n"
+        ),
+    ]
+    for name, cls in (("tune", Tune), ("data", Data)):
+        parts.append(f"## [{name}] {{: #{name} }}\n\n{_keys(cls)}")
+    for family, title in FAMILIES.items():
+        if family != "reader":
+            parts.append(
+                f"## [{family}] {{: #{family} }}\n\n`name` is one of "
+                f"{', '.join(f'[`{n}`]({family}s.md#{n})' for n in own_names(family))}; the "
+                f"other keys are the options of that one: [{title}]({family}s.md).\n"
+            )
+    text = Docstring(Constraints.from_table.__doc__ or "").parse(Parser.numpy)[0].value
+    parts.append(f"## [constraints] {{: #constraints }}\n\n{text}\n")
+    return "\n".join(parts)
+
+
+def _keys(cls: type[Any]) -> str:
+    meanings: dict[str, str] = {}
+    for section in Docstring(cls.__doc__ or "").parse(Parser.numpy, warnings=False):
+        if section.kind.value == "parameters":
+            meanings |= {
+                item.name.split(":")[0].strip(): item.description for item in section.value
+            }
+    schema = TypeAdapter(cls).json_schema()
+    rows = [
+        (
+            f"`{key}`",
+            _values(value),
+            "must be given"
+            if key in schema.get("required", ())
+            else _default(_written(value.get("default"))),
+            meanings[key],
+        )
+        for key, value in schema["properties"].items()
+    ]
+    return _table(("key", "values", "default", "meaning"), rows)
+
+
+def _values(schema: dict[str, Any]) -> str:
+    """Say in words what a JSON schema allows."""
+    if "anyOf" in schema:
+        return " or ".join(_values(part) for part in schema["anyOf"] if part["type"] != "null")
+    if schema["type"] == "array":
+        least = f", at least {schema['minItems']}" if "minItems" in schema else ""
+        return f"list of: {_values(schema['items'])}{least}"
+    kinds = {"string": "text", "boolean": "`true` or `false`", "number": "number"}
+    text = "path" if schema.get("format") == "path" else kinds.get(schema["type"], schema["type"])
+    words = {
+        "minimum": "at least {}",
+        "exclusiveMinimum": "more than {}",
+        "maximum": "at most {}",
+        "exclusiveMaximum": "less than {}",
+    }
+    limits = [form.format(f"{schema[key]:g}") for key, form in words.items() if key in schema]
+    return ", ".join([text, *limits])
+
+
+def _written(value: object) -> str:
+    if value is None or value == []:
+        return "unset"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _default(text: str | None) -> str:
+    if text is None:
+        return "must be given"
+    return text if text == "unset" else f"`{text}`"
+
+
+def commands_page() -> str:
+    """Return the page of the help texts of all commands."""
+    parts = ["# Commands\n", _help(main, "portmert", None)]
+    context = click.Context(main, info_name="portmert")
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        if command is None:
+            raise LookupError(name)
+        parts.append(f"## portmert {name} {{: #{name} }}\n\n{_help(command, name, context)}")
+        if isinstance(command, click.Group):
+            inner = click.Context(command, info_name=name, parent=context)
+            for sub, below in sorted(command.commands.items()):
+                parts.append(f"### portmert {name} {sub}\n\n{_help(below, sub, inner)}")
+    return "\n".join(parts)
+
+
+def _help(command: click.Command, name: str, parent: click.Context | None) -> str:
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    context.max_content_width = WIDTH
+    return f"```text\n{command.get_help(context)}\n```\n"
+
+
+def python_page() -> str:
+    """Return the page of the Python API, which mkdocstrings fills."""
+    directive = "::: portmert\n" if find_spec("portmert") else ""
+    return f"# Python\n\nAll of it comes with `import portmert`.\n\n{directive}"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    cells = (" | ".join(_cell(text) for text in line) for line in lines)
+    return "\n".join(f"| {line} |" for line in cells) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,86 @@
+"""The site that `make docs` builds: whole, and nothing in it comes from another host."""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.support.places import ROOT
+from tuner.cli import CommandFolder, main
+from tuner.families import FAMILIES, own_names
+
+pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+
+
+class Loaded(HTMLParser):
+    """Collects what a browser fetches by itself, and the links and targets of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.targets = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if "id" in attrs:
+            self.targets.add(attrs["id"])
+        if tag in {"script", "img", "iframe", "source", "video", "audio"} and attrs.get("src"):
+            self.fetched.append(attrs["src"])
+        if tag == "link" and attrs.get("rel") != "canonical":
+            self.fetched.append(attrs["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder],
+        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def parsed(page):
+    reader = Loaded()
+    reader.feed(page.read_text(encoding="utf-8"))
+    return reader
+
+
+def test_pages_fetch_nothing_from_other_hosts(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        for address in parsed(page).fetched:
+            assert not re.match(r"(https?:)?//", address), f"{page.name}: {address}"
+            if not address.startswith(("data:", "/")):
+                assert (page.parent / address.split("?")[0]).exists(), f"{page.name}: {address}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_reference_has_every_component(site, family):
+    assert set(own_names(family)) <= parsed(site / "reference" / f"{family}s.html").targets
+
+
+def test_the_reference_has_every_command_and_table(site):
+    assert isinstance(main, CommandFolder)
+    commands = {
+        name for name in main.list_commands(None) if not main.get_command(None, name).hidden
+    }
+    assert commands <= parsed(site / "reference/commands.html").targets
+    tables = {"tune", "data", "metric", "optimizer", "decoder", "aligner", "annotator"}
+    assert {*tables, "constraints"} <= parsed(site / "reference/configuration.html").targets
+
+
+def test_the_architecture_is_drawn_with_every_room(site):
+    text = (site / "reference/architecture.html").read_text(encoding="utf-8")
+    drawing = text.split('<svg class="rooms"')[1].split("</svg>")[0]
+    rooms = {path.parent.name for path in (ROOT / "tuner").glob("*/__init__.py")}
+    assert rooms | {"metrics", "aligners", "cli"} <= set(
+        re.findall(r"<text[^>]*>([^<]*)", drawing)
+    )

@@ -1,0 +1,86 @@
+"""What CONTRIBUTING, CITATION, SECURITY, workflows and templates say is so."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.support.places import ROOT
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+yaml = pytest.importorskip("yaml", reason="PyYAML, which MkDocs brings, is not installed")
+
+
+def test_every_path_in_contributing_exists():
+    paths = re.findall(r"`((?:metrics|aligners|tuner|tests|configs|docs)/[^`\s]*)`", CONTRIBUTING)
+    named = [path for path in paths if "NAME" not in path]
+    assert len(named) > 25
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert not missing
+    folders = [path.rpartition("/")[0] for path in paths if "NAME" in path]
+    assert len(folders) == 6
+    assert all((ROOT / folder / "_base.py").exists() for folder in folders)
+
+
+def test_what_contributing_says_a_file_holds_is_there():
+    answers = re.findall(r"`([\w/]+\.py)` \(`(\w+)`\)", CONTRIBUTING)
+    assert len(answers) > 10
+    for path, name in answers:
+        assert re.search(
+            rf"^ *(def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE
+        ), f"{path}: {name}"
+
+
+def test_contributing_answers_where_things_are():
+    for what in (
+        "PORT's word order", "the envelope", "how Moses is called", "random streams",
+        "where a TOML key is checked", "grow-diag-final-and", "where `port:alpha=0.5` is parsed",
+        "the cache's file format", "list merging", "Holm's correction", "the stop rule",
+        'where "configuration changed" is decided',
+    ):  # fmt: skip
+        assert re.search(rf"^\|[^|]*{re.escape(what)}[^|]*\| `", CONTRIBUTING, re.MULTILINE), what
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == PROJECT["project"]["version"]
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["title"] == PROJECT["project"]["name"]
+    assert citation["authors"]
+
+
+def test_workflows_run_targets_and_extras_that_exist():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    ran = "\n".join(
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    )
+    targets = re.findall(r"^make (.*)$", ran, re.MULTILINE)
+    assert targets
+    for target in " ".join(targets).split():
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for extra in re.findall(r"'\.\[(\w+)\]'", ran):
+        assert extra in PROJECT["project"]["optional-dependencies"]
+    oldest = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"][0]
+    assert PROJECT["project"]["requires-python"] == f">={oldest}"
+
+
+def test_pre_commit_checks_with_the_ruff_of_the_project():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    wanted = [hook["additional_dependencies"] for hook in hooks["repos"][0]["hooks"]]
+    pinned = [
+        each for each in PROJECT["project"]["optional-dependencies"]["dev"] if "ruff" in each
+    ]
+    assert wanted == [pinned, pinned]
+
+
+@pytest.mark.parametrize("name", ["fault.yml", "wish.yml"])
+def test_issue_forms_are_whole(name):
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / name).read_text(encoding="utf-8"))
+    assert form["name"]
+    assert form["description"]
+    ids = [part["id"] for part in form["body"]]
+    assert len(ids) == len(set(ids))
+    assert all(part["attributes"]["label"] for part in form["body"])

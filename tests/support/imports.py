@@ -1,0 +1,66 @@
+"""The imports of this repository's modules, read from their files."""
+
+import ast
+from collections import defaultdict
+
+from tests.support.places import ROOT
+
+PACKAGES = ("portmert", "tuner", "metrics", "aligners")
+
+
+def modules(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def dotted(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path): path for package in PACKAGES for path in modules(package)}
+
+
+def imports(path):
+    """Every module a file imports, wherever in it, but not those for type checking only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for statement in block.body
+        for node in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def imported_modules(path):
+    """Those of the imports that are files of this repository."""
+    for name in imports(path):
+        parts = name.split(".")
+        heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+        found = next((head for head in heads if head in MODULES), None)
+        if found:
+            yield found
+
+
+def arrows():
+    """Say for each folder what in it imports what: {folder: {child: {child: why}}}."""
+    found = defaultdict(lambda: defaultdict(dict))
+    for importer, path in MODULES.items():
+        for imported in imported_modules(path):
+            here, there = importer.split("."), imported.split(".")
+            depth = next(
+                (n for n, (a, b) in enumerate(zip(here, there, strict=False)) if a != b),
+                min(len(here), len(there)),
+            )
+            if depth == len(here) or depth == len(there):
+                continue  # a folder and what stands in it
+            folder = ".".join(here[:depth])
+            found[folder][here[depth]].setdefault(there[depth], f"{importer} imports {imported}")
+    return found
