@@ -1,4 +1,4 @@
-"""How many processors there are to use."""
+"""Counts the processors there are to use."""
 
 from __future__ import annotations
 

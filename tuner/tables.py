@@ -1,4 +1,4 @@
-"""A table as aligned text and as LaTeX."""
+"""Prints tables: as aligned text, as LaTeX, as Markdown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _STEERING = re.compile(
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are printed.
+    """Holds cells as they are printed.
 
     Parameters
     ----------
@@ -140,19 +140,43 @@ class Table:
         )
 
     def _tabulated(self, headers: Sequence[str], rows: Sequence[Sequence[str]], style: str) -> str:
-        from tabulate import tabulate  # noqa: PLC0415  start-up time
+        widths = [
+            WIDEST if style == "simple" and n in self.prose else None for n in range(len(headers))
+        ]
+        sides = "l" * self.left + "r" * (len(headers) - self.left)
+        return aligned(headers, rows, sides=sides, style=style, widths=widths)
 
-        return tabulate(
-            rows,
-            headers=list(headers),
-            tablefmt=style,
-            disable_numparse=True,
-            colalign=["left"] * self.left + ["right"] * (len(headers) - self.left),
-            maxcolwidths=[
-                WIDEST if style == "simple" and n in self.prose else None
-                for n in range(len(headers))
-            ],
-        )
+
+def aligned(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    sides: str = "",
+    style: str = "simple",
+    widths: Sequence[int | None] | None = None,
+) -> str:
+    """Return a table whose cells are printed as they are.
+
+    Parameters
+    ----------
+    sides : str
+        `l` or `r` of each column: words stand left, numbers right. Absent: `l`, then `r`.
+    style : str
+        One of tabulate's: `simple`, `pipe` for Markdown, `latex_raw`.
+    widths : sequence of int or None
+        Where the words of each column are folded.
+    """
+    from tabulate import tabulate  # noqa: PLC0415  start-up time
+
+    names = {"l": "left", "r": "right"}
+    return tabulate(
+        rows,
+        headers=list(headers),
+        tablefmt=style,
+        disable_numparse=True,
+        colalign=[names[side] for side in sides or "l" + "r" * (len(headers) - 1)],
+        maxcolwidths=None if widths is None else list(widths),
+    )
 
 
 def latex_escaped(text: str) -> str:

@@ -30,9 +30,8 @@ def command() -> None:
 @_folder
 def show(folder: Path | None) -> None:
     """Show how many sentences of which annotators are kept."""
-    from tabulate import tabulate  # noqa: PLC0415  start-up time
-
     from tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
+    from tuner.tables import aligned  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
@@ -40,12 +39,14 @@ def show(folder: Path | None) -> None:
     click.echo(f"{folder / FILE}: {size / MIB:.1f} of {limit} MiB")
     if kinds:
         rows = [
-            (kind.annotator, kind.layer, kind.sentences, f"{kind.size / MIB:.1f}", kind.used)
+            (
+                *(kind.annotator, kind.layer, str(kind.sentences)),
+                *(f"{kind.size / MIB:.1f}", kind.used),
+            )
             for kind in kinds
         ]
         headers = ["annotator", "layer", "sentences", "MiB", "last used"]
-        sides = ("left", "left", "right", "right", "left")
-        click.echo(tabulate(rows, headers=headers, colalign=sides, disable_numparse=True))
+        click.echo(aligned(headers, rows, sides="llrrl"))
 
 
 @command.command()

@@ -72,10 +72,11 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
 
 def _table(family: str, found: Iterable[Component]) -> str:
-    from tabulate import tabulate  # noqa: PLC0415  start-up time
+    from tuner.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
-    return tabulate(
+    return aligned(
+        [family, "needs", "options", last],
         [
             [
                 one.name,
@@ -86,9 +87,8 @@ def _table(family: str, found: Iterable[Component]) -> str:
             ]
             for one in found
         ],
-        headers=[family, "needs", "options", last],
-        tablefmt="simple",
-        maxcolwidths=[None, None, 42, 40],
+        sides="llll",
+        widths=[None, None, 42, 40],
     )
 
 

@@ -52,10 +52,9 @@ def command(
     Makes a bitext of two invented languages, trains the embedded decoder and aligner on it, and
     needs nothing from outside. Started again it goes on where it was interrupted.
     """
-    from tabulate import tabulate  # noqa: PLC0415  start-up time
-
     from tuner.commands._progress import decoding  # noqa: PLC0415
     from tuner.demo.run import SETS, run_demo  # noqa: PLC0415
+    from tuner.tables import aligned  # noqa: PLC0415
 
     with decoding() as progress:
         demo = run_demo(
@@ -81,7 +80,7 @@ def command(
             row += [f"{100 * scores[metric]:.2f}" for metric in demo.metrics]
             row.append(f"{scores['length']:.3f}")
         rows.append(row)
-    click.echo(tabulate(rows, headers, disable_numparse=True, stralign="right"))
+    click.echo(aligned(headers, rows, sides="r" * len(headers)))
     click.echo(
         f"{demo.identical} of {demo.segments} test outputs are the same tuned on BLEU and on PORT"
     )

@@ -167,12 +167,12 @@ def command(
 
     Give n-best lists and references, or Moses' features.dat and scores.dat.
     """
-    import os  # noqa: PLC0415  start-up time
     import time  # noqa: PLC0415
 
     from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
     from tuner.components import registry  # noqa: PLC0415
     from tuner.files import check_writable  # noqa: PLC0415
+    from tuner.processors import available_processors  # noqa: PLC0415
     from tuner.search.constraints import Constraints  # noqa: PLC0415
     from tuner.search.optimization import Setup  # noqa: PLC0415
     from tuner.texts.prepare import signature as signature_of  # noqa: PLC0415
@@ -196,7 +196,7 @@ def command(
         starts=() if start is None else (start,),
         constraints=Constraints.from_options(fixed=fixed, tied=tied, bounds=bounds, signs=signs),
         seed=seed,
-        threads=threads or os.cpu_count() or 1,
+        threads=threads or available_processors(),
         prior=prior,
     )
     if features:
@@ -397,22 +397,15 @@ def _show(
 
 def _table(sure: Confidence) -> str:
     """Return the percentiles of each weight as a table."""
-    from tabulate import tabulate  # noqa: PLC0415
-
     from tuner.search.weight_bootstrap import PERCENTILES  # noqa: PLC0415
+    from tuner.tables import aligned  # noqa: PLC0415
 
     rows = [
         [f"{name}_{i}" if len(values) > 1 else name, *(f"{number:.4f}" for number in value)]
         for name, values in sure.weights.items()
         for i, value in enumerate(values)
     ]
-    return tabulate(
-        rows,
-        headers=[f"weight, {sure.samples} samples", *(f"{p:g} %" for p in PERCENTILES)],
-        tablefmt="simple",
-        disable_numparse=True,
-        colalign=("left", *["right"] * len(PERCENTILES)),
-    )
+    return aligned([f"weight, {sure.samples} samples", *(f"{p:g} %" for p in PERCENTILES)], rows)
 
 
 def _write(out: Path, found: Optimization, signature: str, alpha: float | None) -> None:

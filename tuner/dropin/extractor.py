@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from tuner.errors import InputError
 from tuner.nbest.check import check_links
 from tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
 from tuner.nbest.read import read_nbest
+from tuner.processors import available_processors
 from tuner.texts.corpus import make_batch
 from tuner.texts.statistics import compute_stats, notices
 
@@ -112,7 +112,7 @@ def _work(given: dict[str, list[str]]) -> int:
     say(f"Scorer type: {scorer.metric.signature}")
     parts = [read_dat(*before)] if before[0] or before[1] else []
     if nbests:
-        threads = os.cpu_count() or 1
+        threads = available_processors()
         parts.append(extract(nbests, references, scorer, notice=say, threads=threads))
     duplicates = "allow-duplicates" in given
     lists = parts[0] if duplicates and len(parts) == 1 else merge_dat(parts)

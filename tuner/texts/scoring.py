@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.tables import aligned
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
@@ -118,36 +119,22 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
 
 def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     """Return the scores as aligned tables, shares in percent, as the papers print them."""
-    from tabulate import tabulate  # noqa: PLC0415  start-up time
-
     columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
     rows = [
         [score.metric.name(), score.metric.shown(score.score)]
         + [_percent(score.parts[key]) if key in score.parts else "" for key in columns]
         for score in scores
     ]
-    table = tabulate(
-        rows,
-        headers=["metric", "score", *columns],
-        tablefmt="simple",
-        disable_numparse=True,
-        colalign=("left", *["right"] * (1 + len(columns))),
-    )
+    table = aligned(["metric", "score", *columns], rows)
     blocks = [table, _lengths_line(scores)]
     blocks.append("\n".join(score.signature for score in scores))
     if by_segment:
-        blocks.append(
-            tabulate(
-                [
-                    [segment, *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
-                    for segment in range(len(scores[0].segment_scores))
-                ],
-                headers=["segment", *(score.metric.name() for score in scores)],
-                tablefmt="simple",
-                disable_numparse=True,
-                colalign=["right"] * (1 + len(scores)),
-            )
-        )
+        by_number = [
+            [str(segment), *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
+            for segment in range(len(scores[0].segment_scores))
+        ]
+        headers = ["segment", *(score.metric.name() for score in scores)]
+        blocks.append(aligned(headers, by_number, sides="r" * len(headers)))
     return "\n\n".join(blocks)
 
 

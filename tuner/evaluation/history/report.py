@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import tuner
 from tuner.evaluation.plain import plain
-from tuner.tables import fold, inert
+from tuner.tables import aligned, fold, inert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,8 +65,6 @@ def _progress(run: RunHistory, replica: ReplicaHistory) -> str:
 
 def as_text(run: RunHistory) -> str:
     """Return the run as aligned tables."""
-    from tabulate import tabulate  # noqa: PLC0415  start-up time
-
     labels = [label for label in run.percents or () if label != run.metric]
     columns = ["iteration", "hypotheses", "new", f"dev {run.metric}", "held out", "projected",
                "oracle", "change", *(f"dev {label}" for label in labels)]  # fmt: skip
@@ -76,12 +74,10 @@ def as_text(run: RunHistory) -> str:
     left_out = () if is_held_out else (columns.index("held out"),)
     blocks = ["\n".join(headlines(run))]
     for replica in run.replicas:
-        table = tabulate(
+        table = aligned(
+            _without(columns, left_out),
             [_without(_row(run, one, labels), left_out) for one in replica.passes],
-            headers=_without(columns, left_out),
-            tablefmt="simple",
-            disable_numparse=True,
-            colalign=["right"] * (len(columns) - len(left_out)),
+            sides="r" * (len(columns) - len(left_out)),
         )
         counts = [one.annotations for one in replica.passes if one.annotations]
         if counts:
@@ -102,12 +98,8 @@ def as_text(run: RunHistory) -> str:
              "" if weight.sd is None else f"{weight.sd:.4f}"]
             for weight in run.weights
         ]  # fmt: skip
-        table = tabulate(
-            [[inert(cell) for cell in row] for row in rows],
-            headers=["feature", "start", "mean", "s"],
-            tablefmt="simple",
-            disable_numparse=True,
-            colalign=["left", "right", "right", "right"],
+        table = aligned(
+            ["feature", "start", "mean", "s"], [[inert(cell) for cell in row] for row in rows]
         )
         blocks.append(
             f"weights, absolute values adding to 1; s: standard deviation over replicas\n\n{table}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tabulate import tabulate
+from tuner.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,13 +78,8 @@ def _systems(comparison: Comparison) -> str:
 
 
 def _markdown(headers: Sequence[str], rows: Rows) -> str:
-    return tabulate(
-        [[_cell(cell) for cell in row] for row in rows],
-        [_cell(header) for header in headers],
-        tablefmt="pipe",
-        disable_numparse=True,
-        colalign=("left", *["right"] * (len(headers) - 1)),
-    )
+    escaped = [[_cell(cell) for cell in row] for row in rows]
+    return aligned([_cell(header) for header in headers], escaped, style="pipe")
 
 
 def _cell(text: str) -> str:
