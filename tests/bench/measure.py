@@ -57,7 +57,7 @@ at least the memory of the process that started it."""
 
 
 def run(
-    arguments: Sequence[object], *, module: str = "tuner", folder: Path | None = None
+    arguments: Sequence[object], *, module: str = "portmert", folder: Path | None = None
 ) -> Process:
     """Run `portmert`, or another module, with these arguments to its end, in a folder."""
     with tempfile.TemporaryDirectory() as name:

@@ -14,7 +14,7 @@ NOTICE = "compiling kernels, once after an installation"
 
 def portmert(folder, *arguments):
     return subprocess.run(
-        [sys.executable, "-m", "tuner", *map(str, arguments)],
+        [sys.executable, "-m", "portmert", *map(str, arguments)],
         check=True,
         capture_output=True,
         text=True,

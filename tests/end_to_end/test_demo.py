@@ -87,7 +87,7 @@ def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
 
 def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path):
     folder, first = finished
-    command = [sys.executable, "-m", "tuner", "demo", "--dir", tmp_path / "run", *SMALL]
+    command = [sys.executable, "-m", "portmert", "demo", "--dir", tmp_path / "run", *SMALL]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:

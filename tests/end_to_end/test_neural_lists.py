@@ -102,7 +102,7 @@ def test_oracle_of_a_metric():
 
 
 def test_a_program_is_tuned_on_like_our_own_metric():
-    command = f"command:{sys.executable} -m tuner serve-metric bleu:smooth=add1"
+    command = f"command:{sys.executable} -m portmert serve-metric bleu:smooth=add1"
     ours = optimize("--metric", "bleu:smooth=add1", "--ref", "ref", "--text", "debpe", "--json")
     theirs = optimize("--metric", command, "--ref", "ref", "--text", "debpe", "--json")
     reports = [json.loads(result.stdout) for result in (ours, theirs)]
@@ -113,7 +113,7 @@ def test_a_program_is_tuned_on_like_our_own_metric():
 
 def test_served_metric_fails_in_one_line():
     result = subprocess.run(
-        [sys.executable, "-m", "tuner", "serve-metric", "bleu"],
+        [sys.executable, "-m", "portmert", "serve-metric", "bleu"],
         input=b"SCORE ||| a ||| a\nHELLO\n", capture_output=True, check=False,
     )  # fmt: skip
     assert result.returncode == 1

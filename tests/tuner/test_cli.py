@@ -91,7 +91,7 @@ def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number):
     decoder.write_text(f"#!/bin/sh\necho $$ >{started}.part; mv {started}.part {started}\n"
                        "exec sleep 600\n")  # fmt: skip
     decoder.chmod(0o755)
-    command = [sys.executable, "-m", "tuner", "tune", ROOT / "configs" / "moses.toml"]
+    command = [sys.executable, "-m", "portmert", "tune", ROOT / "configs" / "moses.toml"]
     overrides = [f"decoder.program={decoder}", f"tune.output={tmp_path / 'run'}"]
     run = subprocess.Popen(
         [*command, *(f"--set={override}" for override in overrides)],
@@ -153,7 +153,7 @@ def test_help_imports_nothing_heavy():
 def test_a_full_disk_behind_the_output_is_one_line():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "tuner", "metrics"],
+            [sys.executable, "-m", "portmert", "metrics"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -186,7 +186,7 @@ def test_no_shell_reads_the_command(tmp_path):
 @pytest.mark.parametrize("name", ["bleu", "bleu:smooth=add1,max_order=2", "chrf"])
 def test_served_metric_is_the_metric(name, closed):
     metric = registry.metric(name)
-    outside = closed(registry.metric(f"command:{sys.executable} -m tuner serve-metric {name}"))
+    outside = closed(registry.metric(f"command:{sys.executable} -m portmert serve-metric {name}"))
     batch = batch_of(EXAMPLE)
     stats = compute_stats(outside, batch)
     assert stats.tobytes() == compute_stats(metric, batch).tobytes()
@@ -195,7 +195,7 @@ def test_served_metric_is_the_metric(name, closed):
 
 def test_served_port_gets_its_links(closed):
     metric = registry.metric("port")
-    command = f"{sys.executable} -m tuner serve-metric port"
+    command = f"{sys.executable} -m portmert serve-metric port"
     outside = closed(registry.metric(f"command+links:{command}"))
     assert outside.needs == {"links"}
     assert registry.metric("command:x").needs == frozenset()

@@ -1,0 +1,1 @@
+"""Tunes translation weights exactly on any metric that has sufficient statistics."""

@@ -1,5 +1,0 @@
-"""`python -m tuner` is the `portmert` command."""
-
-from tuner.cli import main
-
-main()
