@@ -23,11 +23,11 @@ class Known(Annotator):
 
     known: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
-    name: str = "known 1"
+    version: str = "known 1"
     gives: ClassVar = FOUR | {"marginals"}
 
     def fingerprint(self) -> str:
-        return self.name
+        return self.version
 
     def annotate(self, sentences, request, *, processes=1, progress=None):
         assert processes == 1

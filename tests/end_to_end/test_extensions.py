@@ -1,0 +1,179 @@
+"""Components of other packages: one of each family is installed and used from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.extensions import TINY_POINTS, install, portmert, tiny_wheel, wheel
+from tuner.families import FAMILIES
+
+LIST = "0;a b c;-1\n0;a b;-2\n1;d;-1\n1;d e;-3\n"
+NAMES = {group: next(iter(entries)) for group, entries in TINY_POINTS.items()}
+CONFIG = """
+[tune]
+output = "run"
+iterations = 2
+nbest = 2
+[data]
+source = "src"
+references = ["ref"]
+[metric]
+name = "share"
+slack = 1
+[optimizer]
+name = "still"
+[decoder]
+name = "echo"
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    return install(folder / "installed", tiny_wheel(folder))
+
+
+@pytest.fixture
+def run(site, tmp_path):
+    (tmp_path / "list").write_text(LIST)
+    (tmp_path / "src").write_text("x y z\nv w\n")
+    (tmp_path / "ref").write_text("a b\nd e\n")
+    (tmp_path / "hyp").write_text("a b c\nd e\n")
+    return lambda *arguments, status=0: portmert(site, tmp_path, *arguments, status=status)
+
+
+def test_a_metric_scores_and_is_described(run):
+    arguments = ("score", "--hyp", "hyp", "--ref", "ref", "--metric")
+    assert "50.00" in run(*arguments, "share").stdout
+    found = run(*arguments, "0.5*SHARE:slack=1 + 0.5*bleu", "--json").stdout
+    assert "share:slack=1" in json.loads(found)["metrics"][0]["signature"]
+    described = run("metrics", "share:slack=2").stdout
+    assert "package:    tiny 1.0" in described
+    assert "slack: integer, at least 0 (default: 0; here: 2)" in described
+    line = next(line for line in run("metrics").stdout.splitlines() if line.startswith("share "))
+    assert "slack=0" in line
+    assert "nobody (package tiny 1.0)" in line
+    fault = run(*arguments, "share:slack=-1", status=1).stderr
+    assert "metric share: slack: Input should be greater than or equal to 0" in fault
+
+
+def test_a_reader_and_an_optimizer_tune(run):
+    helped = " ".join(run("optimize", "--help").stdout.split())
+    assert "moses, semicolons, travatar" in helped
+    for name in ("semicolons", "auto"):
+        run("optimize", "--nbest", "list", "--nbest-format", name, "--ref", "ref", "--metric",
+            "share", "--optimizer", "still", "--set", "restarts=2", "--out", f"{name}.json")  # fmt: skip
+    picked = run("rerank", "--nbest", "list", "--weights", "semicolons.json").stdout
+    assert picked.splitlines() == ["a b c", "d"]
+
+
+def test_an_aligner_aligns(run, tmp_path):
+    run("align", "--aligner", "diagonal", "--set", "shift=1", "--source", "src", "--target", "ref",
+        "--out", "links")  # fmt: skip
+    assert (tmp_path / "links").read_text() == "1-0 2-1\n1-0\n"
+
+
+def test_an_annotator_annotates(run, tmp_path):
+    run("annotate", "--annotator", "nouns:tag=X", "--in", "ref", "--out", "out.conllu",
+        "--annotation-cache", "cache")  # fmt: skip
+    words = [line.split("\t") for line in (tmp_path / "out.conllu").read_text().splitlines()]
+    assert [word[4] for word in words if len(word) == 10] == ["X"] * 4
+
+
+def test_a_decoder_decodes(run, tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG)
+    run("tune", "config.toml")
+    weights = json.loads((tmp_path / "run" / "weights.json").read_text())
+    assert set(weights["weights"]) == {"Whole0", "Cut0"}
+
+
+@pytest.mark.parametrize(("family", "place"), FAMILIES.items(), ids=[*FAMILIES])
+def test_every_family_lists_it_and_describes_it(run, family, place):
+    name = NAMES[place.group]
+    assert any(
+        line.startswith(f"{name} ") for line in run("components", family).stdout.splitlines()
+    )
+    assert json.loads(run("components", family, name, "--json").stdout)["package"] == "tiny 1.0"
+
+
+BROKEN = {
+    "no-module": ("broken.nowhere:X", "loading broken.nowhere:X ends in ModuleNotFoundError"),
+    "no-name": ("broken.module:Nothing", "ends in AttributeError"),
+    "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
+    "no-class": ("broken.module:VALUE", "is no class derived from metrics._base.Metric"),
+    "other-class": ("broken.module:Other", "is no class derived from metrics._base.Metric"),
+    "plain": ("broken.module:Plain", "is not decorated with @pydantic.dataclasses.dataclass"),
+    "other-name": ("broken.module:Checked", "calls itself 'module', not as its entry point"),
+    "Capital": ("broken.module:Checked", "a name has lowercase letters"),
+    "scores": ("broken.module:Checked", "no meaning of its own yet"),
+    "bleu": ("broken.module:Checked", "is in portmert itself and in broken 1.0; uninstall one"),
+}
+MODULE = """
+from dataclasses import dataclass
+from pydantic.dataclasses import dataclass as checked
+from metrics._base import Metric
+
+VALUE = 1
+
+class Other: ...
+
+@dataclass(frozen=True)
+class Plain(Metric): ...
+
+@checked(frozen=True)
+class Checked(Metric): ...
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("broken")
+    files = {
+        "broken/__init__.py": "",
+        "broken/module.py": MODULE,
+        "broken/raises.py": "1 / 0\n",
+    }
+    metrics = {name: value for name, (value, _) in BROKEN.items()}
+    points = {"portmert.metrics": metrics, "portmert.readers": {"raises": "broken.raises:X"}}
+    return install(folder / "installed", wheel(folder, "broken", files, points))
+
+
+def test_broken_components_are_listed_as_such(broken, tmp_path):
+    listed = json.loads(portmert(broken, tmp_path, "metrics", "--json").stdout)
+    faults = {one["name"]: one["fault"] for one in listed if "fault" in one}
+    assert faults.keys() == BROKEN.keys()
+    for name, (_, message) in BROKEN.items():
+        assert message in faults[name]
+        assert "broken 1.0" in faults[name]
+    table = portmert(broken, tmp_path, "metrics").stdout
+    assert any(line.startswith("plain ") and "broken: " in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize("name", ["raises", "plain", "bleu"])
+def test_a_broken_component_is_one_line_where_it_is_used(broken, tmp_path, name):
+    (tmp_path / "text").write_text("a\n")
+    said = portmert(broken, tmp_path, "score", "--hyp", "text", "--ref", "text", "--metric", name,
+                    status=1).stderr  # fmt: skip
+    [line] = said.splitlines()
+    assert line.startswith("portmert: error: metric ")
+    assert BROKEN[name][1] in line
+
+
+def test_what_is_not_used_does_no_harm(broken, tmp_path):
+    (tmp_path / "text").write_text("a b c d\n")
+    scored = portmert(
+        broken, tmp_path, "score", "--hyp", "text", "--ref", "text", "--metric", "ter"
+    )
+    assert "0.00" in scored.stdout
+    assert "raises" in portmert(broken, tmp_path, "optimize", "--help").stdout
+
+
+def test_a_list_of_no_known_format_names_the_reader_that_is_broken(broken, tmp_path):
+    (tmp_path / "list").write_text("what is this\n")
+    (tmp_path / "ref").write_text("a\n")
+    said = portmert(broken, tmp_path, "optimize", "--nbest", "list", "--ref", "ref", "--metric",
+                    "ter", "--out", "w.json", status=1).stderr  # fmt: skip
+    assert "fit no format of n-best lists" in said
+    assert "reader 'raises' of package broken 1.0 cannot be used" in said

@@ -1,0 +1,15 @@
+"""An optimizer: stays where it is."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from tuner.search.optimizers._base import Found, Optimizer
+
+
+@dataclass(frozen=True)
+class Still(Optimizer):
+    """Finds the start."""
+
+    def search(self, problem, start, bounds, rng):  # noqa: ARG002
+        return Found(start, problem.metric.oriented(problem.score(start)))
