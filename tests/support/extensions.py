@@ -52,8 +52,10 @@ def tiny_wheel(folder):
 def install(folder, *wheels):
     """Install wheels into a folder."""
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-        + ["--disable-pip-version-check", "--target", folder, *wheels],
+        [
+            *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"),
+            *("--disable-pip-version-check", "--target", folder, *wheels),
+        ],
         check=True,
     )
     return folder

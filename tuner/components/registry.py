@@ -89,7 +89,8 @@ def metric(text: str) -> Metric:
 def _canonical(text: str) -> str:
     """Return a metric, written `name` or `name:options`, by its own name in lowercase."""
     name, _, rest = text.partition(":")
-    known, options = ALIASES.get(name.lower(), (name.lower(), ""))
+    lowered = name if name in names("metric") else name.lower()
+    known, options = ALIASES.get(lowered, (lowered, ""))
     given = ",".join(filter(None, (options, rest)))
     return f"{known}:{given}" if given else known
 

@@ -191,7 +191,7 @@ def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path
     assert one.counts == (2, 0, 0)
     assert one.annotator.seconds == spent > 0  # nothing was asked
     other = Fixed([CAT], OneTree, cache=tmp_path)
-    other.backend.__dict__["name"] = "known 2"  # another model: nothing of it is in the cache
+    other.backend.__dict__["version"] = "known 2"  # another model: nothing of it is in the cache
     renamed = TextAnnotator(other.backend, cache=tmp_path, processes=1, notice=print)
     renamed.annotate(texts_of([CAT]), ["tags"])
     assert renamed.misses == 1
