@@ -1,5 +1,5 @@
-"""Translation metrics as sufficient statistics: numbers that add over segments.
+"""Defines translation metrics by sufficient statistics: numbers that add over segments.
 
-Pure: no files, no programs, no logging. One metric per public module; a new metric is one new
-file (see `metrics._base.Metric`).
+No programs and no logging; files are read only where an option names one (a lexicon, a model). One
+metric per public module; a new metric is one new file (see `metrics._base.Metric`).
 """

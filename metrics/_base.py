@@ -1,32 +1,24 @@
-"""What a metric is, and the flat arrays it reads.
+"""Defines what a metric is, and the flat arrays it reads.
 
-To add a metric, write one public file in this folder with one frozen dataclass that derives from
-`Metric`: its fields are its options, `stats` and `score` its definition. The registry, the command
-line, tuning and the contract tests find it by its file name (`bleu_sbp.py` is metric `bleu-sbp`).
+To add a metric, write one public file in this folder with one frozen pydantic dataclass that
+derives from `Metric`: its fields are its options, `stats` and `score` its definition. The
+registry, the command line, tuning and the contract tests find it by its file name (`bleu_sbp.py`
+is metric `bleu-sbp`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as component_dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -40,7 +32,7 @@ TokenArray = NDArray[np.int32]
 
 @dataclass(frozen=True, order=True)
 class Arcs:
-    """A need: expected dependency links of each text.
+    """Names a need: expected dependency links of each text.
 
     Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (section 8.2 of the
     metric specification; Kahn, Snover and Ostendorf 2009).
@@ -72,7 +64,7 @@ SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "arcs"})
 
 
 class Vocabulary:
-    """Interned tokens: each distinct string has one id, counted from 0 in order of arrival."""
+    """Interns tokens: each distinct string has one id, counted from 0 in order of arrival."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self.words: list[str] = []
@@ -94,7 +86,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Rows of unequal length in one flat array.
+    """Holds rows of unequal length in one flat array.
 
     Parameters
     ----------
@@ -151,7 +143,7 @@ class Ragged:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedArcs:
-    """Expected dependency links of N texts.
+    """Holds the expected dependency links of N texts.
 
     Parameters
     ----------
@@ -178,7 +170,7 @@ class ExpectedArcs:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """N token sequences and what is known about each.
+    """Holds N token sequences and what is known about each.
 
     Parameters
     ----------
@@ -225,7 +217,7 @@ class Texts:
         return self._each(lambda part: part.take(indices))
 
     def has(self, need: Need) -> bool:
-        """Whether what a metric needs is known of these texts."""
+        """Return whether what a metric needs is known of these texts."""
         return need in self.arcs if isinstance(need, Arcs) else getattr(self, need) is not None
 
     def _each(self, change: Callable[[Any], Any]) -> Texts:
@@ -264,7 +256,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The hypotheses of S segments and what they are compared with.
+    """Holds the hypotheses of S segments and what they are compared with.
 
     Hypotheses and references share one vocabulary: equal tokens have equal ids.
 
@@ -351,11 +343,12 @@ class Batch:
         )
 
 
-@dataclass(frozen=True)
+@component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Metric(ABC):
-    """A metric that decomposes into sufficient statistics.
+    """Scores translations by sufficient statistics: numbers that add over segments.
 
-    A subclass is a frozen dataclass in a file of the metric's name; its fields are its options.
+    A subclass is a frozen pydantic dataclass in a file of the metric's name; its fields are its
+    options, whose types say what they may be.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -366,30 +359,8 @@ class Metric(ABC):
     """Whether the score is a share of something, to be printed in percent."""
     source: ClassVar[str]
     """The paper, with equations where they are numbered."""
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {}
-    """Lowest and highest value of each numeric option, both allowed; infinity means no limit."""
     examples: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Some values, beside the default, of options that are free text."""
-
-    def __post_init__(self) -> None:
-        """Check the options; a metric with more to check calls this first.
-
-        Raises
-        ------
-        ValueError
-            An option is none of its choices or out of its bounds.
-        """
-        for key, hint in _option_types(type(self)).items():
-            value = getattr(self, key)
-            if get_origin(hint) is Literal and value not in get_args(hint):
-                raise ValueError(f"{key} is {value!r}; choose from {', '.join(get_args(hint))}")
-            low, high = self.bounds.get(key, (-math.inf, math.inf))
-            if (
-                key in self.bounds
-                and value is not None
-                and not (low <= value <= high and math.isfinite(value))
-            ):
-                raise ValueError(f"{key} is {value}; {_range(low, high)}")
 
     @property
     @abstractmethod
@@ -411,6 +382,15 @@ class Metric(ABC):
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the quantities the papers tabulate, for one row (K,) of summed statistics."""
+
+    def load(self) -> None:  # noqa: B027  most have no files
+        """Read the files that options name; else each is read when it is first needed.
+
+        Raises
+        ------
+        ValueError
+            A file is not what it should be, or an option names nothing that is there.
+        """
 
     def oriented(self, scores: Value) -> Value:
         """Return scores, or differences of scores, with the sign such that higher is better.
@@ -457,15 +437,3 @@ def _plain(value: object) -> str:
     if isinstance(value, Path):
         return value.name  # where a file lies is no part of what a score depends on
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _range(low: float, high: float) -> str:
-    if math.isinf(high):
-        return f"it must be at least {low:g}"
-    return f"it must be in {low:g}..{high:g}"
-
-
-@functools.cache
-def _option_types(cls: type[Metric]) -> Mapping[str, object]:
-    hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}

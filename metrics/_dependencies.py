@@ -1,12 +1,18 @@
-"""Expected counts of words, word pairs and dependency links: what the DPM family is made of."""
+"""Counts words, word pairs and dependency links by expectation, for the DPM family.
+
+Kahn, Snover and Ostendorf 2009; formulas in docs/metrics/dependencies.md.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Arcs, Metric, Need, Texts
 from metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
@@ -33,7 +39,7 @@ _NGRAM = re.compile(r"[1-9]g")
 
 
 class ItemCounts(NamedTuple):
-    """Expected counts of H hypotheses, a column for each of C decompositions.
+    """Holds expected counts of H hypotheses, a column for each of C decompositions.
 
     Parameters
     ----------
@@ -70,7 +76,7 @@ def decompositions(of: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class DependencyMatch(Metric):
-    """A metric of expected counts of words, word pairs and links: what the DPM family shares.
+    """Scores expected counts of words, word pairs and links: the DPM family.
 
     Parameters
     ----------
@@ -92,27 +98,20 @@ class DependencyMatch(Metric):
     """
 
     of: str = "1g+2g+dl+lh"
-    parses: int = 1
-    gamma: float = 0.25
+    parses: Annotated[int, Ge(1), Le(1000)] = 1
+    gamma: Annotated[float, Ge(0), Le(1)] = 0.25
     combination: Combination = "f"
 
-    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
     source: ClassVar[str] = PAPER
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"parses": (1, 1000), "gamma": (0.0, 1.0)}
     examples: ClassVar[dict[str, tuple[str, ...]]] = {"of": ("1g+3g+dlh+dh",)}
 
     def __post_init__(self) -> None:
-        """Check the options, and say what these decompositions need.
+        """Check that `of` is a list of decompositions."""
+        decompositions(self.of)
 
-        Raises
-        ------
-        ValueError
-            As in the base class, or `of` is no list of decompositions.
-        """
-        super().__post_init__()
-        object.__setattr__(self, "needs", self._needed())
-
-    def _needed(self) -> frozenset[Need]:
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]  # others need it always
+        """A parse, or links, unless all decompositions are n-grams."""
         if not any(name in _KINDS for name in decompositions(self.of)):
             return frozenset()
         # Of one parse gamma says nothing: any best parse will do.

@@ -1,12 +1,14 @@
-"""Edit distances and word links of hypotheses with one reference a segment."""
+"""Computes edit distances and word links, for WER, CDER, TER and RIBES."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics import _edit_kernels
+from metrics._base import Metric
 from metrics._ngrams import SMALLEST_COUNT, flat
 from metrics._references import best_reference, each_reference
 
@@ -57,13 +59,36 @@ def one_minus_rate(stats: FloatArray) -> FloatArray:
     return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
 
 
-def distance_parts(stats: FloatArray) -> dict[str, float]:
-    """Return the rate, the distance and the reference length of stats (2,)."""
-    return {
-        "rate": 1.0 - float(one_minus_rate(stats)),
-        "edits": float(stats[0]),
-        "ref_len": float(stats[1]),
-    }
+def rate_parts(rate: float, stats: FloatArray) -> dict[str, float]:
+    """Return a rate, the edits and the reference length of stats (2,)."""
+    return {"rate": rate, "edits": float(stats[0]), "ref_len": float(stats[1])}
+
+
+@dataclass(frozen=True)
+class DistanceRate(Metric):
+    """Scores 1 minus an edit distance over the reference length.
+
+    A subclass says whether jumps are edits as in CDER (`long_jumps`).
+    """
+
+    long_jumps: ClassVar[bool] = False
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The distance and the length of the reference."""
+        return ("edits", "ref_len")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) counts in the order of `stat_names`."""
+        return distance_stats(batch, long_jumps=self.long_jumps)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return 1 minus the rate, at most 1, for stats (..., 2)."""
+        return one_minus_rate(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, the edits and the reference length of stats (2,)."""
+        return rate_parts(1.0 - float(one_minus_rate(stats)), stats)
 
 
 def _arrays(single: Batch) -> tuple[TokenArray, IntArray, IntArray, TokenArray, IntArray]:

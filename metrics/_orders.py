@@ -1,4 +1,4 @@
-"""Word order: from links to permutations, and how alike the orders of two texts are."""
+"""Computes word order: from links to permutations, and how alike those of two texts are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
 
 Order = Literal["v", "rho", "tau"]
+Measure = Literal["hamming", "kendall"]
 Null = Literal["inherit", "plus_one"]
 Encoding = Literal["order", "rank"]
 Scale = Literal["linear", "clip"]
@@ -30,7 +31,8 @@ def ordering(
 ) -> FloatArray:
     """Return (H,) float64 in 0..1: v, rho or tau against the reference that gives most.
 
-    0 for an empty hypothesis. The options are those of the metrics (see `metrics.port.Port`).
+    0 for an empty hypothesis. The options are those of the metrics (see
+    `metrics._order_metrics.Ordered`).
     """
     if order == "v":
         values = _pairs(batch, _kernels.V, null=null, encoding=encoding)
@@ -58,7 +60,7 @@ def check_scale(order: Order, scale: Scale, *, tau_lr: bool) -> None:
 
 def damped_similarity(
     batch: Batch,
-    measure: Literal["hamming", "kendall"],
+    measure: Measure,
     *,
     null: Null,
     encoding: Encoding,

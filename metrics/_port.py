@@ -1,11 +1,17 @@
-"""PORT's statistics and score, shared by `port`, its variants, `qmean` and `bleu-sbp`."""
+"""Computes PORT's statistics and score, for `port`, its variants, `qmean` and `bleu-sbp`.
+
+Chen, Kuhn and Larkin, ACL 2012; formulas in docs/metrics/port.md.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
+from metrics._base import Metric
 from metrics._ngrams import (
     SMALLEST_COUNT,
     hypothesis_lengths,
@@ -13,6 +19,8 @@ from metrics._ngrams import (
     reference_lengths,
     totals,
 )
+from metrics._order_metrics import Ordered
+from metrics._orders import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,3 +152,52 @@ def port_parts(
         parts[f"total_{n}"] = float(total[n - 1])
         parts[f"ref_total_{n}"] = float(ref_total[n - 1])
     return parts | {"hyp_len": float(total[0]), "ref_len": float(stats[REF_LEN])}
+
+
+@dataclass(frozen=True)
+class PortOptions(Metric):
+    """Has the options that PORT adds to those of its ordering measure.
+
+    Parameters
+    ----------
+    alpha
+        Exponent of the ordering measure; more gives word order more weight.
+    order
+        The ordering measure: `v` (equations 11 to 16), or Spearman's `rho` or Kendall's `tau`
+        in its place.
+    recall_cap
+        Limit the recall of each n-gram order to 1, which several references can exceed.
+    """
+
+    alpha: Annotated[float, Ge(0), Le(100)] = 0.25
+    order: Order = "v"
+    recall_cap: bool = False
+
+
+# The options of the last base come first.
+@dataclass(frozen=True)
+class PortFamily(Ordered, PortOptions):
+    """Scores n-grams and word order, as PORT does."""
+
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 1, 2, 6-17"
+
+    def __post_init__(self) -> None:
+        """Check that all options have an effect."""
+        self.check(self.order)
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched, total and reference n-grams of each order, lengths, weighted ordering."""
+        return port_stat_names(self.order)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 16) float64 in the order of `stat_names`."""
+        return port_stats(batch, self.values(batch, self.order))
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return PORT for stats (..., 16)."""
+        return port_score(stats, alpha=self.alpha, recall_cap=self.recall_cap)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (16,)."""
+        return port_parts(stats, recall_cap=self.recall_cap, ordering=self.order)

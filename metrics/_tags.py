@@ -1,23 +1,27 @@
-"""Tags in the place of words: the statistics that the part-of-speech metrics share.
+"""Counts n-grams of tags in the place of words, for the part-of-speech metrics.
 
-Popović and Ney, WMT 2009; section 6 of the metric specification.
+Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
-from metrics._bleu import root
-from metrics._ngrams import SMALLEST_COUNT, matched, totals
+from metrics._base import Metric, Need
+from metrics._bleu import Smoothing, bleu_score, bleu_stats, root
+from metrics._ngrams import SMALLEST_COUNT, ReferenceLength, matched, totals
 from metrics._references import best_reference
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, Texts
 
 Mean = Literal["gm", "am"]
+Figure = Literal["precision", "recall", "F"]
 MAX_ORDER = 4
 
 STAT_NAMES = tuple(
@@ -131,3 +135,74 @@ def tag_parts(stats: FloatArray, mean: Mean) -> dict[str, float]:
         **{f"r{n}": float(recall[n - 1]) for n in orders},
         **dict(zip(STAT_NAMES, stats.tolist(), strict=True)),
     }
+
+
+@dataclass(frozen=True)
+class TagMatch(Metric):
+    """Scores the n-grams of tags that match, n = 1..4.
+
+    A subclass says what of them it takes (`figure`), and whether words count as well.
+
+    Parameters
+    ----------
+    mean
+        Over the four orders: geometric (`gm`, better more often in the paper; 0 if an order has
+        no match) or arithmetic (`am`).
+    """
+
+    mean: Mean = "gm"
+
+    figure: ClassVar[Figure]
+    with_words: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
+    source: ClassVar[str] = "Popović and Ney, WMT 2009"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """For each order the n-grams that match, those of the hypothesis and of the reference."""
+        return STAT_NAMES
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 12) counts in the order of `stat_names`."""
+        return pooled_stats(batch) if self.with_words else tag_stats(batch)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the precision, the recall or the F-score in 0..1 for stats (..., 12)."""
+        if self.figure == "F":
+            return f_score(stats, self.mean)
+        return mean_share(stats, self.figure, self.mean)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precision, recall, F and the counts of stats (12,)."""
+        return tag_parts(stats, self.mean)
+
+
+@dataclass(frozen=True)
+class TagBleu(Metric):
+    """Scores tags, or tags and words, by BLEU.
+
+    Parameters
+    ----------
+    max_order
+        The longest n-gram.
+    reflen
+        As in `bleu`: the reference length that is `closest` to the hypothesis's, the `shortest`,
+        or the `average`.
+    smooth
+        As in `bleu`, for an order without a match: `none`, `exp`, `sacre-exp`, `add1`,
+        as well as `moses+1`, `floor` (0.1 matches) and `add-k` (k is 1).
+    """
+
+    max_order: Annotated[int, Ge(1), Le(16)] = 4
+    reflen: ReferenceLength = "closest"
+    smooth: Smoothing = "none"
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
+
+    def counts(self, view: Batch) -> FloatArray:
+        """Return (H, 2 N + 1) BLEU's counts of a batch, of words or of tags."""
+        return bleu_stats(view, self.max_order, self.reflen)
+
+    def bleu(self, counts: FloatArray) -> FloatArray:
+        """Return BLEU (...) of its counts (..., 2 N + 1)."""
+        return bleu_score(counts, self.max_order, self.smooth)

@@ -1,14 +1,16 @@
-"""Chains, subtrees and fragments of parses: what the tree metrics share.
+"""Counts chains, subtrees and fragments of parses, for the tree metrics.
 
-Liu and Gildea 2005; section 7 of the metric specification.
+Liu and Gildea 2005; formulas in docs/metrics/trees.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics import _tree_kernels
 from metrics._base import Metric, Ragged
@@ -84,9 +86,9 @@ def constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> Ra
     return whole if lexical else Ragged(nodes, offsets)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Forests:
-    """The forests of hypotheses and references, a row each; none without a parse."""
+    """Holds the forests of hypotheses and references, a row each; none without a parse."""
 
     hypotheses: Ragged
     references: Ragged
@@ -112,7 +114,7 @@ class Forests:
 
 @dataclass(frozen=True)
 class Overlap(Metric):
-    """A metric of the items of parses that match: what HWCM, STM and DSTM and their F share.
+    """Scores the items of parses that match: HWCM, STM, DSTM and their F.
 
     A subclass says which items of which parses (`items`, `needs`), and whether the score is the
     mean precision over the orders 1..depth, or F of that and the mean recall (`kind`).
@@ -132,14 +134,13 @@ class Overlap(Metric):
         are left out.
     """
 
-    depth: int = 4
+    depth: Annotated[int, Ge(1), Le(16)] = 4
     noparse: Noparse = "ignore"
     average: Average = "corpus"
 
     kind: ClassVar[Kind] = "precision"
     items: ClassVar[Items]
     source: ClassVar[str] = LIU_GILDEA
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"depth": (1, 16)}
 
     @property
     def stat_names(self) -> tuple[str, ...]:
@@ -259,6 +260,54 @@ def similarity_stats(batch: Batch, forests: Forests, weight: Weight) -> FloatArr
     if weight == "reflen":
         weights *= reference_lengths(batch)
     return np.column_stack([values * weights, weights])
+
+
+@dataclass(frozen=True)
+class TreeKernel(Metric):
+    """Averages the cosine of the numbers of all fragments of parses.
+
+    A subclass says of which parses (`needs`).
+
+    Parameters
+    ----------
+    lexical
+        Keep the words as leaves; else parts of speech are the leaves.
+    weight
+        Of a segment in the mean: `one`, or the length of the closest reference (`reflen`).
+    """
+
+    lexical: bool = False
+    weight: Weight = "one"
+
+    source: ClassVar[str] = (
+        "Liu and Gildea, ACL workshop on evaluation measures 2005; Collins and Duffy, NIPS 2001"
+    )
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Weight times the cosine, and the weight."""
+        return (self.name(), WEIGHT_NAMES[self.weight])
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        of_words = "heads" in self.needs
+        return similarity_stats(
+            batch,
+            Forests.dependency(batch)
+            if of_words
+            else Forests.constituency(batch, lexical=self.lexical),
+            self.weight,
+        )
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean in 0..1 for stats (..., 2)."""
+        return weighted_mean(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the mean and the sum of the weights of stats (2,)."""
+        return dict(
+            zip(self.stat_names, (float(weighted_mean(stats)), float(stats[1])), strict=True)
+        )
 
 
 def _arrays(batch: Batch, forests: Forests) -> tuple[object, ...]:

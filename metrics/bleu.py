@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics import _bleu
 from metrics._base import Metric
-from metrics._bleu import Smoothing  # noqa: TC001  its fields need the types when it is built
-from metrics._ngrams import ReferenceLength  # noqa: TC001
+from metrics._bleu import Smoothing
+from metrics._ngrams import ReferenceLength
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
@@ -43,20 +45,15 @@ class Bleu(Metric):
         The number that `floor` and `add-k` use, above 0; if left out 0.1 and 1, as in sacrebleu.
     """
 
-    max_order: int = 4
+    max_order: Annotated[int, Ge(1), Le(16)] = 4
     reflen: ReferenceLength = "closest"
     smooth: Smoothing = "none"
-    smooth_value: float | None = None
+    smooth_value: Annotated[float, Ge(1e-9), Le(1e9)] | None = None
 
     source: ClassVar[str] = "Papineni et al., ACL 2002; PORT paper, equations 1, 3-5"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "max_order": (1, 16),
-        "smooth_value": (1e-9, 1e9),
-    }
 
     def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
+        """Check that a value is for a method that has one."""
         if self.smooth_value is not None and self.smooth not in _bleu.SMOOTH_VALUES:
             raise ValueError(
                 f"smooth_value is for smooth={' or '.join(_bleu.SMOOTH_VALUES)}, "

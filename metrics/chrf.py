@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
 from metrics._characters import in_characters
@@ -33,14 +34,10 @@ class Chrf(Metric):
         How many times as important as precision recall is.
     """
 
-    max_order: int = 6
-    beta: float = 2.0
+    max_order: Annotated[int, Ge(1), Le(16)] = 6
+    beta: Annotated[float, Ge(0), Le(1000)] = 2.0
 
     source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "max_order": (1, 16),
-        "beta": (0.0, 1000.0),
-    }
 
     @property
     def stat_names(self) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
-from metrics._base import Arcs, Need
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
 from metrics._dependencies import DependencyMatch
 
 
@@ -17,6 +18,4 @@ class Edpm(DependencyMatch):
     has no parse, its links count as none and its n-grams as ever.
     """
 
-    parses: int = 50
-
-    needs: ClassVar[frozenset[Need]] = frozenset({Arcs(50, 0.25)})
+    parses: Annotated[int, Ge(1), Le(1000)] = 50

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from metrics._base import Arcs, Need
+from pydantic.dataclasses import dataclass
+
 from metrics._dependencies import PAPER, DependencyMatch
 
 
@@ -28,6 +28,4 @@ class EdpmExact(DependencyMatch):
 
     parses: ClassVar[int] = 0  # type: ignore[misc]  # all: no option here
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Arcs(0, 0.25)})
     source: ClassVar[str] = f"{PAPER}, in the limit of all parses"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.0, 1.0)}

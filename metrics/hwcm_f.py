@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from metrics._base import Need  # noqa: TC001  read at run time, to check options
+from pydantic.dataclasses import dataclass
+
+from metrics._base import Need
 from metrics._trees import MOSES, Items, Kind, Overlap
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  the type of options, read when they are checked
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
 from metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
@@ -50,23 +51,29 @@ class Learned(Metric):
     )
     examples: ClassVar[dict[str, tuple[str, ...]]] = {"model": (), **dict.fromkeys(RESOURCES, ())}
 
-    def __post_init__(self) -> None:
-        """Read the model, and what it needs.
+    def load(self) -> None:
+        """Read the model and the files that it was learnt with."""
+        _ = self._lexicon
 
-        Raises
-        ------
-        ValueError
-            A file is not what it should be, or not what the weights were learnt with.
-        """
-        super().__post_init__()
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]  # the model says what
+        """What the model's features read."""
+        need = self._model.features.need
+        return frozenset() if need is None else frozenset({need})
+
+    @cached_property
+    def _model(self) -> Model:
         model = TERP_ALONE if self.model is None else read_model(self.model)
-        files = {name: getattr(self, name) for name in RESOURCES}
-        check_resources(model, self.model, files)
-        need = model.features.need
-        needs: frozenset[Need] = frozenset() if need is None else frozenset({need})
-        object.__setattr__(self, "needs", needs)
-        object.__setattr__(self, "_model", model)
-        object.__setattr__(self, "_lexicon", model.features.lexicon(files))
+        check_resources(model, self.model, self._files)
+        return model
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return self._model.features.lexicon(self._files)
+
+    @property
+    def _files(self) -> dict[str, Path | None]:
+        return {name: getattr(self, name) for name in RESOURCES}
 
     @property
     def stat_names(self) -> tuple[str, ...]:
@@ -75,12 +82,9 @@ class Learned(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        model: Model = self._model  # type: ignore[attr-defined]  # set when checked
-        lexicon: Lexicon = self._lexicon  # type: ignore[attr-defined]
-        length = reference_lengths(batch, "average")
-        return np.column_stack(
-            [length * model.scores(model.features.values(batch, lexicon)), length]
-        )
+        model, length = self._model, reference_lengths(batch, "average")
+        values = model.features.values(batch, self._lexicon)
+        return np.column_stack([length * model.scores(values), length])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the mean for stats (..., 2), of any sign; higher is better."""

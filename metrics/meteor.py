@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  the type of options, read when they are checked
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics import _meteor_kernels
 from metrics._base import Metric
@@ -89,10 +91,10 @@ class Meteor(Metric):
         "2005", "1.0", "1.0-rank",
         "1.5", "1.5-adequacy", "1.5-hter", "1.5-tune", "1.5-any", "1.5-universal",
     ] = "2005"  # fmt: skip
-    alpha: float | None = None
-    beta: float | None = None
-    gamma: float | None = None
-    delta: float | None = None
+    alpha: Annotated[float, Ge(0), Le(1)] | None = None
+    beta: Annotated[float, Ge(0), Le(100)] | None = None
+    gamma: Annotated[float, Ge(0), Le(1)] | None = None
+    delta: Annotated[float, Ge(0), Le(1)] | None = None
     stem: bool = False
     language: str = "english"
     synonyms: Path | None = None
@@ -102,12 +104,6 @@ class Meteor(Metric):
     source: ClassVar[str] = (
         "Banerjee and Lavie, ACL 2005; Lavie and Agarwal, WMT 2007; Denkowski and Lavie, WMT 2014"
     )
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "alpha": (0.0, 1.0),
-        "beta": (0.0, 100.0),
-        "gamma": (0.0, 1.0),
-        "delta": (0.0, 1.0),
-    }
     examples: ClassVar[dict[str, tuple[str, ...]]] = {
         "language": ("german",),
         "synonyms": (),
@@ -116,22 +112,21 @@ class Meteor(Metric):
     }
 
     def __post_init__(self) -> None:
-        """Check the options and read the files they name.
-
-        Raises
-        ------
-        ValueError
-            An option of 1.5 with another version, an unknown language, or a file that is not what
-            it should be.
-        """
-        super().__post_init__()
+        """Check that options of 1.5 come with one of its versions."""
         if not self.weighted:
             for key in ("delta", "paraphrases", "function_words"):
                 if getattr(self, key) is not None:
                     raise ValueError(
                         f"version {self.version} has no {key}; take 1.5 or one of its tasks"
                     )
-        lexicon = read_lexicon(
+
+    def load(self) -> None:
+        """Read the files that options name."""
+        _ = self._lexicon
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return read_lexicon(
             language=self.language,
             stem=self.stem,
             synonyms=self.synonyms,
@@ -139,7 +134,6 @@ class Meteor(Metric):
             words=self.function_words,
             both_ways=True,
         )
-        object.__setattr__(self, "_lexicon", lexicon)
 
     @property
     def weighted(self) -> bool:
@@ -167,8 +161,7 @@ class Meteor(Metric):
         return best_reference(batch, self._stats, self.score)
 
     def _stats(self, single: Batch) -> FloatArray:
-        lexicon: Lexicon = self._lexicon  # type: ignore[attr-defined]  # set when checked
-        relations = single.once(lexicon)
+        relations = single.once(self._lexicon)
         found = occurrences(relations.phrases, single.references)
         hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
         synonyms, right = flat(relations.synonyms), flat(relations.phrases.right)

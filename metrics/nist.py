@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics import _kernels
 from metrics._base import Metric

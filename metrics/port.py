@@ -1,92 +1,15 @@
-"""PORT: precision, order, recall."""
+"""Defines PORT: precision, order, recall."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from pydantic.dataclasses import dataclass
 
-from metrics import _port
-from metrics._base import Metric, Need
-from metrics._orders import (
-    Encoding,
-    Null,
-    Order,
-    Scale,
-    check_scale,
-    ordering,
-)
-
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._port import PortFamily
 
 
 @dataclass(frozen=True)
-class Port(Metric):
+class Port(PortFamily):
     """Harmonic mean of Qmean (n-gram precision and recall) and a measure of word order.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
-
-    Parameters
-    ----------
-    alpha
-        Exponent of the ordering measure; more gives word order more weight.
-    order
-        The ordering measure: `v` (equations 11 to 16), or Spearman's `rho` or Kendall's `tau`
-        in its place.
-    recall_cap
-        Limit the recall of each n-gram order to 1, which several references can exceed.
-    null
-        Where an unaligned source word stands in target order: `inherit` the place of the
-        previous source word and follow it, or `plus_one` target position after it.
-    encoding
-        What the ordering measure compares: `order`, the source positions in target order as in
-        the paper, or `rank`, for each source word its rank in target order, which does not
-        depend on how the source is numbered.
-    scale
-        From -1..1 to 0..1, for rho and tau: `linear`, (x + 1) / 2, or `clip`, max(0, x).
-    tau_lr
-        For tau: 1 - sqrt(share of discordant pairs), the form of LRscore, in place of the scaled
-        tau.
     """
-
-    alpha: float = 0.25
-    order: Order = "v"
-    recall_cap: bool = False
-    null: Null = "inherit"
-    encoding: Encoding = "order"
-    scale: Scale = "linear"
-    tau_lr: bool = False
-
-    needs: ClassVar[frozenset[Need]] = frozenset({"links"})
-    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 1, 2, 6-17"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {"alpha": (0.0, 100.0)}
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        super().__post_init__()
-        check_scale(self.order, self.scale, tau_lr=self.tau_lr)
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Matched, total and reference n-grams of each order, lengths, weighted ordering."""
-        return _port.port_stat_names(self.order)
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 16) float64 in the order of `stat_names`."""
-        values = ordering(
-            batch,
-            self.order,
-            null=self.null,
-            encoding=self.encoding,
-            scale=self.scale,
-            tau_lr=self.tau_lr,
-        )
-        return _port.port_stats(batch, values)
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return PORT for stats (..., 16)."""
-        return _port.port_score(stats, alpha=self.alpha, recall_cap=self.recall_cap)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (16,)."""
-        return _port.port_parts(stats, recall_cap=self.recall_cap, ordering=self.order)

@@ -1,50 +1,20 @@
-"""Recall of part-of-speech tags."""
+"""Defines the recall of part-of-speech tags as a metric."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from metrics import _tags
-from metrics._base import Metric, Need
-from metrics._tags import Mean  # noqa: TC001  its fields need the type when it is built
+from pydantic.dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._tags import Figure, TagMatch
 
 
 @dataclass(frozen=True)
-class Posr(Metric):
+class Posr(TagMatch):
     """Mean over n = 1..4 of the recall of tag n-grams.
 
     A recall has no length penalty: to tune on it rewards long output; `posf` does not. Of several
     references the one with the highest F of arithmetic means counts, the first on a tie.
-
-    Parameters
-    ----------
-    mean
-        Over the four orders: geometric (`gm`, better more often in the paper; 0 if an order has
-        no match) or arithmetic (`am`).
     """
 
-    mean: Mean = "gm"
-
-    needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
-    source: ClassVar[str] = "Popović and Ney, WMT 2009"
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """For each order the n-grams that match, those of the hypothesis and of the reference."""
-        return _tags.STAT_NAMES
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 12) counts in the order of `stat_names`."""
-        return _tags.tag_stats(batch)
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return POSR in 0..1 for stats (..., 12)."""
-        return _tags.mean_share(stats, "recall", self.mean)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precision, recall, F and the counts of stats (12,)."""
-        return _tags.tag_parts(stats, self.mean)
+    figure: ClassVar[Figure] = "recall"

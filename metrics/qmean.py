@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
 
 from metrics import _port
 from metrics._base import Metric

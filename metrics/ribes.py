@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
 from metrics._edits import one_length, rank_agreements
@@ -35,14 +36,10 @@ class Ribes(Metric):
         Weight of the brevity penalty.
     """
 
-    alpha: float = 0.25
-    beta: float = 0.10
+    alpha: Annotated[float, Ge(0), Le(100)] = 0.25
+    beta: Annotated[float, Ge(0), Le(100)] = 0.10
 
     source: ClassVar[str] = "Isozaki et al., EMNLP 2010; RIBES.py 1.03"
-    bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "alpha": (0.0, 100.0),
-        "beta": (0.0, 100.0),
-    }
 
     @property
     def stat_names(self) -> tuple[str, ...]:

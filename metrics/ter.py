@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
-from metrics._edits import translation_edits
+from metrics._edits import rate_parts, translation_edits
 from metrics._ngrams import SMALLEST_COUNT, reference_lengths
 
 if TYPE_CHECKING:
@@ -46,8 +46,4 @@ class Ter(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the edits and the reference length of stats (2,)."""
-        return {
-            "rate": float(self.score(stats)),
-            "edits": float(stats[0]),
-            "ref_len": float(stats[1]),
-        }
+        return rate_parts(float(self.score(stats)), stats)

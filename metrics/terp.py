@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003  the type of options, read when they are checked
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
+from metrics._edits import rate_parts
 from metrics._lexicon import Lexicon, read_lexicon
 from metrics._ngrams import SMALLEST_COUNT, reference_lengths
 from metrics._terp import PRESETS, terp_counts
@@ -68,19 +70,18 @@ class Terp(Metric):
     }
 
     def __post_init__(self) -> None:
-        """Check the options and read the files they name.
-
-        Raises
-        ------
-        ValueError
-            Synonyms or paraphrases with costs=ter, an unknown language, or a file that is not
-            what it should be.
-        """
-        super().__post_init__()
+        """Check that TER's costs come without synonyms and paraphrases."""
         for key in ("synonyms", "paraphrases"):
             if self.costs == "ter" and getattr(self, key) is not None:
                 raise ValueError(f"costs=ter has no {key}; take costs=terpa or costs=terph")
-        lexicon = read_lexicon(
+
+    def load(self) -> None:
+        """Read the files that options name."""
+        _ = self._lexicon
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return read_lexicon(
             language=self.language,
             stem=PRESETS[self.costs].relaxed,
             synonyms=self.synonyms,
@@ -88,7 +89,6 @@ class Terp(Metric):
             words=self.stop_words,
             both_ways=False,
         )
-        object.__setattr__(self, "_lexicon", lexicon)
 
     @property
     def stat_names(self) -> tuple[str, ...]:
@@ -97,8 +97,7 @@ class Terp(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        lexicon: Lexicon = self._lexicon  # type: ignore[attr-defined]  # set when checked
-        edits = terp_counts(batch, lexicon, PRESETS[self.costs])[:, -1]
+        edits = terp_counts(batch, self._lexicon, PRESETS[self.costs])[:, -1]
         return np.column_stack([edits, reference_lengths(batch, "average")])
 
     def score(self, stats: FloatArray) -> FloatArray:
@@ -110,8 +109,4 @@ class Terp(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the cost of edits and the reference length of stats (2,)."""
-        return {
-            "rate": float(self.score(stats)),
-            "edits": float(stats[0]),
-            "ref_len": float(stats[1]),
-        }
+        return rate_parts(float(self.score(stats)), stats)

@@ -1,68 +1,23 @@
-"""The ordering measure v by itself."""
+"""Defines v, PORT's ordering measure, as a metric."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-import numpy as np
+from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric, Need
-from metrics._ngrams import reference_lengths
-from metrics._orders import (
-    Encoding,
-    Null,
-    ordering,
-    weighted_mean,
-)
-
-if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+from metrics._order_metrics import MeanOrder
+from metrics._orders import Order, Scale
 
 
 @dataclass(frozen=True)
-class V(Metric):
+class V(MeanOrder):
     """Mean of PORT's ordering measure v, weighted with the closest reference length.
 
     Of several references the one that gives most counts; an empty hypothesis has 0.
-
-    Parameters
-    ----------
-    null
-        Where an unaligned source word stands in target order: `inherit` the place of the
-        previous source word and follow it, or `plus_one` target position after it.
-    encoding
-        What is compared: the source positions in target order (`order`, as in the paper), or for
-        each source word its rank in target order (`rank`), which does not depend on how the source
-        is numbered.
     """
 
-    null: Null = "inherit"
-    encoding: Encoding = "order"
-
-    needs: ClassVar[frozenset[Need]] = frozenset({"links"})
+    order: ClassVar[Order] = "v"
+    scale: ClassVar[Scale] = "linear"  # type: ignore[misc]  # no option here
+    tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 11-16"
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The weighted sum and the weight."""
-        return ("v_x_ref_len", "ref_len")
-
-    def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 2) float64 in the order of `stat_names`."""
-        values = ordering(
-            batch,
-            "v",
-            null=self.null,
-            encoding=self.encoding,
-        )
-        lengths = reference_lengths(batch)
-        return np.column_stack([values * lengths, lengths])
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the reference length of stats (2,)."""
-        return {"v": float(weighted_mean(stats)), "ref_len": float(stats[1])}

@@ -16,7 +16,7 @@ from metrics._base import Batch, Metric, Texts, Vocabulary
 from tests.oracles.metrics import Text, Tree
 from tests.support.strategies_metrics import arrays, batch_of, corpora
 from tuner.components import registry
-from tuner.components.catalogue import describe
+from tuner.components.catalogue import describe, limits
 from tuner.texts.statistics import compute_stats
 
 NAMES = registry.own_names("metric")
@@ -28,15 +28,15 @@ EXPECTED = (
 ONLY_PRECISION = ("posp", "hwcm:depth=1,", "stm:depth=1,", "dstm:depth=1,")
 """A precision without a length penalty of what has no order: a part of a reference is perfect."""
 ONE_CHUNK_COSTS = ("meteor:version=2005", "meteor:version=1.0")
-"""A penalty for every run of links, also if there is one run only (specification 9.2)."""
+"""A penalty for every run of links, also if there is one run only (docs/metrics/meteor.md)."""
 MAY_BE_NEGATIVE = ("wer", "cder", "per", "learned")
-"""1 - an error rate (specification 1.4), or a weighted sum."""
+"""1 - an error rate (docs/metrics/edits.md), or a weighted sum."""
 
 
 def variants(name):
     """The default metric and one for each other value of each option."""
     cls = registry.component("metric", name)
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     built = [cls()]
     for field in dataclasses.fields(cls):
         if get_origin(hints[field.name]) is Literal:
@@ -46,7 +46,8 @@ def variants(name):
         elif field.name in cls.examples:
             values = cls.examples[field.name]
         else:
-            values = cls.bounds[field.name]  # a number must have bounds
+            values = limits(hints[field.name])
+            assert len(values) == 2, f"{name}: {field.name} must have limits"
         for value in values:
             if value == field.default:
                 continue

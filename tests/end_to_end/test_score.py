@@ -146,7 +146,10 @@ def test_links_without_source_are_wrong_usage():
     [
         ("bleau", "unknown metric 'bleau'; did you mean 'bleu'?"),
         ("port:alhpa=1", "metric port has no option 'alhpa'; did you mean 'alpha'?"),
-        ("port:alpha=-1", "metric port: alpha is -1.0; it must be in 0..100"),
+        (
+            "port:alpha=-1",
+            "metric port: alpha: Input should be greater than or equal to 0, found '-1'",
+        ),
         ("port:order=w", "metric port: order: Input should be 'v', 'rho' or 'tau', found 'w'"),
         ("port:alpha", "'alpha' is not option=value; write it as port:option=value"),
         ("port:alpha=1,alpha=2", "option 'alpha' is given twice"),

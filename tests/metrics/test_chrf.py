@@ -107,7 +107,9 @@ def test_parts_hold_means_and_counts():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(ValueError, match=r"max_order is 0; it must be in 1\.\.16"):
+    with pytest.raises(
+        ValueError, match=r"max_order\s+Input should be greater than or equal to 1"
+    ):
         Chrf(max_order=0)
-    with pytest.raises(ValueError, match=r"beta is -1; it must be in 0\.\.1000"):
+    with pytest.raises(ValueError, match=r"beta\s+Input should be greater than or equal to 0"):
         Chrf(beta=-1)

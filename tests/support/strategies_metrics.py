@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from typing import get_type_hints
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
 from tuner.components import registry
+from tuner.components.catalogue import limits
 
 TAGS = ("N", "V", "D")
 LABELS = ("subj", "obj")
@@ -126,15 +129,16 @@ def expected_arcs(rows, need, add):
 
 @functools.cache
 def all_arcs():
-    """Every need for expected links of any metric, its options as they are or at their bounds."""
+    """Every need for expected links of any metric, its options as they are or at their limits."""
     found = set()
     for name in registry.names("metric"):
         cls = registry.component("metric", name)
         built = [cls()]
+        fields = {field.name for field in dataclasses.fields(cls)}
+        hints = get_type_hints(cls, include_extras=True)
         for option in ("parses", "gamma"):
-            kind = type(getattr(built[0], option, None))
-            if kind in (int, float):
-                built += [cls(**{option: kind(bound)}) for bound in cls.bounds.get(option, ())]
+            if option in fields:
+                built += [cls(**{option: value}) for value in limits(hints[option])]
         found |= {need for one in built for need in one.needs if isinstance(need, Arcs)}
     return sorted(found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,11 +137,10 @@ def describe(family: str, text: str) -> Component:
         meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
     hints = get_type_hints(cls, include_extras=True)
-    bounds: Mapping[str, tuple[float, float]] = getattr(cls, "bounds", {})
     found = tuple(
         Option(
             name=field.name,
-            values=_values(hints[field.name], bounds.get(field.name)),
+            values=_values(hints[field.name]),
             default=_default(field),
             meaning=meanings.get(field.name, ""),
             given=_shown(getattr(made, field.name)) if field.name in options else None,
@@ -155,7 +153,7 @@ def describe(family: str, text: str) -> Component:
         summary=summary,
         description=description.strip(),
         options=found,
-        needs=tuple(sorted(map(str, (made or cls).needs))) if family == "metric" else needs,
+        needs=tuple(sorted(map(str, made.needs))) if made and family == "metric" else needs,
         source=getattr(cls, "source", _references(docstring)),
         package=package_of(family, name),
         facts=_facts(family, cls, made),
@@ -210,25 +208,35 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), meanings
 
 
-def _values(hint: Any, bounds: tuple[float, float] | None = None) -> str:
-    limits: tuple[object, ...] = ()
+def limits(hint: Any) -> tuple[float, ...]:
+    """Return the lowest and the highest value that an option of this type may have, if any."""
+    _, constraints = _parts(hint)
+    ends = (getattr(one, side, None) for side in ("ge", "le") for one in constraints)
+    return tuple(end for end in ends if end is not None)
+
+
+def _parts(hint: Any) -> tuple[Any, tuple[object, ...]]:
+    """Return the plain type of an option that may be left out or is annotated, and its limits."""
+    found: tuple[object, ...] = ()
     while get_origin(hint) in (UnionType, Union, Annotated):
         if get_origin(hint) is Annotated:
             hint, *rest = get_args(hint)
-            limits += tuple(rest)
+            found += tuple(rest)
         else:  # `float | None`: an option that may be left out
             hint = next(part for part in get_args(hint) if part is not type(None))
+    return hint, found
+
+
+def _values(hint: Any) -> str:
+    hint, constraints = _parts(hint)
     if get_origin(hint) is Literal:
         return " | ".join(str(value) for value in get_args(hint))
     if get_origin(hint) in (tuple, list):
         return f"list of {_values(get_args(hint)[0])}"
     if hint is bool:
         return "true | false"
-    if bounds is not None:
-        low, high = bounds
-        limits = (Ge(low),) if math.isinf(high) else (Ge(low), Le(high))
     text = _KINDS.get(hint) or str(getattr(hint, "__name__", hint))
-    return ", ".join([text, *_range(limits)])
+    return ", ".join([text, *_range(constraints)])
 
 
 def _range(limits: tuple[object, ...]) -> Iterator[str]:

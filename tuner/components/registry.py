@@ -62,9 +62,14 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
             near = suggest(key, fields)
             raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
     try:
-        return TypeAdapter(cls).validate_python(dict(options))
+        built = TypeAdapter(cls).validate_python(dict(options))
+        if family == "metric":
+            built.load()
     except ValidationError as error:
         raise ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
+    except ValueError as error:
+        raise ConfigError(f"{prefix}{family} {name}: {error}") from None
+    return built
 
 
 def metric(text: str) -> Metric:
