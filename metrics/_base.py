@@ -34,8 +34,8 @@ TokenArray = NDArray[np.int32]
 class Arcs:
     """Names a need: expected dependency links of each text.
 
-    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (section 8.2 of the
-    metric specification; Kahn, Snover and Ostendorf 2009).
+    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (Kahn, Snover
+    and Ostendorf 2009; docs/metrics/dependencies.md).
 
     Parameters
     ----------

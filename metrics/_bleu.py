@@ -1,4 +1,7 @@
-"""BLEU's statistics and score, shared by `bleu` and the interpolated metrics."""
+"""Computes BLEU's statistics and score, for `bleu` and the metrics that contain it.
+
+Formulas in docs/metrics/ngrams.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From words to characters."""
+"""Turns words into characters."""
 
 from __future__ import annotations
 

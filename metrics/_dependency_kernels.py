@@ -1,4 +1,4 @@
-"""Compiled loop of the dependency metrics: expected counts of link items, clipped.
+"""Adds up expected counts of dependency links that match, clipped: compiled.
 
 Inputs are read-only; the interpreter lock is released.
 """

@@ -1,4 +1,4 @@
-"""Compiled loops of the metrics that edit: edit distances, shifts, one-to-one word links.
+"""Computes edit distances, shifts and one-to-one word links, compiled.
 
 Arrays and numbers in and out; inputs are read-only; every function releases the interpreter lock.
 All functions for many hypotheses compare those of segment s, `offsets[s]:offsets[s + 1]`, with one

@@ -1,4 +1,7 @@
-"""Computes edit distances and word links, for WER, CDER, TER and RIBES."""
+"""Computes edit distances and word links, for WER, CDER, TER and RIBES.
+
+Formulas in docs/metrics/edits.md.
+"""
 
 from __future__ import annotations
 

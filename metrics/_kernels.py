@@ -1,4 +1,4 @@
-"""Compiled loops of the metrics: n-gram matches, permutations, distances between permutations.
+"""Counts n-gram matches and compares permutations, compiled.
 
 Arrays and numbers in and out; inputs are read-only; every function releases the interpreter lock.
 """

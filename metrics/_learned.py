@@ -1,4 +1,7 @@
-"""Combinations of features whose weights were learnt from human scores: features and files."""
+"""Computes features and reads weights that were learnt from human scores.
+
+Formulas in docs/metrics/terp.md.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def checked_groups(groups: str) -> str:
 
 @dataclass(frozen=True)
 class Features:
-    """What is computed of each hypothesis.
+    """Computes features of each hypothesis.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Model:
-    """Features and their weights.
+    """Holds features and their weights.
 
     Parameters
     ----------

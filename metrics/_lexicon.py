@@ -1,4 +1,4 @@
-"""How words and phrases that are not equal may match: by stem, synonym or paraphrase.
+"""Says how words and phrases that are not equal may match: by stem, synonym or paraphrase.
 
 A `Lexicon` is what the options of a metric name, read from files; `Relations` is what it says
 about the words of one test set, as flat arrays over its vocabulary for the kernels.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Phrases:
-    """Pairs of phrases in the ids of a vocabulary, sorted by the left one.
+    """Holds pairs of phrases in the ids of a vocabulary, sorted by the left one.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Phrases:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """What is known of the V words of a vocabulary.
+    """Holds what is known of the V words of a vocabulary.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Relations:
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Where left phrases stand in texts.
+    """Says where left phrases stand in texts.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Occurrences:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What may match what; see `read_lexicon`.
+    """Says what may match what; see `read_lexicon`.
 
     Called with a batch it says what it knows of the batch's words; equal ones share the answer
     (see `Batch.once`).

@@ -1,4 +1,4 @@
-"""Lexical resources that the user gives as files: WordNet, paraphrase tables, lists of words."""
+"""Reads lexical resources from files: WordNet, paraphrase tables, lists of words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DETACHMENTS: tuple[tuple[tuple[str, str], ...], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class WordNet:
-    """Which words share a set of synonyms.
+    """Says which words share a set of synonyms.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class WordNet:
 
 @dataclass(frozen=True, eq=False)
 class Paraphrases:
-    """Pairs of phrases.
+    """Holds pairs of phrases.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compiled search of phrases in texts. Inputs are read-only; releases the interpreter lock."""
+"""Searches for phrases in texts, compiled. Inputs are read-only; releases the interpreter lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled search of METEOR's alignments.
+"""Searches for METEOR's alignments, compiled.
 
 The reference is read from left to right; a state is a set of links of its first words. Of two
 states with the same hypothesis words in use and the same last link only the better one goes on.

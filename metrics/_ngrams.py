@@ -1,4 +1,7 @@
-"""Matched n-grams and reference lengths, the counts that BLEU and PORT share."""
+"""Counts matched n-grams and reference lengths, for BLEU, PORT and others.
+
+Formulas in docs/metrics/ngrams.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Defines what the metrics of word order share: options, statistics and scores."""
+"""Defines what the metrics of word order share: options, statistics and scores.
+
+Formulas in docs/metrics/order.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Computes word order: from links to permutations, and how alike those of two texts are."""
+"""Computes word order: from links to permutations, and how alike those of two texts are.
+
+Formulas in docs/metrics/port.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several references: one at a time, and the one that counts."""
+"""Goes through several references and keeps the one that counts."""
 
 from __future__ import annotations
 

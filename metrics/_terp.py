@@ -1,4 +1,7 @@
-"""TERp's edits, as counts and as weighted sums."""
+"""Computes TERp's edits, as counts and as weighted sums.
+
+Formulas in docs/metrics/terp.md.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ UNIT = 2.0**-40
 
 @dataclass(frozen=True)
 class Costs:
-    """What each edit costs.
+    """Says what each edit costs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compiled search of TERp's edits: weighted edit distance with phrases, and shifts.
+"""Searches for TERp's edits, compiled: weighted edit distance with phrases, and shifts.
 
 Costs are whole numbers (multiples of a small unit), so that sums and ties are exact. Inputs are
 read-only; releases the interpreter lock.

@@ -1,4 +1,4 @@
-"""Compiled loops of the tree metrics: chains and subtrees that match, tree kernels.
+"""Counts chains and subtrees that match, and computes tree kernels, compiled.
 
 Arrays and numbers in and out; inputs are read-only; every function releases the interpreter lock.
 

@@ -1,4 +1,4 @@
-"""BLEU."""
+"""Defines BLEU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bleu(Metric):
-    """Geometric mean of the clipped 1..N-gram precisions times the brevity penalty.
+    """Computes the geometric mean of the clipped 1..N-gram precisions times the brevity penalty.
 
     Papineni et al. 2002; equations 1 and 3 to 5 of the PORT paper. Equal to sacrebleu on the same
     tokens.

@@ -1,4 +1,4 @@
-"""BLEU with the strict brevity penalty."""
+"""Defines BLEU with the strict brevity penalty."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BleuSbp(Metric):
-    """Geometric mean of the clipped 1..4-gram precisions times the strict brevity penalty.
+    """Multiplies the geometric mean of 1..4-gram precisions with the strict brevity penalty.
 
     A baseline of the PORT paper. The penalty (Chiang et al. 2008) sums min(hypothesis length,
     closest reference length) over segments, so that a long segment cannot make up for a short one.

@@ -11,7 +11,7 @@ from metrics._edits import DistanceRate
 
 @dataclass(frozen=True)
 class Cder(DistanceRate):
-    """1 minus the CDER, edits and long jumps over the reference length.
+    """Computes 1 minus the CDER, edits and long jumps over the reference length.
 
     The reference is covered once, in order, while the hypothesis may be gone through in any order
     with jumps that cost 1 each, its words covered several times or not at all. 1 is perfect; below

@@ -1,4 +1,4 @@
-"""chrF."""
+"""Defines chrF."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chrf(Metric):
-    """F-score of the mean precision and the mean recall of character n-grams.
+    """Computes the F-score of the mean precision and the mean recall of character n-grams.
 
     White space is not counted. Orders of which hypothesis or reference has no n-gram are left out
     of the means. Equal to sacrebleu's chrF. Of several references the one with the highest score

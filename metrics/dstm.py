@@ -1,4 +1,4 @@
-"""Dependency subtree metric."""
+"""Defines the dependency subtree metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import Items, Overlap
 
 @dataclass(frozen=True)
 class Dstm(Overlap):
-    """Mean precision of the subtrees of 1..D levels of dependency parses, labels being words.
+    """Averages the precision of subtrees of 1..D levels of dependency parses, labels being words.
 
     A subtree of n levels is a word with all below it, cut off at the n-th level, if it goes so
     deep; one level is a word alone. Matches are clipped by the one reference that has most of a

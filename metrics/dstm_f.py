@@ -1,4 +1,4 @@
-"""F-score of dependency subtrees."""
+"""Defines the F-score of dependency subtrees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import MOSES, Items, Kind, Overlap
 
 @dataclass(frozen=True)
 class DstmF(Overlap):
-    """Harmonic mean of the mean precision and the mean recall of the subtrees of `dstm`.
+    """Computes the F-score of the mean precision and recall of the subtrees of `dstm`.
 
     Recall counts against the reference with the number of words closest to the hypothesis's (the
     smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A

@@ -1,4 +1,4 @@
-"""Expected dependency pair match."""
+"""Defines the expected dependency pair match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._dependencies import DependencyMatch
 
 @dataclass(frozen=True)
 class Edpm(DependencyMatch):
-    """Words, word pairs and dependency links that match, expected over the best parses.
+    """Counts words, word pairs and links that match, expected over the best parses.
 
     Of several references the one counts under which the hypothesis scores highest. Where a text
     has no parse, its links count as none and its n-grams as ever.

@@ -1,4 +1,4 @@
-"""Expected dependency pair match over all trees."""
+"""Defines the expected dependency pair match over all trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metrics._dependencies import PAPER, DependencyMatch
 
 @dataclass(frozen=True)
 class EdpmExact(DependencyMatch):
-    """Words, word pairs and dependency links that match, expected over all trees.
+    """Counts words, word pairs and links that match, expected over all trees.
 
     The expectation of EDPM without a limit on the number of parses: over all trees of a parser
     that scores single links, from the probability of each link.

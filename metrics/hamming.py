@@ -12,7 +12,7 @@ from metrics._orders import Encoding, Measure
 
 @dataclass(frozen=True)
 class Hamming(Similar):
-    """Mean over segments of the Hamming similarity of word order times a brevity factor.
+    """Averages the Hamming similarity of word order times a brevity factor.
 
     The similarity is the share of source words with the same rank in target order;
     the factor min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0.

@@ -1,4 +1,4 @@
-"""Head-word chain metric."""
+"""Defines the head-word chain metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import Items, Overlap
 
 @dataclass(frozen=True)
 class Hwcm(Overlap):
-    """Mean precision of the head-word chains of 1..D words in dependency parses.
+    """Averages the precision of the head-word chains of 1..D words in dependency parses.
 
     A chain of n words is a path down the parse: a word, a dependent of it, a dependent of that,
     and so on; one word is a chain by itself. Matches are clipped by the one reference that has

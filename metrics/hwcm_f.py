@@ -1,4 +1,4 @@
-"""F-score of head-word chains."""
+"""Defines the F-score of head-word chains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import MOSES, Items, Kind, Overlap
 
 @dataclass(frozen=True)
 class HwcmF(Overlap):
-    """Harmonic mean of the mean precision and the mean recall of the head-word chains of `hwcm`.
+    """Computes the F-score of the mean precision and recall of the head-word chains of `hwcm`.
 
     Recall counts against the reference with the number of words closest to the hypothesis's (the
     smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A

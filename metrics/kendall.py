@@ -12,7 +12,7 @@ from metrics._orders import Measure
 
 @dataclass(frozen=True)
 class Kendall(Similar):
-    """Mean over segments of the Kendall similarity of word order times a brevity factor.
+    """Averages the Kendall similarity of word order times a brevity factor.
 
     The similarity is 1 - sqrt(share of discordant pairs of source words);
     the factor min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0.

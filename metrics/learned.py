@@ -1,4 +1,4 @@
-"""A combination of features with weights learnt from human scores."""
+"""Defines a combination of features with weights learnt from human scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learned(Metric):
-    """Mean over segments of a weighted sum of features, segments weighted by their length.
+    """Averages a weighted sum of features, segments weighted by their length.
 
     Features and weights are those of a file that `portmert metric-train` wrote: expected
     precision and recall of dependency links, TERp's edits and paraphrases, precision and recall

@@ -12,7 +12,7 @@ from metrics._orders import Encoding, Measure
 
 @dataclass(frozen=True)
 class LrHamming(LrScore):
-    """LRscore: alpha times the Hamming similarity of word order plus 1 - alpha times BLEU.
+    """Computes LRscore: alpha times the Hamming similarity of order plus 1 - alpha times BLEU.
 
     BLEU is that of metric `bleu` with its defaults, the similarity that of metric `hamming`.
     """

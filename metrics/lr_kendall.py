@@ -12,7 +12,7 @@ from metrics._orders import Measure
 
 @dataclass(frozen=True)
 class LrKendall(LrScore):
-    """LRscore: alpha times the Kendall similarity of word order plus 1 - alpha times BLEU.
+    """Computes LRscore: alpha times the Kendall similarity of order plus 1 - alpha times BLEU.
 
     BLEU is that of metric `bleu` with its defaults, the similarity that of metric `kendall`.
     """

@@ -1,4 +1,4 @@
-"""METEOR."""
+"""Defines METEOR."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MODULES = ("exact", "stem", "synonym", "paraphrase")
 
 @dataclass(frozen=True)
 class Meteor(Metric):
-    """Weighted harmonic mean of precision and recall of linked words, lowered for each chunk.
+    """Weighs precision against recall of linked words, and lowers the mean for each chunk.
 
     Words of a hypothesis and a reference are linked one to one: equal ones, and, where they are
     asked for, words of one stem or of one set of synonyms, and phrases that are paraphrases. Of

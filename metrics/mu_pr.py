@@ -1,4 +1,4 @@
-"""Dependency pair match by a mean over decompositions."""
+"""Defines the dependency pair match by a mean over decompositions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metrics._dependencies import Combination, DependencyMatch
 
 @dataclass(frozen=True)
 class MuPr(DependencyMatch):
-    """Harmonic mean of precision and recall of every decomposition, of the best parse.
+    """Averages precision and recall of every decomposition harmonically, of the best parse.
 
     Of several references the one counts under which the hypothesis scores highest. Where a text
     has no parse, its links count as none and its n-grams as ever.

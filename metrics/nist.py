@@ -1,4 +1,4 @@
-"""NIST."""
+"""Defines NIST."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HALF_AT = 1.5
 
 @dataclass(frozen=True)
 class Nist(Metric):
-    """Information of the matched 1..5-grams per n-gram, times a brevity penalty.
+    """Computes the information of the matched 1..5-grams per n-gram, times a brevity penalty.
 
     Not a share: 0 is the worst, and what is best depends on the references. The information of
     an n-gram, log2(count of all its words but the last / count), is counted over all references

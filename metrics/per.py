@@ -1,4 +1,4 @@
-"""1 - position-independent error rate."""
+"""Defines 1 - position-independent error rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Per(Metric):
-    """Share of the reference words that are in the hypothesis, less its words too many.
+    """Computes the share of reference words in the hypothesis, less its words too many.
 
     The order of words plays no role. 1 is perfect; below 0 where the hypothesis is much too long;
     0 without any reference word. Moses takes one reference; here of several the one with the

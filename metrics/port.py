@@ -9,7 +9,7 @@ from metrics._port import PortFamily
 
 @dataclass(frozen=True)
 class Port(PortFamily):
-    """Harmonic mean of Qmean (n-gram precision and recall) and a measure of word order.
+    """Averages Qmean (n-gram precision and recall) and a measure of word order harmonically.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
     """

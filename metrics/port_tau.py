@@ -12,7 +12,7 @@ from metrics._port import PortFamily
 
 @dataclass(frozen=True)
 class PortTau(PortFamily):
-    """PORT(tau): Kendall's tau stands in the place of v; all else is as in `port`.
+    """Computes PORT(tau): Kendall's tau stands in the place of v; all else is as in `port`.
 
     Section 3.3 of the PORT paper compares it with v.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Posbleu(_tags.TagBleu):
-    """BLEU with part-of-speech tags in the place of words.
+    """Computes BLEU with part-of-speech tags in the place of words.
 
     An untagged text counts as empty.
     """

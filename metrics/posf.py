@@ -11,7 +11,7 @@ from metrics._tags import Figure, TagMatch
 
 @dataclass(frozen=True)
 class Posf(TagMatch):
-    """Harmonic mean of the mean precision and the mean recall of tag n-grams, n = 1..4.
+    """Computes the F-score of the mean precision and recall of tag n-grams, n = 1..4.
 
     An untagged hypothesis matches nothing. Of several references the one with the highest F of
     arithmetic means counts, the first on a tie.

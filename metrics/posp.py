@@ -11,7 +11,7 @@ from metrics._tags import Figure, TagMatch
 
 @dataclass(frozen=True)
 class Posp(TagMatch):
-    """Mean over n = 1..4 of the precision of tag n-grams.
+    """Averages the precision of tag n-grams over n = 1..4.
 
     A precision has no length penalty: to tune on it rewards short output; `posf` does not. Of
     several references the one with the highest F of arithmetic means counts, the first on a tie.

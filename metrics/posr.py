@@ -11,7 +11,7 @@ from metrics._tags import Figure, TagMatch
 
 @dataclass(frozen=True)
 class Posr(TagMatch):
-    """Mean over n = 1..4 of the recall of tag n-grams.
+    """Averages the recall of tag n-grams over n = 1..4.
 
     A recall has no length penalty: to tune on it rewards long output; `posf` does not. Of several
     references the one with the highest F of arithmetic means counts, the first on a tie.

@@ -1,4 +1,4 @@
-"""Qmean, the part of PORT that compares words."""
+"""Defines Qmean, the part of PORT that compares words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Qmean(Metric):
-    """Quadratic mean of 1..4-gram precision and recall, each with its strict length penalty.
+    """Averages 1..4-gram precision and recall quadratically, each with its length penalty.
 
     With several references matches may come from a longer reference than the closest one, whose
     length recall divides by: then recall and Qmean can exceed 1.

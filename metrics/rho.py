@@ -12,7 +12,7 @@ from metrics._orders import Order
 
 @dataclass(frozen=True)
 class Rho(MeanOrder):
-    """Mean of Spearman's rho of the word order, weighted with the closest reference length.
+    """Averages Spearman's rho of the word order, weighted with the closest reference length.
 
     Of several references the one that gives most counts; an empty hypothesis has 0.
     """

@@ -1,4 +1,4 @@
-"""RIBES."""
+"""Defines RIBES."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ribes(Metric):
-    """Mean over segments of the rank correlation of linked words, lowered for lack of words.
+    """Averages the rank correlation of linked words, lowered for lack of words.
 
     Hypothesis words are linked to reference words of the same form that are unique in both, by
     themselves or with as little context to the left or right as makes them so. The share of pairs

@@ -1,4 +1,4 @@
-"""Subtree metric."""
+"""Defines the subtree metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import Items, Overlap
 
 @dataclass(frozen=True)
 class Stm(Overlap):
-    """Mean precision of the subtrees of 1..D levels of constituency parses without their words.
+    """Averages the precision of subtrees of 1..D levels of constituency parses without words.
 
     A subtree of n levels is a node with all below it, cut off at the n-th level, if it goes so
     deep; one level is a node alone. Matches are clipped by the one reference that has most of a

@@ -1,4 +1,4 @@
-"""F-score of subtrees."""
+"""Defines the F-score of subtrees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics._trees import MOSES, Items, Kind, Overlap
 
 @dataclass(frozen=True)
 class StmF(Overlap):
-    """Harmonic mean of the mean precision and the mean recall of the subtrees of `stm`.
+    """Computes the F-score of the mean precision and recall of the subtrees of `stm`.
 
     Recall counts against the reference with the number of nodes closest to the hypothesis's (the
     smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A

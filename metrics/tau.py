@@ -12,7 +12,7 @@ from metrics._orders import Order
 
 @dataclass(frozen=True)
 class Tau(MeanOrder):
-    """Mean of Kendall's tau of the word order, weighted with the closest reference length.
+    """Averages Kendall's tau of the word order, weighted with the closest reference length.
 
     Of several references the one that gives most counts; an empty hypothesis has 0.
     """

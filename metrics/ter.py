@@ -1,4 +1,4 @@
-"""Translation edit rate."""
+"""Defines the translation edit rate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ter(Metric):
-    """Insertions, deletions, substitutions and shifts of phrases over the reference length.
+    """Counts insertions, deletions, substitutions and shifts over the reference length.
 
     Lower is better; 0 is perfect, and there is no highest value. Shifts are searched as in tercom
     0.7.25 and sacrebleu; equal to sacrebleu on the same tokens. Those programs lowercase unless

@@ -1,4 +1,4 @@
-"""TERp."""
+"""Defines TERp."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Terp(Metric):
-    """Translation edit rate with a cost for each kind of edit, and with matches by meaning.
+    """Computes TER with a cost for each kind of edit, and with matches by meaning.
 
     Lower is better; 0 is perfect. Words of one stem and synonyms are edits of their own, and a
     phrase may become its paraphrase. Shifts are searched as in TER, but what is moved may also

@@ -12,7 +12,7 @@ from metrics._trees import TreeKernel
 
 @dataclass(frozen=True)
 class Tkm(TreeKernel):
-    """Mean cosine of the numbers of all fragments of constituency parses.
+    """Averages the cosine of the numbers of all fragments of constituency parses.
 
     A fragment is a connected part of a tree with at least one production, in which a node has all
     its children or none. Of several references the one that gives most counts. A hypothesis

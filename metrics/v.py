@@ -12,7 +12,7 @@ from metrics._orders import Order, Scale
 
 @dataclass(frozen=True)
 class V(MeanOrder):
-    """Mean of PORT's ordering measure v, weighted with the closest reference length.
+    """Averages PORT's ordering measure v, weighted with the closest reference length.
 
     Of several references the one that gives most counts; an empty hypothesis has 0.
     """

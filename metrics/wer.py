@@ -11,7 +11,7 @@ from metrics._edits import DistanceRate
 
 @dataclass(frozen=True)
 class Wer(DistanceRate):
-    """1 minus the insertions, deletions and substitutions over the reference length.
+    """Computes 1 minus the insertions, deletions and substitutions over the reference length.
 
     1 is perfect; below 0 where there are more edits than reference words.
     Of several references the one with the lowest rate counts, the first on a tie. Without any

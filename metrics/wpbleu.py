@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wpbleu(_tags.TagBleu):
-    """Arithmetic mean of the BLEU of words (`bleu`) and that of tags (`posbleu`)."""
+    """Averages the BLEU of words (`bleu`) and that of tags (`posbleu`)."""
 
     source: ClassVar[str] = "after Popović and Ney, WMT 2009; Popović, WMT 2011, names it only"
 

@@ -11,7 +11,7 @@ from metrics._tags import Figure, TagMatch
 
 @dataclass(frozen=True)
 class Wpf(TagMatch):
-    """Harmonic mean of the mean precision and the mean recall of word and tag n-grams, n = 1..4.
+    """Computes the F-score of the mean precision and recall of word and tag n-grams, n = 1..4.
 
     As `posf`, on the sums of the counts of words and of tags. Of an untagged hypothesis the words
     still count. Of several references the one with the highest F of arithmetic means counts, the

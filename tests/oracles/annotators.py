@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.oracles.metrics import Tree
 
-# Section 7.6 of the metric specification, after Collins (1999), appendix A.
+# After Collins (1999), appendix A.
 TABLE = """
 ADJP | left | NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB
 ADVP | right | RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN

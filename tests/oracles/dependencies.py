@@ -1,4 +1,4 @@
-"""Slow twins of the DPM family: counters of tuples, from section 8 of the specification."""
+"""Slow twins of the DPM family: counters of tuples, from docs/metrics/dependencies.md."""
 
 from __future__ import annotations
 

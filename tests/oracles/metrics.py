@@ -178,7 +178,7 @@ def bleu_sbp(segments):
 
 
 def permutation(n, links, *, null="inherit", encoding="order"):
-    """Spec 3.2, counted from 1."""
+    """docs/metrics/port.md, counted from 1."""
     positions = []
     for i in range(n):
         own = [j for source, j in links if source == i]

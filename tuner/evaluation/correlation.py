@@ -1,6 +1,6 @@
-"""How well scores agree with human scores, and whether two agreements differ.
+"""Measures how well scores agree with human scores, and whether two agreements differ.
 
-Sections 12.1 to 12.3 of the metric specification. Arrays may have leading axes: one call serves
+Formulas in docs/metrics/meta-evaluation.md. Arrays may have leading axes: one call serves
 the scores of one test set or of all its bootstrap samples.
 """
 

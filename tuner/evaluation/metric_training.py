@@ -1,11 +1,11 @@
-"""Weights of features that agree best with human scores.
+"""Trains weights of features that agree best with human scores.
 
-The objective is TERp's, the "weighted mean removed segment Pearson" (section 8.4 of the metric
-specification): from features and human scores of a segment the mean over systems is subtracted;
-what is left is correlated over all systems and segments, segments weighted by their length. Among
-all weights those of a least squares fit have the highest correlation. TERp's edits may only lower
-a score, and its matches count nothing, as in TERp; that leaves a convex problem, solved exactly:
-no start, no random number, no local optimum.
+The objective is TERp's, the "weighted mean removed segment Pearson" (docs/metrics/terp.md):
+from features and human scores of a segment the mean over systems is subtracted; what is left is
+correlated over all systems and segments, segments weighted by their length. Among all weights
+those of a least squares fit have the highest correlation. TERp's edits may only lower a score, and
+its matches count nothing, as in TERp; that leaves a convex problem, solved exactly: no start, no
+random number, no local optimum.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def heads(tree: Tree) -> Heads:
     """Return the dependency parse of a tree, one head for each of its tokens.
 
     A child of category C that is not the head of its constituent X makes a link X/C from its head
-    word to that of the constituent (section 8.1 of the metric specification).
+    word to that of the constituent (docs/metrics/dependencies.md).
     """
     children = tree.children
     number = {leaf: place for place, leaf in enumerate(tree.leaves)}
