@@ -239,14 +239,14 @@ def _values(hint: Any) -> str:
     return ", ".join([text, *_range(constraints)])
 
 
-def _range(limits: tuple[object, ...]) -> Iterator[str]:
+def _range(constraints: tuple[object, ...]) -> Iterator[str]:
     """Yield the limits of a number in words: `1 to 16`, or `above 0`, `at most 1`."""
-    ge = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
-    le = next((limit.le for limit in limits if isinstance(limit, Le)), None)
+    ge = next((limit.ge for limit in constraints if isinstance(limit, Ge)), None)
+    le = next((limit.le for limit in constraints if isinstance(limit, Le)), None)
     if ge is not None and le is not None:
         yield f"{ge:g} to {le:g}"
         return
-    for limit in limits:
+    for limit in constraints:
         match limit:
             case Ge(ge=low):
                 yield f"at least {low:g}"
