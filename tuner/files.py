@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def shipped(name: str) -> Path:
+    """Return the path of a file or folder of configs/ or docs/.
+
+    A wheel has them in its folder `shipped`, a source tree beside the packages.
+    """
+    package = Path(__file__).parent
+    packaged = package / "shipped" / name
+    return packaged if packaged.exists() else package.parent / name
+
+
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file, decompressed by its suffix (.gz, .xz, .zst); `-` is stdin.
 

@@ -3,13 +3,11 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.demo.run import CONFIGS, shipped_config
 
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
@@ -99,14 +97,6 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
     again = demo(tmp_path / "run")
     assert again.stdout.splitlines()[:7] == first.stdout.splitlines()[:7]
     assert products(tmp_path / "run") == products(folder)
-
-
-@pytest.mark.parametrize("name", CONFIGS.values())
-def test_the_wheel_carries_the_shipped_configs(name):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert included[f"configs/{name}"] == f"tuner/demo/configs/{name}"
-    assert shipped_config(name) == (ROOT / "configs" / name).read_text()
 
 
 @pytest.mark.slow

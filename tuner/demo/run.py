@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-import tuner
 from metrics._base import Vocabulary
 from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
-from tuner.files import read_lines, write_text
+from tuner.files import read_lines, shipped, write_text
 from tuner.nbest.read import read_nbest
 from tuner.runs import experiment, replicas
 from tuner.runs.config import load_config
@@ -147,7 +145,7 @@ def run_demo(
     for name in names:
         config = folder / CONFIGS[name]
         if fresh or not config.exists():
-            write_text(config, shipped_config(config.name))
+            write_text(config, shipped(f"configs/{config.name}").read_text(encoding="utf-8"))
         experiments[name] = load_config(config, overrides=overrides, threads=threads)
     for name, loaded in experiments.items():
         log(f"tuning on {name.upper()}: portmert tune {loaded.path}")
@@ -236,15 +234,6 @@ def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
                 f"{path}: holds {found} sentences, asked for are {size}; "
                 f"name another folder, or give --fresh to start over"
             )
-
-
-def shipped_config(name: str) -> str:
-    """Return the text of a configuration of configs/, from a source tree or an installed wheel."""
-    packaged = resources.files("tuner.demo") / "configs" / name
-    if packaged.is_file():
-        return packaged.read_text(encoding="utf-8")
-    package = resources.files(tuner)
-    return (package / ".." / "configs" / name).read_text(encoding="utf-8")
 
 
 def _score(

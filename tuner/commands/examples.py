@@ -1,0 +1,35 @@
+"""`portmert examples`: the example data and the documentation, for who installed with pip."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def command(folder: Path) -> None:
+    """Copy the example data (configs/) and the documentation (docs/) to FOLDER.
+
+    The commands that the pages show run in FOLDER as they stand, as in
+
+    \b
+    portmert examples portmert-examples
+    cd portmert-examples
+    portmert tune configs/recorded.toml
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    from tuner.errors import PortmertError  # noqa: PLC0415  start-up time
+    from tuner.files import shipped  # noqa: PLC0415
+
+    for name in ("configs", "docs"):
+        if (folder / name).exists():
+            raise PortmertError(f"{folder / name}: is there already; name another folder")
+    for name in ("configs", "docs"):
+        try:
+            shutil.copytree(shipped(name), folder / name, ignore=shutil.ignore_patterns("_*"))
+        except OSError as error:
+            reason = error.strerror or error
+            raise PortmertError(f"{folder / name}: cannot write: {reason}") from None
+    click.echo(f"{folder}: configs/ and docs/")
