@@ -1,1 +1,82 @@
-"""Tunes translation weights exactly on any metric that has sufficient statistics."""
+"""Tunes translation weights exactly on any metric that has sufficient statistics.
+
+Functions take the same arguments as the commands of the same names; `help(portmert.optimize)`
+shows them. A new component derives from one of the bases here.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tuner import __version__ as __version__
+    from aligners._base import Aligner as Aligner
+    from metrics._base import Batch as Batch
+    from metrics._base import Metric as Metric
+    from metrics._base import Need as Need
+    from metrics._base import Texts as Texts
+    from metrics._base import Vocabulary as Vocabulary
+    from tuner.annotation.annotators._base import Annotator as Annotator
+    from tuner.api.aligning import align as align
+    from tuner.api.comparing import Compared as Compared
+    from tuner.api.comparing import compare as compare
+    from tuner.api.components import metric as metric
+    from tuner.api.lists import read_nbest as read_nbest
+    from tuner.api.optimizing import Optimized as Optimized
+    from tuner.api.optimizing import optimize as optimize
+    from tuner.api.reranking import Reranked as Reranked
+    from tuner.api.reranking import rerank as rerank
+    from tuner.api.scoring import score as score
+    from tuner.api.tuning import tune as tune
+    from tuner.decoders._base import Decoder as Decoder
+    from tuner.errors import PortmertError as PortmertError
+    from tuner.nbest.model import NBest as NBest
+    from tuner.nbest.readers._base import Reader as Reader
+    from tuner.search.constraints import Constraints as Constraints
+    from tuner.search.optimizers._base import Optimizer as Optimizer
+    from tuner.texts.scoring import Score as Score
+    from tuner.weights.feature_weights import FeatureWeights as FeatureWeights
+
+_MODULES = {
+    "align": "tuner.api.aligning",
+    "compare": "tuner.api.comparing",
+    "metric": "tuner.api.components",
+    "optimize": "tuner.api.optimizing",
+    "read_nbest": "tuner.api.lists",
+    "rerank": "tuner.api.reranking",
+    "score": "tuner.api.scoring",
+    "tune": "tuner.api.tuning",
+    "Aligner": "aligners._base",
+    "Annotator": "tuner.annotation.annotators._base",
+    "Batch": "metrics._base",
+    "Compared": "tuner.api.comparing",
+    "Constraints": "tuner.search.constraints",
+    "Decoder": "tuner.decoders._base",
+    "FeatureWeights": "tuner.weights.feature_weights",
+    "Metric": "metrics._base",
+    "NBest": "tuner.nbest.model",
+    "Need": "metrics._base",
+    "Optimized": "tuner.api.optimizing",
+    "Optimizer": "tuner.search.optimizers._base",
+    "PortmertError": "tuner.errors",
+    "Reader": "tuner.nbest.readers._base",
+    "Reranked": "tuner.api.reranking",
+    "Score": "tuner.texts.scoring",
+    "Texts": "metrics._base",
+    "Vocabulary": "metrics._base",
+    "__version__": "tuner",
+}
+"""Name -> where it is defined: imported when it is first asked for."""
+
+__all__ = [*_MODULES]  # noqa: PLE0604  strings, all of them
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return all names, for completion."""
+    return sorted({*globals(), *_MODULES})

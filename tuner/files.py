@@ -1,4 +1,4 @@
-"""Reading and writing files: compression by suffix, outputs whole or not at all."""
+"""Reads and writes files: compressed by suffix, outputs whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,34 @@ import secrets
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Self, cast
 
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+
+class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
+    """Stands for a text file whose lines are there already; its text is what messages call it."""
+
+    name: str
+
+    def __new__(cls, name: str, lines: Iterable[str]) -> Self:
+        """Keep the lines of a text, none of which may hold a line end."""
+        found = super().__new__(cls, lines)
+        for number, line in enumerate(found, 1):
+            if not isinstance(line, str) or "\n" in line:
+                raise InputError(f"{name}:{number}: expected a line of text, found {line!r}")
+        found.name = name
+        return found
+
+    def __str__(self) -> str:
+        return self.name
+
+
+TextFile = Path | str | Lines
+"""What texts are read from."""
 
 
 def shipped(name: str) -> Path:
@@ -44,7 +66,7 @@ def read_bytes(path: Path | str) -> bytes:
     return _decompress(data, path)
 
 
-def read_lines(path: Path | str) -> list[str]:
+def read_lines(path: TextFile) -> list[str]:
     r"""Return the lines of a UTF-8 text without their ends (`\n` or `\r\n`).
 
     Raises
@@ -52,6 +74,8 @@ def read_lines(path: Path | str) -> list[str]:
     InputError
         As `read_bytes`, or a line is not UTF-8 (the message says which).
     """
+    if isinstance(path, Lines):
+        return list(path)
     lines = read_bytes(path).split(b"\n")
     if lines[-1] == b"":
         lines.pop()

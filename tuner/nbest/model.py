@@ -53,6 +53,10 @@ class NBest:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        names = " ".join(name for name, _ in self.feature_names)
+        return f"NBest(segments={len(self)}, hypotheses={len(self.texts)}, features={names})"
+
 
 @dataclass(frozen=True, eq=False)
 class SparseFeatures:

@@ -19,9 +19,9 @@ from tuner.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from metrics._base import IntArray, Vocabulary
+    from tuner.files import TextFile
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 
@@ -52,7 +52,7 @@ class References:
         return len(self.offsets) - 1
 
 
-def read_texts(path: Path | str, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
+def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
     """Read a text file; a line may be empty.
 
     Raises
@@ -69,7 +69,7 @@ def read_texts(path: Path | str, vocabulary: Vocabulary, *, lowercase: bool = Fa
     return Texts.from_lines(lines, vocabulary)
 
 
-def read_lengths(path: Path | str) -> NDArray[np.int32]:
+def read_lengths(path: TextFile) -> NDArray[np.int32]:
     """Return (N,) int32: the number of tokens in each line of a text file.
 
     Raises
@@ -85,7 +85,7 @@ def read_lengths(path: Path | str) -> NDArray[np.int32]:
 
 
 def read_links(
-    path: Path | str, *, source_lengths: IntegerArray, target_lengths: IntegerArray
+    path: TextFile, *, source_lengths: IntegerArray, target_lengths: IntegerArray
 ) -> Ragged:
     """Read a links file; a line may be empty.
 
@@ -144,11 +144,11 @@ def describe_length(side: str, length: int) -> str:
 
 
 def read_references(
-    paths: Sequence[Path | str],
+    paths: Sequence[TextFile],
     *,
     vocabulary: Vocabulary,
-    source: Path | str | None = None,
-    links: Sequence[Path | str] = (),
+    source: TextFile | None = None,
+    links: Sequence[TextFile] = (),
     lowercase: bool = False,
 ) -> References:
     """Read one or more reference files and what is known about them.
@@ -264,7 +264,7 @@ def lowercase(texts: Texts) -> Texts:
     return replace(texts, tokens=Ragged(lowered[inverse], texts.tokens.offsets))
 
 
-def check_lines(path: Path | str, found: int, first: Path | str, expected: int) -> None:
+def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> None:
     """Raise InputError if a file has not as many lines as the `first` one."""
     if found != expected:
         raise InputError(

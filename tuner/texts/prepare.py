@@ -19,10 +19,10 @@ from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from metrics._base import Batch, IntArray, Metric, Need, Texts
     from tuner.annotation.annotators._base import Annotator
+    from tuner.files import TextFile
     from tuner.texts.corpus import References
     from tuner.texts.text_pipeline import Side
 
@@ -156,7 +156,7 @@ def counts(annotator: TextAnnotations) -> dict[str, int]:
 
 
 def read_output(
-    path: Path, references: References, *, beside: Path, links: Path | None = None
+    path: TextFile, references: References, *, beside: TextFile, links: TextFile | None = None
 ) -> Texts:
     """Read the output of a system, one hypothesis a segment.
 

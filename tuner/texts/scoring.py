@@ -1,8 +1,8 @@
-"""Scoring one hypothesis a segment: the corpus score of each metric, and that of each segment."""
+"""Scores one hypothesis a segment: the corpus, and each segment, with each metric."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,26 +26,26 @@ COUNTS = (
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """What one metric says about a text.
+    """Holds what one metric says about a text.
 
     Parameters
     ----------
     metric : Metric
-    signature : str
-        The metric with its options, and all else its score depends on.
     score : float
         The corpus score, on the metric's own scale.
+    signature : str
+        The metric with its options, and all else its score depends on.
     parts : dict
         The quantities the papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64
         The score of each segment by itself.
     """
 
-    metric: Metric
-    signature: str
+    metric: Metric = field(repr=False)
     score: float
-    parts: dict[str, float]
-    segment_scores: FloatArray
+    signature: str
+    parts: dict[str, float] = field(repr=False)
+    segment_scores: FloatArray = field(repr=False)
 
 
 def score_texts(

@@ -1,0 +1,23 @@
+"""The examples in the docstrings of the Python API give what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+from tuner import api
+
+MODULES = [f"tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
+FUNCTIONS = ("align", "compare", "metric", "optimize", "read_nbest", "rerank", "score")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_right(name):
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_has_an_example(name):
+    assert ">>> " in getattr(api, name).__doc__

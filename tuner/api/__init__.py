@@ -1,0 +1,53 @@
+"""Does from Python what the command line does: functions with the same arguments, and results.
+
+It imports every room below it, each function's module when it is first asked for, so that
+`import portmert` and `portmert --help` answer at once.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tuner.api.aligning import align as align
+    from tuner.api.aligning import check_links as check_links
+    from tuner.api.comparing import Compared as Compared
+    from tuner.api.comparing import compare as compare
+    from tuner.api.components import metric as metric
+    from tuner.api.judging import metaeval as metaeval
+    from tuner.api.judging import train_metric as train_metric
+    from tuner.api.lists import read_nbest as read_nbest
+    from tuner.api.optimizing import Optimized as Optimized
+    from tuner.api.optimizing import optimize as optimize
+    from tuner.api.optimizing import optimize_dat as optimize_dat
+    from tuner.api.reranking import Reranked as Reranked
+    from tuner.api.reranking import rerank as rerank
+    from tuner.api.scoring import score as score
+    from tuner.api.tuning import load_config as load_config
+    from tuner.api.tuning import tune as tune
+
+_MODULES = {
+    "align": "aligning",
+    "check_links": "aligning",
+    "Compared": "comparing",
+    "compare": "comparing",
+    "metric": "components",
+    "metaeval": "judging",
+    "train_metric": "judging",
+    "read_nbest": "lists",
+    "Optimized": "optimizing",
+    "optimize": "optimizing",
+    "optimize_dat": "optimizing",
+    "Reranked": "reranking",
+    "rerank": "reranking",
+    "score": "scoring",
+    "load_config": "tuning",
+    "tune": "tuning",
+}
+"""Name -> the module of this folder that holds it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

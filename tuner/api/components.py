@@ -1,0 +1,50 @@
+"""Finds components by the names that the command line knows them by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metrics._base import Metric
+from tuner.components import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tuner.search.optimizers._base import Optimizer
+
+
+def metric(text: str) -> Metric:
+    """Return the metric written `name`, `name:option=value,...` or as a formula.
+
+    Parameters
+    ----------
+    text
+        As on the command line: `bleu`, `port:alpha=0.5`, `0.6*port + 0.4*bleu`,
+        `scores:FILE`, `command:"PROGRAM ..."`. `portmert metrics` lists all.
+
+    Raises
+    ------
+    PortmertError
+        There is no such metric or option, or a value is out of range.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.metric("port:alpha=0.5").signature
+    'port:alpha=0.5,order=v,...'
+    >>> portmert.metric("PRT")
+    Traceback (most recent call last):
+        ...
+    tuner.errors.ConfigError: unknown metric 'PRT'; did you mean 'port'?
+    """
+    return registry.metric(text)
+
+
+def as_metric(given: str | Metric) -> Metric:
+    """Return a metric given by itself or as text."""
+    return given if isinstance(given, Metric) else registry.metric(given)
+
+
+def as_optimizer(given: str | Optimizer, options: Mapping[str, object]) -> Optimizer:
+    """Return an optimizer given by itself or by its name and options."""
+    return registry.optimizer(given, options) if isinstance(given, str) else given

@@ -1,0 +1,149 @@
+"""Reads n-best lists, and what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metrics._base import Vocabulary
+from tuner.api.texts import PathLike, log_notice, text_file, text_files
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.nbest import model
+from tuner.nbest.model import NBest
+from tuner.texts import corpus
+
+if TYPE_CHECKING:
+    from metrics._base import IntArray, Metric
+    from tuner.api.texts import Notice, TextLike
+    from tuner.nbest.readers._base import Reader
+    from tuner.search.stat_tables import Annotate
+    from tuner.texts.corpus import References
+    from tuner.texts.prepare import Preparation
+
+ListsLike = NBest | PathLike | Sequence[PathLike]
+"""N-best lists: read before, or the names of files."""
+
+
+def read_nbest(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    nbest_format: str | Reader = "auto",
+    notice: Notice = log_notice,
+) -> NBest:
+    r"""Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
+
+    Parameters
+    ----------
+    paths
+        One or more files: plain, .gz, .xz or .zst; `-` is stdin.
+    nbest_format
+        Format of the lists, as on the command line: `auto` finds it out.
+    notice
+        Called with one line for what is worth knowing. Default: the log `portmert`.
+
+    Raises
+    ------
+    PortmertError
+        A file is not what it should be; the message says where.
+
+    Examples
+    --------
+    >>> import portmert, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
+    >>> _ = path.write_text(
+    ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
+    ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
+    ... )
+    >>> lists = portmert.read_nbest(path, notice=lambda line: None)
+    >>> lists.features.shape, lists.feature_names
+    ((2, 2), (('LM', 1), ('TM', 1)))
+    >>> lists
+    NBest(segments=1, hypotheses=2, features=LM TM)
+    """
+    given = [paths] if isinstance(paths, Path | str) else list(paths)
+    return _read(given, nbest_format, Vocabulary(), None, notice)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """N-best lists as they are searched.
+
+    Parameters
+    ----------
+    nbest : NBest
+        Texts as they stand in the lists.
+    scored : NBest
+        The same with texts as they are scored.
+    references : References
+        As they are scored; none for a metric that reads none.
+    annotate : callable or None
+        See `tuner.search.stat_tables.statistics_table`.
+    """
+
+    nbest: NBest
+    scored: NBest
+    references: References
+    annotate: Annotate | None = None
+
+    @property
+    def lengths(self) -> IntArray:
+        """(H,) tokens of each hypothesis as it stands in the lists."""
+        return self.nbest.texts.tokens.lengths
+
+
+def read_lists(
+    lists: ListsLike,
+    refs: Sequence[TextLike] | PathLike,
+    *,
+    ready: Preparation,
+    metric: Metric | None = None,
+    source: TextLike | None = None,
+    ref_links: Sequence[TextLike] | PathLike = (),
+    nbest_format: str | Reader = "auto",
+    notice: Notice = log_notice,
+) -> Lists:
+    """Read lists and references, check that they fit, and make the texts ready.
+
+    References are annotated at once, hypotheses when they are asked for.
+    """
+    vocabulary = lists.texts.vocabulary if isinstance(lists, NBest) else Vocabulary()
+    references = None
+    if refs:
+        references = ready.references(
+            corpus.read_references(
+                text_files(refs, "references"),
+                vocabulary=vocabulary,
+                source=None if source is None else text_file(source, "the source"),
+                links=text_files(ref_links, "links of references"),
+            )
+        )
+    elif metric is not None and metric.reads_references:
+        raise InputError(f"metric {metric.name()} compares with references; give them too")
+    if isinstance(lists, NBest):
+        nbest = lists
+    else:
+        paths = [lists] if isinstance(lists, Path | str) else list(lists)
+        segments = None if references is None else len(references)
+        nbest = _read(paths, nbest_format, vocabulary, segments, notice)
+        if metric is not None:
+            metric.check_lists(paths, nbest.list_sizes)
+    if references is None:
+        references = corpus.no_references(vocabulary, len(nbest))
+    elif references.source_lengths is not None:
+        model.check_links(nbest, references.source_lengths)
+    scored, annotate = ready.lazily(nbest.texts)
+    return Lists(nbest, replace(nbest, texts=scored), references, annotate)
+
+
+def _read(
+    paths: Sequence[PathLike],
+    nbest_format: str | Reader,
+    vocabulary: Vocabulary,
+    segments: int | None,
+    notice: Notice,
+) -> NBest:
+    reader = registry.reader(nbest_format) if isinstance(nbest_format, str) else nbest_format
+    return model.read_nbest(paths, vocabulary, segments=segments, notice=notice, reader=reader)

@@ -1,0 +1,426 @@
+"""Optimizes weights over n-best lists, arrays, and Moses' files of features and scores."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from tuner.api.arrays import lists_of_arrays
+from tuner.api.components import as_metric, as_optimizer
+from tuner.api.lists import read_lists
+from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.errors import InputError
+from tuner.nbest.model import NBest, without_texts
+from tuner.nbest.moses_dat import read_dat
+from tuner.processors import available_processors
+from tuner.search.constraints import Constraints
+from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
+from tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from tuner.search.problem import StatTable
+from tuner.search.stat_tables import moses_stats, statistics_table
+from tuner.search.weight_bootstrap import bootstrap, confidence
+from tuner.texts.prepare import counts
+from tuner.texts.prepare import signature as signature_of
+from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from metrics._base import FloatArray, Metric
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.lists import Lists, ListsLike
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.nbest.readers._base import Reader
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.search.weight_bootstrap import Confidence
+    from tuner.texts.text_pipeline import TextPipeline
+
+    WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Optimized:
+    """Holds tuned weights, and what they were found on.
+
+    Parameters
+    ----------
+    weights : FeatureWeights
+        By name: `weights.values["LM"]`.
+    score, start_score, oracle_score : float
+        Of the best hypotheses under `weights`, under the start weights, and of about what perfect
+        weights could reach; on the metric's own scale.
+    length_penalty : float or None
+        The power of the length that model scores are divided by; None where none was asked for.
+    signature : str
+        The metric and all else that scores depend on.
+    metric : Metric
+    found : Optimization
+        All that the search found.
+    bootstrap : Confidence or None
+        How weights vary over resampled sets of segments.
+    annotations : dict
+        Where texts were annotated: `annotated` hypotheses, and how many sentences the cache had
+        (`hits`), were new (`misses`), and have no parse (`failed`).
+    seconds : dict
+        Of each phase.
+    """
+
+    weights: FeatureWeights
+    score: float
+    start_score: float
+    oracle_score: float
+    length_penalty: float | None
+    signature: str
+    metric: Metric = field(repr=False)
+    found: Optimization = field(repr=False)
+    bootstrap: Confidence | None = field(repr=False)
+    annotations: dict[str, int] = field(repr=False)
+    seconds: dict[str, float] = field(repr=False)
+
+    @property
+    def vector(self) -> FloatArray:
+        """(F,) float64: the weights of the dense features, in the order of their columns."""
+        return self.weights.vector(self.weights.names)
+
+    def to_json(self) -> str:
+        """Return the text of a file of weights; nothing in it changes from run to run."""
+        content: dict[str, object] = {
+            **self._weights(),
+            "metric": self.signature,
+            "score": self.score,
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def as_json(self) -> dict[str, object]:
+        """Return what `portmert optimize --json` prints."""
+        found = self.found
+        return {
+            "start_score": self.start_score,
+            "final_score": self.score,
+            "oracle_score": self.oracle_score,
+            "restarts": list(found.restarts),
+            **self._weights(),
+            "hypotheses": found.hypotheses,
+            **self.annotations,
+            "line_searches": found.line_searches,
+            **({} if self.bootstrap is None else {"bootstrap": self.bootstrap.as_json()}),
+            "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
+        }
+
+    def _weights(self) -> dict[str, object]:
+        numbers = {name: list(values) for name, values in self.weights.values.items()}
+        alpha = self.length_penalty
+        return {"weights": numbers, **({} if alpha is None else {"length_penalty": alpha})}
+
+
+def optimize(
+    lists: ListsLike | ArrayLike,
+    refs: Sequence[TextLike] | PathLike = (),
+    *,
+    metric: str | Metric | None = None,
+    scores: ArrayLike | None = None,
+    stats: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    source: TextLike | None = None,
+    ref_links: Sequence[TextLike] | PathLike = (),
+    nbest_format: str | Reader = "auto",
+    text: str | Sequence[str] | TextPipeline = "",
+    text_model: PathLike | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+    weights: WeightsLike | None = None,
+    optimizer: str | Optimizer = "mert",
+    options: Mapping[str, object] | None = None,
+    constraints: Constraints | None = None,
+    length_penalty: str | float | None = None,
+    prior: float = 0.0,
+    samples: int = 0,
+    seed: int = 0,
+    threads: int = 0,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> Optimized:
+    """Find the weights under which the lists' best hypotheses score highest.
+
+    Parameters
+    ----------
+    lists
+        N-best lists: read by `read_nbest`, or the names of one or more files. Or plain arrays:
+        features (S, N, F) of N hypotheses of each of S segments, or ragged, (H, F) with
+        `offsets`.
+    refs
+        The references of lists: each the name of a file or a list of lines.
+    metric
+        What to tune on, as `"port"` or `"bleu:smooth=add1"`. With arrays: the metric of `stats`.
+    scores : (S, N) or (H,), optional
+        With arrays: a score of each hypothesis; the mean over segments is made high.
+    stats : (S, N, K) or (H, K), optional
+        With arrays: the sufficient statistics of each hypothesis, `metric.stats(batch)`.
+    offsets : (S + 1,), optional
+        Of ragged arrays: hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
+    feature_names
+        Of arrays. Default: f0, f1 and so on.
+    source, ref_links, nbest_format, text, text_model, annotator, annotation_cache
+        As for `rerank` and `score`.
+    weights
+        Start weights: a file, weights by name, or an earlier result's. Default: all equal.
+    optimizer, options
+        By its name and options, as `"mert"` and `{"effort": 1600}`, or itself.
+    constraints
+        Weights that are fixed, tied, bound or of one sign.
+    length_penalty
+        Divide model scores by length to this power; `"0:2"` is a range that is searched.
+    prior
+        Strength of a pull towards the start weights.
+    samples
+        Tune again on so many resampled sets of segments, to see how weights vary.
+    seed
+        Equal seeds give equal weights, whatever the number of threads.
+    threads
+        0: one for each processor.
+    notice
+        Called with one line for what is worth knowing. Default: the log `portmert`.
+    progress
+        Called with how many sentences are annotated, and of how many.
+
+    Raises
+    ------
+    PortmertError
+        Lists, references and metric do not fit, or an option is wrong.
+    ValueError
+        Arrays of shapes that do not fit.
+
+    Examples
+    --------
+    Two segments with two hypotheses each; the second of each scores higher:
+
+    >>> import numpy as np, portmert
+    >>> features = np.array([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]])
+    >>> found = portmert.optimize(features, scores=[[0.1, 0.9], [0.2, 0.8]])
+    >>> round(found.start_score, 4), round(found.score, 4)
+    (0.55, 0.85)
+    >>> best = np.argmax(features @ found.vector, axis=1)
+    >>> best.tolist()
+    [1, 1]
+    """
+    begin = time.perf_counter()
+    start, start_alpha, origin = as_weights(weights)
+    setup = _setup(
+        start, as_optimizer(optimizer, options or {}), constraints, seed, threads, prior
+    )
+    if scores is not None or stats is not None:
+        of_stats = None if metric is None else as_metric(metric)
+        nbest, table, chosen = lists_of_arrays(
+            lists, scores, stats, offsets, feature_names, of_stats
+        )
+        known = StatTable(table)
+        found = optimize_stats(nbest, known, chosen, setup, notice=notice)
+        signature = signature_of(chosen, "arrays")
+        return _result(
+            _Ended(found, None, {}, nbest, known), chosen, signature, setup, samples, begin
+        )
+    if metric is None or isinstance(lists, np.ndarray):
+        raise ValueError("give lists and a metric, or arrays with scores or stats")
+    chosen = as_metric(metric)
+    penalty = LengthPenalty(start_alpha, start_alpha)
+    if length_penalty is not None:
+        penalty = LengthPenalty.parse(str(length_penalty))
+    elif start_alpha:
+        notice(f"length penalty {start_alpha:g}, as in {origin}")
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        ready = prepare([chosen], pipeline_of(text, text_model), None)
+        read_from = time.perf_counter()
+        read = read_lists(
+            cast("ListsLike", lists),
+            refs,
+            ready=ready,
+            metric=chosen,
+            source=source,
+            ref_links=ref_links,
+            nbest_format=nbest_format,
+            notice=notice,
+        )
+        reading = time.perf_counter() - read_from
+        ended = _search(read, chosen, setup, penalty, start_alpha, notice)
+        ended.seconds = {"reading": reading, **ended.seconds}
+        if length_penalty is None and not start_alpha:
+            ended.alpha = None
+        signature = ready.signature(chosen, read.references.offsets)
+        result = _result(ended, chosen, signature, setup, samples, begin)
+        if ready.annotator is None:
+            return result
+        seconds = {**result.seconds, "annotating": ready.annotator.seconds}  # of the others
+        seconds["total"] = seconds.pop("total")
+        annotations = {"annotated": ended.stats.known, **counts(ready.annotator)}
+        return replace(result, seconds=seconds, annotations=annotations)
+
+
+def _setup(
+    start: FeatureWeights | None,
+    optimizer: Optimizer,
+    constraints: Constraints | None,
+    seed: int,
+    threads: int,
+    prior: float,
+) -> Setup:
+    return Setup(
+        optimizer=optimizer,
+        starts=() if start is None else (start,),
+        constraints=constraints or Constraints(),
+        seed=seed,
+        threads=threads or available_processors(),
+        prior=prior,
+    )
+
+
+def _search(
+    read: Lists,
+    metric: Metric,
+    setup: Setup,
+    penalty: LengthPenalty,
+    start_alpha: float,
+    notice: Notice,
+) -> _Ended:
+    """Search weights, and the length penalty, over lists with texts."""
+    begin = time.perf_counter()
+    known = statistics_table(
+        read.scored,
+        read.references,
+        metric,
+        threads=setup.threads,
+        notice=notice,
+        annotate=read.annotate,
+    )
+    counting = time.perf_counter() - begin
+    found, alpha = optimize_penalised(
+        read.scored,
+        known,
+        metric,
+        setup,
+        penalty=penalty,
+        lengths=read.lengths,
+        start_alpha=start_alpha,
+        notice=notice,
+    )
+    nbest = penalised(read.scored, alpha, lengths=read.lengths)
+    return _Ended(found, alpha, {"statistics": counting}, nbest, known)
+
+
+def optimize_dat(
+    features: Sequence[PathLike],
+    scores: Sequence[PathLike],
+    *,
+    metric: str | Metric,
+    weights: WeightsLike | None = None,
+    optimizer: str | Optimizer = "mert",
+    options: Mapping[str, object] | None = None,
+    constraints: Constraints | None = None,
+    prior: float = 0.0,
+    samples: int = 0,
+    seed: int = 0,
+    threads: int = 0,
+    notice: Notice = log_notice,
+) -> Optimized:
+    """Optimize as `optimize`, over Moses' features.dat and scores.dat; one for each of the other.
+
+    Raises
+    ------
+    PortmertError
+        The statistics are not this metric's, or a feature has no weight.
+    """
+    begin = time.perf_counter()
+    chosen = as_metric(metric)
+    start, start_alpha, origin = as_weights(weights)
+    if start_alpha:
+        raise InputError(
+            f"{origin}: weights with a length penalty ({start_alpha:g}) need the n-best "
+            f"lists: features.dat does not know the lengths"
+        )
+    setup = _setup(
+        start, as_optimizer(optimizer, options or {}), constraints, seed, threads, prior
+    )
+    read_from = time.perf_counter()
+    lists = read_dat([Path(path) for path in features], [Path(path) for path in scores])
+    reading = time.perf_counter() - read_from
+    table = StatTable(moses_stats(lists, chosen))
+    nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
+    found = optimize_stats(nbest, table, chosen, setup, notice=notice)
+    ended = _Ended(found, None, {"reading": reading}, nbest, table)
+    return _result(ended, chosen, signature_of(chosen, "stats:moses"), setup, samples, begin)
+
+
+def as_weights(given: WeightsLike | None) -> tuple[FeatureWeights | None, float, str]:
+    """Return start weights, the length penalty that goes with them, and what to call them."""
+    if given is None:
+        return None, 0.0, ""
+    if isinstance(given, Path | str):
+        return *read_penalised_weights(Path(given)), str(given)
+    if isinstance(given, FeatureWeights):
+        return given, 0.0, "weights"
+    values = {
+        name: (float(number),) if isinstance(number, int | float) else tuple(map(float, number))
+        for name, number in given.items()
+    }
+    return FeatureWeights(values), 0.0, "weights"
+
+
+@dataclass(eq=False)
+class _Ended:
+    """Holds what was found, and what it was found on.
+
+    Parameters
+    ----------
+    alpha
+        The length penalty, None where none was asked for.
+    seconds
+        Of what came before the search.
+    nbest
+        The lists as they were searched.
+    stats
+        Their statistics, as far as they are known.
+    """
+
+    found: Optimization
+    alpha: float | None
+    seconds: dict[str, float]
+    nbest: NBest
+    stats: StatTable
+
+
+def _result(
+    ended: _Ended, metric: Metric, signature: str, setup: Setup, samples: int, begin: float
+) -> Optimized:
+    found = ended.found
+    return Optimized(
+        weights=found.weights,
+        score=found.final_score,
+        start_score=found.start_score,
+        oracle_score=found.oracle_score,
+        length_penalty=ended.alpha,
+        signature=signature,
+        metric=metric,
+        found=found,
+        bootstrap=_confidence(ended, metric, setup, samples) if samples else None,
+        annotations={},
+        seconds={**ended.seconds, **found.seconds, "total": time.perf_counter() - begin},
+    )
+
+
+def _confidence(ended: _Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
+    """Tune again on bootstrap samples of the segments, from the weights found."""
+    start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
+    again = replace(setup, starts=(ended.found.weights,), toward=start)
+    return confidence(
+        [
+            bootstrap(ended.nbest, ended.stats, metric, again, sample=sample)
+            for sample in range(samples)
+        ]
+    )

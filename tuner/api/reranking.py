@@ -1,0 +1,150 @@
+"""Chooses the best hypothesis of each segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.api.components import as_metric
+from tuner.api.lists import read_lists
+from tuner.api.optimizing import Optimized, as_weights
+from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.search.length_penalty import penalised
+from tuner.search.oracle import oracle
+from tuner.search.stat_tables import statistics_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import IntArray, Metric, Texts
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.lists import Lists, ListsLike
+    from tuner.api.optimizing import WeightsLike
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.nbest.readers._base import Reader
+    from tuner.texts.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Reranked:
+    """Holds the hypothesis chosen for each segment.
+
+    Parameters
+    ----------
+    lines : tuple of str
+        Their texts, tokens with spaces between.
+    rows : (S,) int64
+        Which row of the lists each is.
+    texts : Texts
+        The same with links, where the lists have them.
+    """
+
+    lines: tuple[str, ...]
+    rows: IntArray = field(repr=False)
+    texts: Texts = field(repr=False)
+
+    @property
+    def links(self) -> tuple[str, ...] | None:
+        """Their word alignments, `0-0 1-2`; None where the lists have none."""
+        links = self.texts.links
+        if links is None:
+            return None
+        return tuple(" ".join(f"{i}-{j}" for i, j in links.row(k)) for k in range(len(links)))
+
+
+def rerank(
+    lists: ListsLike,
+    weights: WeightsLike | Optimized | None = None,
+    *,
+    oracle_metric: str | Metric | None = None,
+    refs: Sequence[TextLike] | PathLike = (),
+    source: TextLike | None = None,
+    ref_links: Sequence[TextLike] | PathLike = (),
+    nbest_format: str | Reader = "auto",
+    text: str | Sequence[str] | TextPipeline = "",
+    text_model: PathLike | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> Reranked:
+    r"""Choose the best hypothesis of each segment; of equal ones the first in the list.
+
+    Parameters
+    ----------
+    lists
+        Read by `read_nbest`, or the names of one or more files.
+    weights
+        A file, weights by name, or what `optimize` found; a length penalty is applied.
+    oracle_metric
+        Choose, beginning at the best under `weights` or at the first hypotheses, so that this
+        metric's score becomes high: about what perfect weights could reach. It needs `refs`.
+    refs, source, ref_links
+        As of `score`.
+    nbest_format
+        Format of the lists, as on the command line: `auto` finds it out.
+    text, text_model, annotator, annotation_cache, notice, progress
+        As of `score`.
+
+    Raises
+    ------
+    PortmertError
+        Lists and weights do not fit.
+
+    Examples
+    --------
+    >>> import portmert, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
+    >>> _ = path.write_text(
+    ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
+    ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
+    ... )
+    >>> lists = portmert.read_nbest(path, notice=lambda line: None)
+    >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
+    Reranked(lines=('b a',))
+    """
+    metric = None if oracle_metric is None else as_metric(oracle_metric)
+    metrics = [] if metric is None else [metric]
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        read = read_lists(
+            lists,
+            refs,
+            ready=prepare(metrics, pipeline_of(text, text_model), None),
+            metric=metric,
+            source=source,
+            ref_links=ref_links,
+            nbest_format=nbest_format,
+            notice=notice,
+        )
+        best = read.nbest.offsets[:-1] if weights is None else _best(read, weights)
+        if metric is not None:
+            best = _oracle(read, metric, best, notice)
+        texts = read.scored.texts.take(best)
+    lines = tuple(" ".join(texts.words(row)) for row in range(len(texts)))
+    return Reranked(lines, best, texts)
+
+
+def _best(lists: Lists, given: WeightsLike | Optimized) -> IntArray:
+    """Return the best hypothesis of each segment under the weights."""
+    if isinstance(given, Optimized):
+        weights, alpha, origin = given.weights, given.length_penalty or 0.0, "weights"
+    else:
+        found, alpha, origin = as_weights(given)
+        assert found is not None  # noqa: S101  None is the caller's case
+        weights = found
+    nbest = penalised(lists.nbest, alpha, lengths=lists.lengths)
+    return best_hypotheses(nbest, model_scores(nbest, weights, origin=origin))
+
+
+def _oracle(lists: Lists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
+    """Return hypotheses chosen for the metric, and say what they score."""
+    stats = statistics_table(
+        lists.scored, lists.references, metric, threads=1, notice=notice, annotate=lists.annotate
+    )
+    stats.need(np.arange(len(stats.rows)))
+    score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
+    notice(f"oracle {metric.signature}: {metric.shown(score)}")
+    return chosen

@@ -1,0 +1,157 @@
+"""Scores plain text against references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from metrics._base import Metric, Vocabulary
+from tuner.api.components import as_metric
+from tuner.api.texts import log_notice, pipeline_of, preparing, text_file, text_files
+from tuner.errors import InputError
+from tuner.texts import corpus, scoring, statistics
+from tuner.texts.prepare import read_output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.texts.scoring import Score
+    from tuner.texts.text_pipeline import TextPipeline
+
+
+@overload
+def score(
+    hyp: TextLike,
+    refs: Sequence[TextLike] | PathLike,
+    *,
+    metric: str | Metric = ...,
+    source: TextLike | None = ...,
+    hyp_links: TextLike | None = ...,
+    ref_links: Sequence[TextLike] | PathLike = ...,
+    text: str | Sequence[str] | TextPipeline = ...,
+    text_model: PathLike | None = ...,
+    annotator: str | Annotator | None = ...,
+    annotation_cache: PathLike | None = ...,
+    threads: int = ...,
+    notice: Notice = ...,
+    progress: Progress | None = ...,
+) -> Score: ...
+@overload
+def score(
+    hyp: TextLike,
+    refs: Sequence[TextLike] | PathLike,
+    *,
+    metric: Sequence[str | Metric],
+    source: TextLike | None = ...,
+    hyp_links: TextLike | None = ...,
+    ref_links: Sequence[TextLike] | PathLike = ...,
+    text: str | Sequence[str] | TextPipeline = ...,
+    text_model: PathLike | None = ...,
+    annotator: str | Annotator | None = ...,
+    annotation_cache: PathLike | None = ...,
+    threads: int = ...,
+    notice: Notice = ...,
+    progress: Progress | None = ...,
+) -> list[Score]: ...
+def score(
+    hyp: TextLike,
+    refs: Sequence[TextLike] | PathLike,
+    *,
+    metric: str | Metric | Sequence[str | Metric] = "bleu",
+    source: TextLike | None = None,
+    hyp_links: TextLike | None = None,
+    ref_links: Sequence[TextLike] | PathLike = (),
+    text: str | Sequence[str] | TextPipeline = "",
+    text_model: PathLike | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+    threads: int = 1,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> Score | list[Score]:
+    """Score tokenised text, one segment a line, against one or more references.
+
+    Parameters
+    ----------
+    hyp
+        The hypotheses: the name of a file, or a list of lines.
+    refs
+        The references, each the name of a file or a list of lines; one name alone is one
+        reference.
+    metric
+        One metric, as text (`"port:alpha=0.5"`) or as an object, or several in a list.
+    source, hyp_links, ref_links
+        The source text and the links of hypotheses and of each reference with it, `0-0 1-2` a
+        line: for metrics of word order.
+    text, text_model
+        Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
+    annotator, annotation_cache
+        What tags or parses texts for metrics of syntax, as `"udpipe:model=FILE"`, and the folder
+        where its answers are kept.
+    threads
+        Never changes a number.
+    notice
+        Called with one line for what is odd about the texts. Default: the log `portmert`.
+    progress
+        Called with how many sentences are annotated, and of how many.
+
+    Returns
+    -------
+    Score or list of Score
+        A list where a list of metrics was given.
+
+    Raises
+    ------
+    PortmertError
+        Texts that do not fit, or that lack what a metric needs.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> found = portmert.score(["the cat sat"], [["the cat sat down"]], metric="bleu:max_order=2")
+    >>> round(found.score, 4)
+    0.7165
+    >>> found
+    Score(score=0.7165313105737893, signature='bleu:max_order=2,...|refs:1|case:mixed|...')
+    >>> both = portmert.score(["The cat"], [["the cat"]], metric=["ter", "chrf"], text="lowercase")
+    >>> [one.score for one in both]
+    [0.0, 1.0]
+    """
+    several = [metric] if isinstance(metric, str | Metric) else metric
+    metrics = [as_metric(one) for one in several]
+    _check_links_given(metrics, source, hyp_links, ref_links)
+    references = text_files(refs, "references")
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        ready = prepare(metrics, pipeline_of(text, text_model), None)
+        read = corpus.read_references(
+            references,
+            vocabulary=Vocabulary(),
+            source=None if source is None else text_file(source, "the source"),
+            links=text_files(ref_links, "links of references"),
+        )
+        links = None if hyp_links is None else text_file(hyp_links, "links of the hypotheses")
+        texts = read_output(
+            text_file(hyp, "the hypotheses"), read, beside=references[0], links=links
+        )
+        batch = ready.batch(texts, ready.references(read))
+        for line in dict.fromkeys(n for one in metrics for n in statistics.notices(one, batch)):
+            notice(line)
+        scores = scoring.score_texts(metrics, batch, ready, threads=threads)
+    return scores[0] if isinstance(metric, str | Metric) else scores
+
+
+def _check_links_given(
+    metrics: Sequence[Metric],
+    source: TextLike | None,
+    hyp_links: TextLike | None,
+    ref_links: Sequence[TextLike] | PathLike,
+) -> None:
+    given = {"--source": source, "--hyp-links": hyp_links, "--ref-links": ref_links}
+    missing = [option for option, value in given.items() if not value]
+    for metric in metrics:
+        if "links" in metric.needs and missing:
+            raise InputError(
+                f"metric {metric.name()} compares word orders and needs word alignments; give "
+                f"{' and '.join(missing)} too (`portmert align` makes links)"
+            )

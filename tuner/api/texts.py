@@ -1,0 +1,114 @@
+"""Reads texts as callers give them, and opens what annotates them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.annotation.annotating import TextAnnotator, open_annotator
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.files import Lines
+from tuner.processors import available_processors
+from tuner.texts.prepare import Preparation
+from tuner.texts.statistics import needs_of
+from tuner.texts.text_pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metrics._base import Metric
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.files import TextFile
+    from tuner.texts.prepare import Prepare
+
+PathLike = Path | str
+TextLike = Path | str | Sequence[str]
+"""A text: the name of a file, or its lines."""
+Notice = Callable[[str], None]
+Progress = Callable[[int, int], None]
+
+
+def log_notice(line: str) -> None:
+    """Say one line where the caller names no other place: as a warning of the log `portmert`."""
+    logging.getLogger("portmert").warning(line)
+
+
+def text_file(given: TextLike, name: str) -> TextFile:
+    """Return a text as the rooms below read it; `name` is what messages call its lines."""
+    return given if isinstance(given, Path | str) else Lines(name, given)
+
+
+def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFile, ...]:
+    """Return several texts; one path stands for itself alone."""
+    several = (given,) if isinstance(given, Path | str) else given
+    return tuple(text_file(one, f"{name} {n}") for n, one in enumerate(several, 1))
+
+
+def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None) -> TextPipeline:
+    """Return the text steps written `lowercase,debpe`, or one by one."""
+    if isinstance(text, TextPipeline):
+        return text
+    path = None if model is None else Path(model)
+    if isinstance(text, str):
+        return TextPipeline.parse(text, path)
+    return TextPipeline.from_names(text, path)
+
+
+@contextmanager
+def preparing(
+    annotator: str | Annotator | None,
+    cache: PathLike | None,
+    *,
+    notice: Notice,
+    progress: Progress | None = None,
+) -> Iterator[Prepare]:
+    """Give a function that makes texts ready for metrics; what it opens is closed at the end.
+
+    Parameters
+    ----------
+    annotator
+        What tags or parses texts; the same is opened once.
+    cache
+        Folder of annotations; None: the user's own.
+    """
+    opened: dict[str, TextAnnotator] = {}
+
+    def prepare(
+        metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
+    ) -> Preparation:
+        for metric in metrics:
+            if needs_of([metric]) and annotator is None and recorded is None:
+                raise InputError(
+                    f"metric {metric.name()} compares syntax and needs an annotator; give "
+                    f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
+                )
+        if annotator is not None and not needs_of(metrics):
+            notice("no metric here compares syntax: the annotator is not used")
+        found = registry.annotator(annotator) if isinstance(annotator, str) else annotator
+        chosen = found or recorded
+
+        def opener() -> TextAnnotator | None:
+            if chosen is None:
+                return None
+            key = repr(chosen)
+            if key not in opened:
+                opened[key] = open_annotator(
+                    chosen,
+                    cache=None if cache is None else Path(cache),
+                    processes=available_processors(),
+                    notice=notice,
+                    progress=progress,
+                )
+            return opened[key]
+
+        return Preparation.of(metrics, pipeline, opener)
+
+    try:
+        yield prepare
+    finally:
+        for one in opened.values():
+            one.close()

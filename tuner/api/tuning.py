@@ -1,0 +1,105 @@
+"""Tunes a decoder as a configuration says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.api.texts import log_notice
+from tuner.components import registry
+from tuner.runs import config as configs
+from tuner.runs import experiment as single
+from tuner.runs import replicas
+from tuner.runs.config import Experiment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.texts import Notice, PathLike, Progress
+    from tuner.runs.experiment import Result
+    from tuner.runs.replicas import Replicated
+
+
+def load_config(
+    path: PathLike,
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    threads: int | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+) -> Experiment:
+    """Read and check a configuration; parameters are those of `tune`."""
+    return configs.load_config(
+        Path(path),
+        overrides=tuple(overrides),
+        seed=seed,
+        threads=threads,
+        annotator=registry.annotator(annotator) if isinstance(annotator, str) else annotator,
+        annotation_cache=None if annotation_cache is None else Path(annotation_cache),
+    )
+
+
+def tune(
+    config: PathLike | Experiment,
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    threads: int | None = None,
+    fresh: bool = False,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+    log: Notice = log_notice,
+    progress: Progress | None = None,
+    annotating: Progress | None = None,
+) -> Result | Replicated:
+    """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
+
+    Called again it goes on where it was interrupted. Everything lies in the output folder that
+    the configuration names.
+
+    Parameters
+    ----------
+    config
+        The file, in TOML; or what `load_config` read, for which the options that replace values
+        mean nothing.
+    overrides
+        Values in place of the file's, as `"metric.alpha=0.5"`.
+    seed, threads, annotator, annotation_cache
+        In place of the file's.
+    fresh
+        Remove what an earlier run left and start over.
+    log
+        Called with each line of the run's log.
+    progress, annotating
+        Called with how much is done, and of how much, while decoding and while annotating.
+
+    Returns
+    -------
+    Result or Replicated
+        The second where the configuration asks for replicas.
+
+    Raises
+    ------
+    PortmertError
+        The configuration, a file or a program is not what it should be.
+    """
+    experiment = config
+    if not isinstance(experiment, Experiment):
+        experiment = load_config(
+            experiment,
+            overrides=overrides,
+            seed=seed,
+            threads=threads,
+            annotator=annotator,
+            annotation_cache=annotation_cache,
+        )
+    run = replicas.run if experiment.tune.replicas > 1 else single.run
+    return run(
+        experiment,
+        log=log,
+        progress=progress or (lambda _done, _total: None),
+        annotated=annotating,
+        fresh=fresh,
+    )
