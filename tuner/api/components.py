@@ -35,7 +35,7 @@ def metric(text: str) -> Metric:
     >>> portmert.metric("PRT")
     Traceback (most recent call last):
         ...
-    tuner.errors.ConfigError: unknown metric 'PRT'; did you mean 'port'?
+    tuner.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     return registry.metric(text)
 

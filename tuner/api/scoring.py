@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def score(
+def score(  # type: ignore[overload-overlap]  # text is a sequence of texts too
     hyp: TextLike,
     refs: Sequence[TextLike] | PathLike,
     *,

@@ -1,0 +1,349 @@
+"""Judges metrics by human scores, and learns one from them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metrics._base import Vocabulary
+from metrics._learned import Features, Model
+from metrics._lexicon_files import content_hash
+from tuner.annotation.annotating import open_annotator
+from tuner.api.components import as_metric
+from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.evaluation import metric_training as training
+from tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_scores
+from tuner.evaluation.metaeval import data, report
+from tuner.evaluation.metaeval.evaluation import Settings, evaluate
+from tuner.processors import available_processors
+from tuner.tables import as_text
+from tuner.texts import corpus
+from tuner.texts.prepare import Preparation, read_output
+from tuner.texts.statistics import notices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metrics._base import Batch, Metric, Need
+    from tuner.api.texts import Notice, Progress
+    from tuner.evaluation.metaeval.data import Judged
+    from tuner.evaluation.metaeval.intervals import Resampled
+    from tuner.tables import Table
+    from tuner.texts.text_pipeline import TextPipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Holds what was found, as text, as tables and as plain data."""
+
+    text: str
+    tables: Sequence[Table] = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def metaeval(
+    human: Path,
+    outputs: Path,
+    refs: Sequence[Path],
+    *,
+    metric: Sequence[str],
+    penalties: bool = False,
+    systems: Sequence[str] = (),
+    source: Path | None = None,
+    links: Path | None = None,
+    ref_links: Sequence[Path] = (),
+    text: str = "",
+    text_model: Path | None = None,
+    annotator: str | None = None,
+    annotation_cache: Path | None = None,
+    samples: int = 1000,
+    level: float = 0.95,
+    resample: Resampled = "both",
+    seed: int = 1,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> Report:
+    """Correlate metrics with human scores of several systems' outputs.
+
+    Parameters
+    ----------
+    human
+        Human scores: columns system, segment (from 0), score and maybe document, tabs between.
+    outputs
+        Folder of outputs named after their systems.
+    metric
+        As `"port:alpha=0.5"`.
+    penalties
+        Whether lower human scores are better (HTER).
+    systems
+        Only these; none: all.
+    links
+        Folder of links of source and outputs, named after the systems.
+    samples, level, resample, seed
+        Of the intervals.
+
+    Other parameters are those of `score`.
+
+    Raises
+    ------
+    PortmertError
+        Texts that do not fit, or that lack what a metric needs.
+    """
+    metrics = {one: as_metric(one) for one in metric}
+    scores = _human_scores(human, systems, penalties=penalties)
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
+        scores, batch = _read(
+            scores, outputs, refs, source, links, ref_links, ready, others=bool(systems)
+        )
+    judged, kept = data.judged(scores, batch)
+    counted = [
+        data.metric_scores(
+            label,
+            one,
+            batch,
+            kept=kept,
+            systems=len(scores.systems),
+            signature=ready.signature(one, batch.reference_offsets),
+        )
+        for label, one in _labelled(metrics).items()
+    ]
+    for line in (
+        *data.notices(judged, counted, left_out=len(scores) - len(kept)),
+        *dict.fromkeys(n for one in metrics.values() for n in notices(one, batch)),
+    ):
+        notice(line)
+    settings = Settings(samples=samples, level=level, resampled=resample, seed=seed)
+    found = evaluate(judged, counted, settings)
+    listed = report.tables(found)
+    signatures = "\n".join(one.signature for one in counted)
+    return Report(
+        f"{judged.sizes}\n\n{as_text(listed)}\n\n{signatures}", listed, report.as_json(found)
+    )
+
+
+def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return metrics by what tables call them: files without their folders, if that is clear."""
+    found = {}
+    for text, metric in metrics.items():
+        label = text
+        for option in fields(metric):
+            value = getattr(metric, option.name)
+            if isinstance(value, Path):
+                label = label.replace(str(value), value.name)
+        found[label] = metric
+    return found if len(found) == len(metrics) else metrics
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Holds how well sets of features do, and the metric that was learnt.
+
+    Parameters
+    ----------
+    report
+        On documents that a set was not learnt on.
+    model
+        The file of the metric `learned:model=FILE`, learnt on all documents.
+    says_nothing
+        Whether all its weights are 0.
+    """
+
+    report: Report
+    model: str = field(repr=False)
+    says_nothing: bool
+
+
+def train_metric(
+    human: Path,
+    outputs: Path,
+    refs: Sequence[Path],
+    *,
+    groups: str,
+    available: str,
+    with_table: bool = False,
+    penalties: bool = False,
+    systems: Sequence[str] = (),
+    text: str = "",
+    text_model: Path | None = None,
+    annotator: str | None = None,
+    annotation_cache: Path | None = None,
+    parses: int = 50,
+    gamma: float = 0.25,
+    costs: str = "terpa",
+    language: str = "english",
+    resources: Mapping[str, Path | None] | None = None,
+    seed: int = 1,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> Trained:
+    """Learn the weights of a metric's features from human scores.
+
+    Parameters
+    ----------
+    groups, available
+        Letters of the features of the metric, and of all that can be.
+    with_table
+        Try every set of features that can be.
+    parses, gamma, costs, language
+        As of `metrics._learned.Features`.
+    resources
+        `synonyms`, `paraphrases` and `stop_words`: their files.
+    seed
+        Deals out documents.
+
+    Other parameters are those of `metaeval`.
+
+    Raises
+    ------
+    PortmertError
+        Texts or scores that do not fit, or scores without documents.
+    """
+    wanted = available if with_table else groups
+    features = Features(wanted, parses, gamma, costs, language)
+    files = {name: path for name, path in (resources or {}).items() if path is not None}
+    try:
+        lexicon = features.lexicon({**dict.fromkeys(resources or {}), **files})
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    scores = _human_scores(human, systems, penalties=penalties)
+    with ExitStack() as opened:
+        ready = _preparation(
+            annotator,
+            annotation_cache,
+            features.need,
+            pipeline_of(text, text_model),
+            notice,
+            progress,
+            opened,
+        )
+        scores, batch = _read(scores, outputs, refs, None, None, (), ready, others=bool(systems))
+    judged, kept = data.judged(scores, batch)
+    if judged.documents is None:
+        raise InputError(
+            f"{human}:1: no column 'document'; metrics are tested on documents that they "
+            f"were not learnt on"
+        )
+    if len(kept) < len(scores):
+        notice(
+            f"{len(scores) - len(kept)} of {len(scores)} segments are left out: not every system "
+            f"has a score of them"
+        )
+    values = features.values(batch, lexicon).reshape(len(batch), len(judged.systems), -1)[kept]
+    examples = training.Examples(values, judged.human, judged.lengths)
+    conditions, listed = _conditions(judged, examples, groups, available, seed, table=with_table)
+    own = Features(groups, parses, gamma, costs, language)
+    part = examples.of_features([features.names.index(name) for name in own.names])
+    weights = training.train(part, own.names)
+    hashes = {name: content_hash(path) for name, path in files.items()}
+    model = Model(
+        own, tuple(weights.tolist()), hashes, _trained(part, weights, conditions, groups, ready)
+    )
+    document = {"seed": seed, "conditions": training.as_json(conditions)}
+    found = Report(f"{judged.sizes}\n\n{as_text(listed)}", listed, document)
+    return Trained(found, model.text(), not np.any(weights))
+
+
+def _conditions(
+    judged: Judged,
+    examples: training.Examples,
+    groups: str,
+    available: str,
+    seed: int,
+    *,
+    table: bool,
+) -> tuple[list[training.Condition], list[Table]]:
+    """Return how well sets of features do on documents that they were not learnt on."""
+    assert judged.documents is not None  # noqa: S101  the caller has seen to it
+    second = training.halves(judged.documents, judged.lengths, seed)
+    wanted = available if table else groups
+    conditions = [
+        training.two_fold(examples, second, groups=each, available=wanted)
+        for each in (training.all_conditions(available) if table else [groups])
+    ]
+    one, other = (len(np.unique(judged.documents[half])) for half in (~second, second))
+    return conditions, [training.table(conditions, (one, other))]
+
+
+def _preparation(
+    annotator: str | None,
+    cache: Path | None,
+    need: Need | None,
+    pipeline: TextPipeline,
+    notice: Notice,
+    progress: Progress | None,
+    opened: ExitStack,
+) -> Preparation:
+    if annotator is None or need is None:
+        if annotator is not None:
+            notice("no features of dependency links are asked for: the annotator is not used")
+        return Preparation(pipeline)
+    found = open_annotator(
+        registry.annotator(annotator),
+        cache=cache,
+        processes=available_processors(),
+        notice=notice,
+        progress=progress,
+    )
+    opened.callback(found.close)
+    return Preparation(pipeline, found, frozenset({need}))
+
+
+def _trained(
+    examples: training.Examples,
+    weights: Any,
+    conditions: Sequence[training.Condition],
+    groups: str,
+    ready: Preparation,
+) -> dict[str, Any]:
+    """Return what the file says about itself."""
+    scores = training.score(examples.values, weights)
+    reached = training.agreement(scores, examples.human, examples.lengths)
+    return {
+        "segments": len(examples.human),
+        "systems": examples.human.shape[1],
+        "agreement": round(reached, training.DIGITS),
+        "two_fold": training.as_json([one for one in conditions if one.groups == groups]),
+        "text": ready.pipeline.signature,
+        "annotator": "" if ready.annotator is None else ready.annotator.fingerprint,
+    }
+
+
+def _human_scores(path: Path, systems: Sequence[str], *, penalties: bool) -> HumanScores:
+    found = read_human_scores(path)
+    if systems:
+        found = found.of_systems(systems)
+    return found.negated() if penalties else found
+
+
+def _read(
+    human: HumanScores,
+    folder: Path,
+    refs: Sequence[Path],
+    source: Path | None,
+    links: Path | None,
+    ref_links: Sequence[Path],
+    ready: Preparation,
+    *,
+    others: bool,
+) -> tuple[HumanScores, Batch]:
+    """Return the scores, as long as the test set, and all outputs of each segment."""
+    read = corpus.read_references(refs, vocabulary=Vocabulary(), source=source, links=ref_links)
+    human = human.of_length(len(read), origin=refs[0])
+    found = find_outputs(folder, human.systems, others=others)
+    found_links = {} if links is None else find_outputs(links, human.systems, others=True)
+    outputs = [
+        read_output(path, read, beside=refs[0], links=found_links.get(system))
+        for system, path in found.items()
+    ]
+    texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
+    return human, ready.batch(texts, ready.references(read))
