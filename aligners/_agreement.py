@@ -30,6 +30,8 @@ class Agreement:
 
     Parameters
     ----------
+    pairs
+        Lines of links.
     links, sure, possible
         How many links there are, of each kind.
     links_sure, links_possible
@@ -40,6 +42,7 @@ class Agreement:
     Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models", CL 2003.
     """
 
+    pairs: int
     links: int
     sure: int
     possible: int
@@ -99,6 +102,7 @@ def agreement(links: Sequence[Links], gold: Sequence[Gold]) -> Agreement:
         raise ValueError(f"{len(links)} lines of links, {len(gold)} of gold links")
     rows = [set(row) for row in links]
     return Agreement(
+        pairs=len(rows),
         links=sum(map(len, rows)),
         sure=sum(len(right.sure) for right in gold),
         possible=sum(len(right.possible) for right in gold),

@@ -17,6 +17,8 @@ import click
 import tuner
 from aligners._errors import AlignerError
 from tuner import commands
+from tuner.commands._notice import VOICE
+from tuner.commands._options import with_volume
 from tuner.errors import PortmertError, suggest
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class CommandFolder(click.Group):
             return None
         module = importlib.import_module(f"tuner.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
-        return command
+        return with_volume(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -65,6 +67,7 @@ class CommandFolder(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
+        VOICE.reset()
         try:
             with _signals_as_interrupts():
                 return super().invoke(ctx)

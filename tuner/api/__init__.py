@@ -12,16 +12,27 @@ if TYPE_CHECKING:
     from tuner.api.aligning import check_links as check_links
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
+    from tuner.api.components import key_values as key_values
     from tuner.api.components import metric as metric
+    from tuner.api.human_evaluation import make_sheets as make_sheets
+    from tuner.api.human_evaluation import read_sheets as read_sheets
+    from tuner.api.judging import Report as Report
+    from tuner.api.judging import checked_groups as checked_groups
     from tuner.api.judging import metaeval as metaeval
     from tuner.api.judging import train_metric as train_metric
     from tuner.api.lists import read_nbest as read_nbest
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
     from tuner.api.optimizing import optimize_dat as optimize_dat
+    from tuner.api.reporting import report as report
+    from tuner.api.reporting import reproduce as reproduce
     from tuner.api.reranking import Reranked as Reranked
     from tuner.api.reranking import rerank as rerank
     from tuner.api.scoring import score as score
+    from tuner.api.scoring import scores_as_json as scores_as_json
+    from tuner.api.scoring import scores_as_text as scores_as_text
+    from tuner.api.tuning import Replicated as Replicated
+    from tuner.api.tuning import Result as Result
     from tuner.api.tuning import load_config as load_config
     from tuner.api.tuning import tune as tune
 
@@ -30,8 +41,15 @@ _MODULES = {
     "check_links": "aligning",
     "Compared": "comparing",
     "compare": "comparing",
+    "key_values": "components",
     "metric": "components",
+    "Report": "judging",
+    "checked_groups": "judging",
     "metaeval": "judging",
+    "make_sheets": "human_evaluation",
+    "read_sheets": "human_evaluation",
+    "report": "reporting",
+    "reproduce": "reporting",
     "train_metric": "judging",
     "read_nbest": "lists",
     "Optimized": "optimizing",
@@ -40,6 +58,10 @@ _MODULES = {
     "Reranked": "reranking",
     "rerank": "reranking",
     "score": "scoring",
+    "scores_as_json": "scoring",
+    "scores_as_text": "scoring",
+    "Replicated": "tuning",
+    "Result": "tuning",
     "load_config": "tuning",
     "tune": "tuning",
 }

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.components import registry
 from tuner.evaluation.comparison import text as texts
-from tuner.evaluation.comparison.page import render
 from tuner.evaluation.comparison.request import Request, compare_request
+from tuner.evaluation.page.html import render
 from tuner.evaluation.significance import Resampling
+from tuner.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ def compare(
     samples: int = 10_000,
     level: float = 0.95,
     seed: int = 1,
-    threads: int = 1,
+    threads: int = 0,
     runs: bool = False,
     timing: bool = True,
     notice: Notice = log_notice,
@@ -99,7 +100,7 @@ def compare(
     samples, level, seed
         Of the tests and intervals.
     threads
-        Never changes a number.
+        0: one for each processor. Never changes a number.
     runs
         Whether the histories of runs are wanted too: that takes reading all their lists.
     timing
@@ -140,7 +141,7 @@ def compare(
             pipeline=pipeline,
             prepare=prepare,
             resampling=Resampling(samples, seed, level),
-            threads=threads,
+            threads=threads or available_processors(),
             runs=runs,
             timing=timing,
         )

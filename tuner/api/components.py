@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from metrics._base import Metric
 from tuner.components import registry
+from tuner.components.registry import key_values
+
+__all__ = ["as_metric", "as_optimizer", "key_values", "metric"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

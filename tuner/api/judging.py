@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics._base import Vocabulary
-from metrics._learned import Features, Model
+from metrics._learned import Features, Model, checked_groups
 from metrics._lexicon_files import content_hash
 from tuner.annotation.annotating import open_annotator
 from tuner.api.components import as_metric
@@ -22,10 +22,12 @@ from tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_
 from tuner.evaluation.metaeval import data, report
 from tuner.evaluation.metaeval.evaluation import Settings, evaluate
 from tuner.processors import available_processors
-from tuner.tables import as_text
+from tuner.tables import as_latex, as_text
 from tuner.texts import corpus
 from tuner.texts.prepare import Preparation, read_output
 from tuner.texts.statistics import notices
+
+__all__ = ["Report", "Trained", "checked_groups", "metaeval", "train_metric"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +50,10 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
+
+    def as_latex(self) -> str:
+        """Return the tables for LaTeX (booktabs)."""
+        return as_latex(self.tables)
 
 
 def metaeval(

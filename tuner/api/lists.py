@@ -11,7 +11,8 @@ from metrics._base import Vocabulary
 from tuner.api.texts import PathLike, log_notice, text_file, text_files
 from tuner.components import registry
 from tuner.errors import InputError
-from tuner.nbest import model
+from tuner.nbest import read as files
+from tuner.nbest.check import check_links
 from tuner.nbest.model import NBest
 from tuner.texts import corpus
 
@@ -133,7 +134,7 @@ def read_lists(
     if references is None:
         references = corpus.no_references(vocabulary, len(nbest))
     elif references.source_lengths is not None:
-        model.check_links(nbest, references.source_lengths)
+        check_links(nbest, references.source_lengths)
     scored, annotate = ready.lazily(nbest.texts)
     return Lists(nbest, replace(nbest, texts=scored), references, annotate)
 
@@ -146,4 +147,4 @@ def _read(
     notice: Notice,
 ) -> NBest:
     reader = registry.reader(nbest_format) if isinstance(nbest_format, str) else nbest_format
-    return model.read_nbest(paths, vocabulary, segments=segments, notice=notice, reader=reader)
+    return files.read_nbest(paths, vocabulary, segments=segments, notice=notice, reader=reader)

@@ -139,7 +139,7 @@ def optimize(
     weights: WeightsLike | None = None,
     optimizer: str | Optimizer = "mert",
     options: Mapping[str, object] | None = None,
-    constraints: Constraints | None = None,
+    constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
     length_penalty: str | float | None = None,
     prior: float = 0.0,
     samples: int = 0,
@@ -175,7 +175,8 @@ def optimize(
     optimizer, options
         By its name and options, as `"mert"` and `{"effort": 1600}`, or itself.
     constraints
-        Weights that are fixed, tied, bound or of one sign.
+        Weights that are fixed, tied, bound or of one sign; or these as on the command line,
+        `{"fixed": ["LM"], "bounds": ["TM=0:1"], "signs": ["WP=-"], "tied": ["LM,TM"]}`.
     length_penalty
         Divide model scores by length to this power; `"0:2"` is a range that is searched.
     prior
@@ -266,15 +267,17 @@ def optimize(
 def _setup(
     start: FeatureWeights | None,
     optimizer: Optimizer,
-    constraints: Constraints | None,
+    constraints: Constraints | Mapping[str, Sequence[str]] | None,
     seed: int,
     threads: int,
     prior: float,
 ) -> Setup:
+    if not isinstance(constraints, Constraints):
+        constraints = Constraints.from_options(**(constraints or {}))
     return Setup(
         optimizer=optimizer,
         starts=() if start is None else (start,),
-        constraints=constraints or Constraints(),
+        constraints=constraints,
         seed=seed,
         threads=threads or available_processors(),
         prior=prior,
@@ -322,7 +325,7 @@ def optimize_dat(
     weights: WeightsLike | None = None,
     optimizer: str | Optimizer = "mert",
     options: Mapping[str, object] | None = None,
-    constraints: Constraints | None = None,
+    constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
     prior: float = 0.0,
     samples: int = 0,
     seed: int = 0,

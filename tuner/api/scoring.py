@@ -10,6 +10,8 @@ from tuner.api.texts import log_notice, pipeline_of, preparing, text_file, text_
 from tuner.errors import InputError
 from tuner.texts import corpus, scoring, statistics
 from tuner.texts.prepare import read_output
+from tuner.texts.scoring import as_json as scores_as_json
+from tuner.texts.scoring import as_text as scores_as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
     from tuner.texts.scoring import Score
     from tuner.texts.text_pipeline import TextPipeline
+
+__all__ = ["score", "scores_as_json", "scores_as_text"]
 
 
 @overload

@@ -11,14 +11,16 @@ from tuner.runs import config as configs
 from tuner.runs import experiment as single
 from tuner.runs import replicas
 from tuner.runs.config import Experiment
+from tuner.runs.experiment import Result
+from tuner.runs.replicas import Replicated
+
+__all__ = ["Replicated", "Result", "load_config", "tune"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.texts import Notice, PathLike, Progress
-    from tuner.runs.experiment import Result
-    from tuner.runs.replicas import Replicated
 
 
 def load_config(

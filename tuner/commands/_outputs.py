@@ -1,4 +1,4 @@
-"""Results as text on stdout, as JSON and as LaTeX."""
+"""Writes results as text on stdout, as JSON and as LaTeX."""
 
 from __future__ import annotations
 
@@ -8,28 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.commands._options import OUT_FILE
+from tuner.files import check_writable, write_text
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from tuner.tables import Table
+    from tuner.api.judging import Report
 
-_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json."""
+    return click.option(
+        "--json",
+        "json_out",
+        type=OUT_FILE,
+        is_flag=False,
+        flag_value=Path("-"),
+        metavar="[FILE]",
+        help="Write everything as JSON; without FILE, or with -, to stdout.",
+    )(command)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --json and --latex."""
     command = click.option(
-        "--latex", "latex_out", type=_FILE, help="Write the tables as LaTeX; - is stdout."
+        "--latex", "latex_out", type=OUT_FILE, help="Write the tables as LaTeX; - is stdout."
     )(command)
-    return click.option(
-        "--json", "json_out", type=_FILE, help="Write everything as JSON; - is stdout."
-    )(command)
+    return json_option(command)
 
 
 def check_outputs(*paths: Path | None) -> None:
     """Check before the work that each file given can be written, and that they are different."""
-    from tuner.files import check_writable  # noqa: PLC0415  start-up time
-
     given = [path for path in paths if path is not None]
     if len(set(given)) < len(given):
         raise click.UsageError(f"two outputs are to be written to {given[0]}")
@@ -37,21 +47,24 @@ def check_outputs(*paths: Path | None) -> None:
         check_writable(path)
 
 
-def show(
-    text: str,
-    tables: Sequence[Table],
-    document: Mapping[str, Any],
-    *,
-    json_out: Path | None,
-    latex_out: Path | None,
-) -> None:
-    """Write what is asked for; print `text` unless one of the others is stdout."""
-    from tuner.files import write_text  # noqa: PLC0415  start-up time
-    from tuner.tables import as_latex  # noqa: PLC0415
-
+def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:
+    """Write JSON where it is asked for; return whether that was stdout."""
     if json_out is not None:
-        write_text(json_out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_text(json_out, json.dumps(document, indent=indent, ensure_ascii=False) + "\n")
+    return str(json_out) == "-"
+
+
+def show(report: Report, *, json_out: Path | None, latex_out: Path | None) -> None:
+    """Write what is asked for; print the text unless one of the others is stdout."""
+    print_json(json_out, report.document)
     if latex_out is not None:
-        write_text(latex_out, as_latex(tables))
+        write_text(latex_out, report.as_latex())
     if "-" not in (str(json_out), str(latex_out)):
-        click.echo(text)
+        click.echo(report.text)
+
+
+def say_written(*paths: Path | None) -> None:
+    """Say on stderr what was written."""
+    for path in paths:
+        if path is not None and str(path) != "-":
+            click.echo(f"written: {path}", err=True)

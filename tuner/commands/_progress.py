@@ -1,4 +1,4 @@
-"""A progress bar for work of unknown number of rounds, on a terminal only."""
+"""Shows how far work of an unknown number of rounds has come: a bar, or lines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from tuner.commands._notice import VOICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,8 +26,8 @@ def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[i
     Each round ends with done == total; the next call begins a new bar. There is none for a total
     below `least`.
     """
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+    if VOICE.quiet or not sys.stderr.isatty():
+        yield _lines(label, least) if VOICE.verbose else lambda _done, _total: None
         return
     bar: Any = None
 
@@ -46,6 +48,20 @@ def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[i
     finally:
         if bar is not None:
             bar.__exit__(None, None, None)
+
+
+def _lines(label: str, least: int) -> Callable[[int, int], None]:
+    """Return a function that says in lines how far the work has come, ten in each round."""
+    said = 0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal said
+        tenths = 10 * done // max(total, 1)
+        if total >= least and tenths != said:
+            VOICE.say(f"{label}: {done} of {total}")
+        said = tenths % 10
+
+    return progress
 
 
 def annotating() -> AbstractContextManager[Callable[[int, int], None]]:

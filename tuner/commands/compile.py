@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 
@@ -11,9 +13,7 @@ def command() -> None:
 
     Without it each kernel is compiled when it is first used after an installation, and kept.
     """
-    import time  # noqa: PLC0415  start-up time
-
-    from tuner.runs.warm_up import warm_up  # noqa: PLC0415
+    from tuner.runs.warm_up import warm_up  # noqa: PLC0415  start-up time
 
     begin = time.perf_counter()
     warm_up()

@@ -6,6 +6,11 @@ from pathlib import Path
 
 import click
 
+from tuner.commands._notice import log
+from tuner.commands._options import FOLDER, renamed
+from tuner.commands._progress import decoding
+from tuner.tables import aligned
+
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
     "hwcm": "HWCM", "hwcm-f": "HWCM", "edpm": "EDPM",
@@ -13,10 +18,11 @@ TITLES = {
 
 
 @click.command()
-@click.option(
-    "--dir",
+@renamed(
+    "--out",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    old=["--dir"],
+    type=FOLDER,
     default=Path("demo-run"),
     show_default=True,
     help="Where everything is written.",
@@ -51,15 +57,16 @@ def command(
 
     Makes a bitext of two invented languages, trains the embedded decoder and aligner on it, and
     needs nothing from outside. Started again it goes on where it was interrupted.
-    """
-    from tuner.commands._progress import decoding  # noqa: PLC0415
+
+    \b
+    portmert demo --out demo-run
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     from tuner.demo.run import SETS, run_demo  # noqa: PLC0415
-    from tuner.tables import aligned  # noqa: PLC0415
 
     with decoding() as progress:
         demo = run_demo(
             folder,
-            log=lambda line: click.echo(line, err=True),
+            log=log,
             progress=progress,
             also=also,
             overrides=overrides,

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from tuner.commands._lists import pipeline_of, text_options
+from tuner import api
+from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
+from tuner.commands._options import FILE, seed_option
 from tuner.commands._outputs import check_outputs, output_options, show
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tuner.evaluation.humaneval.evaluation import Evaluation
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -33,10 +28,10 @@ def command() -> None:
     "--ref",
     "refs",
     multiple=True,
-    type=_FILE,
+    type=FILE,
     help="References; the first one is shown, all count for 1-TER. Default: those of the runs.",
 )
-@click.option("--source", type=_FILE, help="Source text, to be shown too.")
+@click.option("--source", type=FILE, help="Source text, to be shown too.")
 @click.option(
     "--out",
     required=True,
@@ -85,26 +80,15 @@ def command() -> None:
 )
 @click.option("--condition", help="What tables call this comparison.  [default: A against B]")
 @text_options
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@seed_option
 def make(
     *,
     first: str,
     second: str,
-    refs: tuple[Path, ...],
-    source: Path | None,
     out: Path,
     count: int | None,
     names: tuple[str, ...],
-    items: int,
-    common: int,
-    min_length: int,
-    max_length: int,
-    equal_outputs: bool,
-    top_share: float,
-    condition: str | None,
-    text_steps: str,
-    text_model: Path | None,
-    seed: int,
+    **given: Any,
 ) -> None:
     """Make sheets on which judges compare the outputs of A and B.
 
@@ -112,60 +96,21 @@ def make(
 
     Each judge's sheet is a table (.csv, .xlsx) and a form for a browser (.html): send one of
     them. Keep key.json: it says whose output is left and whose right.
-    """
-    from tuner.evaluation.comparison.systems import find_systems, find_test_set  # noqa: PLC0415  start-up
-    from tuner.evaluation.humaneval import evaluation, folder  # noqa: PLC0415
-    from tuner.evaluation.humaneval.selection import Filters, read_and_select  # noqa: PLC0415
-    from tuner.files import read_lines  # noqa: PLC0415
 
+    \b
+    portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     judges = _judges(count, names)
-    if common > items:
-        raise click.UsageError(f"--common {common} is more than --items {items}")
-    if min_length > max_length:
-        raise click.UsageError(f"--min-length {min_length} is more than --max-length {max_length}")
-    folder.check_absent(out)
-    systems = find_systems([first, second])
-    for system in systems:
-        if len(system.outputs) > 1:
-            notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")
-    test = find_test_set(systems, source, refs)
-    outputs = [system.outputs[0].text for system in systems]
-    pipeline = pipeline_of(text_steps, text_model)
-    filters = Filters(min_length, max_length, not equal_outputs, top_share)
-    shown = {path: read_lines(path) for path in (test.references[0], *outputs)}
-    selection = read_and_select(
-        outputs, test.references, pipeline, [shown[path] for path in outputs], filters
-    )
-    notice(", ".join(f"{name}: {left}" for name, left in selection.left.items()))
-    texts = {"reference": shown[test.references[0]]}
-    if source is not None:
-        from tuner.texts.corpus import check_lines  # noqa: PLC0415
-
-        texts["source"] = read_lines(source)
-        check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
-    made = evaluation.make(
-        selection.segments,
-        texts=texts,
-        outputs=(shown[outputs[0]], shown[outputs[1]]),
-        systems=(systems[0].name, systems[1].name),
-        judges=judges,
-        per_judge=items,
-        common=common,
-        condition=condition or f"{systems[0].name} against {systems[1].name}",
-        filters={
-            "min_length": min_length,
-            "max_length": max_length,
-            "differ": not equal_outputs,
-            "top_share": top_share,
-            "text": pipeline.signature,
-            "left": selection.left,
-        },
-        seed=seed,
-    )
-    folder.write(made, out)
+    if given["common"] > given["items"]:
+        raise click.UsageError(f"--common {given['common']} is more than --items {given['items']}")
+    if given["min_length"] > given["max_length"]:
+        raise click.UsageError(
+            f"--min-length {given['min_length']} is more than --max-length {given['max_length']}"
+        )
+    api.make_sheets(first, second, out, judges=judges, notice=notice, **given)
     click.echo(
-        f"{out / 'judges'}: sheets of {len(judges)} judges, {items} items each, {common} of them "
-        f"common\n{out / 'key.json'}: keep it from the judges"
+        f"{out / 'judges'}: sheets of {len(judges)} judges, {given['items']} items each, "
+        f"{given['common']} of them common\n{out / 'key.json'}: keep it from the judges"
     )
 
 
@@ -193,7 +138,7 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     "--key",
     "keys",
     multiple=True,
-    type=_FILE,
+    type=FILE,
     help="key.json of an evaluation; repeat for more. Default: that beside the sheets or above.",
 )
 @click.option("--without", multiple=True, metavar="JUDGE", help="Judge whose sheet never came.")
@@ -211,42 +156,14 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 )
 @output_options
 def read(
-    *,
-    sheets: tuple[Path, ...],
-    keys: tuple[Path, ...],
-    without: tuple[str, ...],
-    drop: int,
-    literal: bool,
-    json_out: Path | None,
-    latex_out: Path | None,
+    *, sheets: tuple[Path, ...], json_out: Path | None, latex_out: Path | None, **given: Any
 ) -> None:
     """Count preferences and agreement in the SHEETS that judges sent back.
 
     SHEETS are .csv, .xlsx, or .json files that the form exported.
-    """
-    from dataclasses import replace  # noqa: PLC0415  start-up time
 
-    from tuner.evaluation.humaneval import answers, folder, report, results  # noqa: PLC0415
-    from tuner.evaluation.humaneval.evaluation import read_key  # noqa: PLC0415
-    from tuner.tables import as_text  # noqa: PLC0415
-
+    \b
+    portmert humaneval read sheets/judges/*.csv
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     check_outputs(json_out, latex_out)
-    evaluations = [read_key(path) for path in keys or folder.find_keys(sheets)]
-    _check_known(without, evaluations)
-    given = [answers.read_answers(path, evaluations) for path in sheets]
-    answers.check_left_out(given, without)
-    asked = {one.id: answers.without(one, without) for one in evaluations}
-    given = [replace(one, evaluation=asked[one.evaluation.id]) for one in given]
-    answers.check_complete(given, list(asked.values()))
-    found = results.evaluate(given, drop=drop, literal=literal)
-    listed = report.tables(found)
-    show(as_text(listed), listed, report.as_json(found), json_out=json_out, latex_out=latex_out)
-
-
-def _check_known(judges: Sequence[str], evaluations: Sequence[Evaluation]) -> None:
-    from tuner.errors import InputError, suggest  # noqa: PLC0415  start-up time
-
-    known = {judge for one in evaluations for judge in one.sheets}
-    for judge in judges:
-        if judge not in known:
-            raise InputError(f"--without {judge}: there is no such judge{suggest(judge, known)}")
+    show(api.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import click
 
+from tuner.commands._compiling import announce_compiling
+from tuner.commands._notice import log, notice
+from tuner.commands._progress import decoding
+
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
   Tune a Moses system as mert-moses.pl does: the same options (abbreviated as
@@ -57,13 +61,8 @@ class _Raw(click.Command):
 @click.pass_context
 def command(context: click.Context) -> None:
     """Tune a Moses system with mert-moses.pl's command line and files."""
-    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415  start-up time
-    from tuner.commands._progress import decoding  # noqa: PLC0415
-    from tuner.dropin._request import read_request  # noqa: PLC0415
+    from tuner.dropin._request import read_request  # noqa: PLC0415  start-up time
     from tuner.dropin.mert_moses import run  # noqa: PLC0415
-
-    def notice(line: str) -> None:
-        click.echo(f"portmert: note: {line}", err=True)
 
     if context.args in ([], ["-h"]):
         click.echo(USAGE)
@@ -74,6 +73,6 @@ def command(context: click.Context) -> None:
         return
     announce_compiling()
     with decoding() as progress:
-        path, score = run(request, log=lambda line: click.echo(line, err=True), progress=progress)
+        path, score = run(request, log=log, progress=progress)
     click.echo(f"{request.scorer.metric.signature}: {score}")
     click.echo(f"tuned: {path}")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
+
+from tuner import api
+from tuner.commands._compiling import announce_compiling
 
 
 @click.command()
@@ -21,15 +27,10 @@ def command(*, metric_text: str) -> None:
     \b
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    import os  # noqa: PLC0415  start-up time
-    import sys  # noqa: PLC0415
-
-    from tuner.commands._compiling import announce_compiling  # noqa: PLC0415
-    from tuner.components import registry  # noqa: PLC0415
-    from tuner.components.metric_server import MetricServer  # noqa: PLC0415
+    from tuner.components.metric_server import MetricServer  # noqa: PLC0415  start-up time
 
     announce_compiling()
-    server = MetricServer(registry.metric(metric_text))
+    server = MetricServer(api.metric(metric_text))
     descriptor = sys.stdin.fileno()
     rest = b""
     while chunk := os.read(descriptor, 1 << 16):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 import click
+
+from tuner.errors import StateError
+from tuner.files import write_text
 
 PROGRAMS = {
     "extractor": "extractor",
@@ -29,12 +34,6 @@ def command(folder: Path) -> None:
     --sctype: `mert-moses.pl ... --mertdir DIR --mertargs '--sctype PORT --scconfig
     source:FILE,reflinks:FILE'`.
     """
-    import shlex  # noqa: PLC0415  start-up time
-    import sys  # noqa: PLC0415
-
-    from tuner.errors import StateError  # noqa: PLC0415
-    from tuner.files import write_text  # noqa: PLC0415
-
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
         path = folder / name

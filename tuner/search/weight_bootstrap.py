@@ -1,4 +1,4 @@
-"""How sure weights are: tuned again on segments drawn with replacement."""
+"""Measures how sure weights are: tunes again on segments drawn with replacement."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tuner import streams
 from tuner.search.optimization import optimize_stats
+from tuner.tables import aligned
 from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -44,6 +45,16 @@ class Confidence:
             "percentiles": list(PERCENTILES),
             "weights": self.weights,
         }
+
+    def as_text(self) -> str:
+        """Return the percentiles of each weight as a table."""
+        rows = [
+            [f"{name}_{i}" if len(values) > 1 else name, *(f"{number:.4f}" for number in value)]
+            for name, values in self.weights.items()
+            for i, value in enumerate(values)
+        ]
+        headers = [f"weight, {self.samples} samples", *(f"{p:g} %" for p in PERCENTILES)]
+        return aligned(headers, rows)
 
 
 def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:

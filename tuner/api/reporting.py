@@ -1,0 +1,196 @@
+"""Reports on runs of `tune`: how one came to its weights, and a paper's tables of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tuner.api.texts import log_notice, preparing
+from tuner.components import registry
+from tuner.errors import InputError, StateError
+from tuner.evaluation.comparison.compare import METRICS
+from tuner.evaluation.comparison.request import Request, compare_request
+from tuner.evaluation.history.report import as_text, document_of
+from tuner.evaluation.history.run_history import read_history
+from tuner.evaluation.page.html import render
+from tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
+from tuner.evaluation.reproduction.run import reproduce as fill
+from tuner.files import check_writable
+from tuner.processors import available_processors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tuner.api.texts import Notice, Progress
+    from tuner.evaluation.history.model import RunHistory
+    from tuner.texts.prepare import Prepare
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """Holds what there is to say of a run.
+
+    Parameters
+    ----------
+    text
+        For a terminal.
+    document
+        Everything as plain data; empty where only the text was asked for.
+    """
+
+    text: str
+    document: dict[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        return render(self.document)
+
+
+def report(
+    run: Path,
+    *,
+    metric: Sequence[str] = (),
+    annotator: str | None = None,
+    annotation_cache: Path | None = None,
+    threads: int = 0,
+    document: bool = True,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Report on the folder of a run of `tune`, also while it is still running.
+
+    Parameters
+    ----------
+    metric
+        Score the dev output of every iteration with these too. Default: bleu, port, qmean, ter.
+    document
+        Whether more than the text is wanted.
+
+    Other parameters are those of `score`.
+
+    Raises
+    ------
+    PortmertError
+        It is no folder of a run.
+    """
+    threads = threads or available_processors()
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        history = read_history(
+            run,
+            name=run.resolve().name,
+            metrics={text: registry.metric(text) for text in metric or METRICS},
+            threads=threads,
+            notice=notice,
+            surface=document,
+            prepare=prepare,
+        )
+        if not document:
+            return RunReport(as_text(history), {})
+        test = _test_document(run, history, prepare, notice, chosen=bool(metric), threads=threads)
+        return RunReport(as_text(history), document_of(history, test))
+
+
+def _test_document(
+    run: Path,
+    history: RunHistory,
+    prepare: Prepare,
+    notice: Notice,
+    *,
+    chosen: bool,
+    threads: int,
+) -> dict[str, Any] | None:
+    """Return what there is to say of a finished run's output of its test set."""
+    if history.state != "finished":
+        return None
+    request = Request(
+        systems=(str(run),),
+        metrics=tuple(history.percents or ()) if chosen else (),
+        prepare=prepare,
+        threads=threads,
+        timing=False,
+    )
+    try:
+        return compare_request(request, notice).as_json()
+    except (InputError, StateError) as error:
+        notice(f"no scores of a test set: {error}")
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduced:
+    """Holds the filled tables of a paper.
+
+    Parameters
+    ----------
+    headlines
+        What was found, a sentence each.
+    document
+        In Markdown.
+    out
+        Where it belongs.
+    """
+
+    headlines: tuple[str, ...]
+    document: str = field(repr=False)
+    out: Path
+
+
+def reproduce(
+    config: Path,
+    *,
+    tuned_on: Sequence[str] = (),
+    scored_with: Sequence[str] = (),
+    published: Path | None = None,
+    out: Path | None = None,
+    overrides: Sequence[str] = (),
+    annotator: str | None = None,
+    annotation_cache: Path | None = None,
+    threads: int | None = None,
+    log: Notice = log_notice,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+    annotating: Progress | None = None,
+) -> Reproduced:
+    """Tune as a configuration says on each of several metrics, and fill the PORT paper's tables.
+
+    Parameters
+    ----------
+    tuned_on, scored_with
+        Metrics. Default: the paper's.
+    published
+        The paper's own figures. Default: published.toml beside the configuration.
+    out
+        Default: paper.md in the output folder.
+
+    Other parameters are those of `tune`.
+    """
+    if published is None and (config.parent / "published.toml").is_file():
+        published = config.parent / "published.toml"
+    experiments = experiments_of(
+        config,
+        tuned_on or TUNED_ON,
+        overrides=overrides,
+        threads=threads,
+        annotator=None if annotator is None else registry.annotator(annotator),
+        annotation_cache=annotation_cache,
+    )
+    if out is None:
+        output = next(iter(experiments.values())).tune.output.parent
+        output.mkdir(parents=True, exist_ok=True)
+        out = output / "paper.md"
+    check_writable(out)
+    with preparing(annotator, annotation_cache, notice=notice, progress=annotating) as prepare:
+        found = fill(
+            config,
+            experiments,
+            scored_with or SCORED_WITH,
+            published=published,
+            log=log,
+            progress=progress or (lambda _done, _total: None),
+            prepare=prepare,
+        )
+    return Reproduced(found.comparison.headlines, found.document, out)

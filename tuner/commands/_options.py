@@ -1,0 +1,149 @@
+"""Declares options that several commands have, and those that had another name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.commands._notice import VOICE
+from tuner.commands._numbers import FiniteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from click import Context, Parameter
+
+    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+METRIC = "NAME[:OPTION=VALUE,...]"
+
+
+class Renamed(click.Option):
+    """Understands old names of an option too, and shows only the new one."""
+
+    def __init__(self, *given: Any, old: Sequence[str] = (), **rest: Any) -> None:
+        super().__init__(*given, **rest)
+        self.old = tuple(old)
+
+    def add_to_parser(self, parser: Any, ctx: Context) -> None:
+        """Let the parser know all names."""
+        shown, self.opts = self.opts, [*self.opts, *self.old]
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.opts = shown
+
+
+def renamed(*names: str, old: Sequence[str], **rest: Any) -> Decorator:
+    """Declare an option that once was called otherwise."""
+    return click.option(*names, cls=Renamed, old=old, **rest)
+
+
+def several(*names: str, kind: Any = FILE, **rest: Any) -> Decorator:
+    """Declare an option that may be repeated."""
+    return click.option(*names, multiple=True, type=kind, **rest)
+
+
+def source_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --source."""
+    return click.option("--source", type=FILE, help="Source text, needed with links.")(command)
+
+
+def ref_links_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --ref-links."""
+    return several(
+        "--ref-links",
+        help="Links of source and reference; one file for each --ref, in the same order.",
+    )(command)
+
+
+def html_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --html."""
+    return click.option(
+        "--html", "html_out", type=FILE, help="Write a page, one file that needs no network."
+    )(command)
+
+
+def seed_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --seed."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        help="Equal seeds give equal results.",
+    )(command)
+
+
+def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --threads."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(0),
+        default=0,
+        help="0, the default: one for each processor. No number of them changes a result.",
+    )(command)
+
+
+def confidence_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --confidence."""
+    return renamed(
+        "--confidence",
+        "level",
+        old=["--level"],
+        type=FiniteRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        show_default=True,
+        help="Level of the intervals.",
+    )(command)
+
+
+def set_option(help_text: str, *, old: Sequence[str] = ()) -> Decorator:
+    """Declare --set KEY=VALUE."""
+    return renamed(
+        "--set", "settings", old=old, multiple=True, metavar="KEY=VALUE", help=help_text
+    )
+
+
+def overrides_option(help_text: str) -> Decorator:
+    """Declare --set TABLE.KEY=VALUE."""
+    return click.option(
+        "--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help=help_text
+    )
+
+
+def with_volume(command: click.Command) -> click.Command:
+    """Add --quiet and --verbose to a command and to all of a group's."""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            with_volume(one)
+        if not command.invoke_without_command:
+            return command
+    if not any(parameter.name == "quiet" for parameter in command.params):
+        command.params += [
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=_set_volume,
+                help="Show results and faults only.",
+            ),
+            click.Option(
+                ["-v", "--verbose"],
+                is_flag=True,
+                expose_value=False,
+                callback=_set_volume,
+                help="Show progress also off a terminal, and when each line came.",
+            ),
+        ]
+    return command
+
+
+def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
+    if value and parameter.name is not None:
+        setattr(VOICE, parameter.name, True)
