@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tuner.api.aligning import align as align
     from tuner.api.aligning import check_links as check_links
+    from tuner.api.aligning import format_links as format_links
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import key_values as key_values
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "align": "aligning",
     "check_links": "aligning",
+    "format_links": "aligning",
     "Compared": "comparing",
     "compare": "comparing",
     "key_values": "components",

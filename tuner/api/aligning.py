@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aligners._agreement import Agreement, agreement, parse_gold
-from aligners._base import parse_links
+from aligners._base import format_links, parse_links
 from tuner.api.texts import text_file
 from tuner.components import registry
 from tuner.errors import InputError
 from tuner.files import read_lines
+
+__all__ = ["align", "check_links", "format_links"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

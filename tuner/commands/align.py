@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from aligners._base import format_links
 from tuner import api
 from tuner.commands._options import set_option
 from tuner.errors import ConfigError
@@ -80,7 +79,7 @@ def command(
         missing = [option for option, value in given.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
     links = api.align(source, target, aligner=aligner, options=_options(named, settings))
-    write_text(out, "".join(f"{format_links(row)}\n" for row in links))
+    write_text(out, "".join(f"{api.format_links(row)}\n" for row in links))
     click.echo(f"{len(links)} pairs, {sum(map(len, links))} links", err=True)
 
 
