@@ -292,7 +292,7 @@ def test_wrong_input_ends_with_one_line(corpus, case):
     [
         (("good=good",), "name at least two systems"),
         ((*FILES, "--ref=test.ref", "--json=x", "--latex=x"), "two outputs are to be written"),
-        ((*FILES, "--aligner-set=a=b"), "--aligner-set needs --aligner"),
+        ((*FILES, "--aligner-set=a=b"), "--set needs --aligner"),
     ],
 )
 @pytest.mark.usefixtures("corpus")
