@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).
-	$(BIN)/portmert demo --dir $(DEMO)
+	$(BIN)/portmert demo --out $(DEMO)
 
 paper: $(READY)  ## Tune on BLEU, PORT and Qmean, three times each, and fill the PORT paper's tables (hours).
 	$(BIN)/portmert reproduce $(PAPER)

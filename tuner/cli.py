@@ -125,4 +125,10 @@ def _waited_for() -> list[threading.Thread]:
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tuner.__version__, prog_name="portmert")
 def main() -> None:
-    """Tune machine translation weights on PORT, BLEU and other metrics, exactly."""
+    """Tune machine translation weights on PORT, BLEU and other metrics, exactly.
+
+    Completion of commands and options by the shell, in .bashrc (.zshrc: zsh_source):
+
+    \b
+    eval "$(_PORTMERT_COMPLETE=bash_source portmert)"
+    """  # noqa: D301  \b is click's sign for lines to leave alone

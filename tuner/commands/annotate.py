@@ -9,6 +9,7 @@ import click
 
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
+from tuner.commands._options import renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,9 +141,19 @@ def command(
     show_default=True,
     help="Words as they are, lowercased (for lowercased text), or each sentence both ways.",
 )
-@click.option("--test", type=FILE, help="CoNLL-U: show how much of it the model gets right.")
+@renamed(
+    "--check",
+    "test",
+    old=["--test"],
+    type=FILE,
+    help="CoNLL-U: show how much of it the model gets right.",
+)
 def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) -> None:
-    """Train a model of UDPipe on a treebank: a tagger and a parser."""
+    """Train a model of UDPipe on a treebank: a tagger and a parser.
+
+    \b
+    portmert annotate train --treebank train.conllu --out model.udpipe
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     from tuner.annotation.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
     from tuner.annotation.annotators.udpipe import Udpipe  # noqa: PLC0415
 

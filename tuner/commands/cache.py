@@ -23,13 +23,20 @@ def command() -> None:
 
     It is a file in the folder that PORTMERT_CACHE names, or the user's cache folder. Beyond
     PORTMERT_CACHE_SIZE (as 500M or 2G; 4G if not set) what was not used for longest goes.
-    """
+
+    \b
+    portmert cache info
+    """  # noqa: D301  \b is click's sign for lines to leave alone
 
 
 @command.command("info")
 @_folder
 def show(folder: Path | None) -> None:
-    """Show how many sentences of which annotators are kept."""
+    """Show how many sentences of which annotators are kept.
+
+    \b
+    portmert cache info
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     from tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
     from tuner.tables import aligned  # noqa: PLC0415
 
@@ -58,7 +65,11 @@ def show(folder: Path | None) -> None:
     help="Only what came from this one: its name or more, as `info` shows it.",
 )
 def clear(folder: Path | None, annotator: str) -> None:
-    """Delete what is kept."""
+    """Delete what is kept.
+
+    \b
+    portmert cache clear --annotator udpipe
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     from tuner.annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
     from tuner.annotation.cache import clear as delete  # noqa: PLC0415
 

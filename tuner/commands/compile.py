@@ -12,7 +12,10 @@ def command() -> None:
     """Compile all kernels now, so that no later command has to wait for it.
 
     Without it each kernel is compiled when it is first used after an installation, and kept.
-    """
+
+    \b
+    portmert compile
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     from tuner.runs.warm_up import warm_up  # noqa: PLC0415  start-up time
 
     begin = time.perf_counter()

@@ -18,7 +18,12 @@ from tuner.commands._outputs import check_outputs, output_options, show
 
 @click.group()
 def command() -> None:
-    """Make sheets for human judges, and read what they answered."""
+    """Make sheets for human judges, and read what they answered.
+
+    \b
+    portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets
+    portmert humaneval read sheets/judges/*.csv
+    """  # noqa: D301  \b is click's sign for lines to leave alone
 
 
 @command.command()

@@ -116,9 +116,9 @@ def command(
     check_outputs(out, json_out)
     _check_usage(lists, features, scores, given)
     given["text"] = steps(given["text"], lowercase=lowercase)
-    given["options"] = api.key_values(settings, where="--set") | (
-        {} if restarts is None else {"restarts": restarts}
-    )
+    given["options"] = api.key_values(settings, where="--set")
+    if restarts is not None:
+        given["options"]["restarts"] = restarts
     given["constraints"] = {name: given.pop(name) for name in _CONSTRAINTS}
     if features:
         for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "annotation_cache"):

@@ -20,6 +20,9 @@ def command(*, metric_text: str) -> None:
     SCORE ||| reference ||| reference ||| hypothesis    the statistics of the hypothesis
     EVAL ||| summed statistics                          the score, in 0..1
 
+    \b
+    portmert serve-metric bleu
+
     So cdec and others that speak METEOR's protocol can use any metric that needs tokens only. One
     that compares word orders needs links too, in a last field of SCORE: the number of source
     tokens, then the links of each reference and of the hypothesis:

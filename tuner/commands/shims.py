@@ -33,7 +33,10 @@ def command(folder: Path) -> None:
     writes), with the options, files and printed forms of Moses' own, and all our metrics as
     --sctype: `mert-moses.pl ... --mertdir DIR --mertargs '--sctype PORT --scconfig
     source:FILE,reflinks:FILE'`.
-    """
+
+    \b
+    portmert shims shims-folder
+    """  # noqa: D301  \b is click's sign for lines to leave alone
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
         path = folder / name
