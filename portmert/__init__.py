@@ -8,13 +8,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tuner import __version__ as __version__
     from aligners._base import Aligner as Aligner
     from metrics._base import Batch as Batch
     from metrics._base import Metric as Metric
     from metrics._base import Need as Need
     from metrics._base import Texts as Texts
     from metrics._base import Vocabulary as Vocabulary
+    from tuner import __version__ as __version__
     from tuner.annotation.annotators._base import Annotator as Annotator
     from tuner.api.aligning import align as align
     from tuner.api.comparing import Compared as Compared
