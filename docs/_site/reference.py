@@ -33,7 +33,7 @@ FAMILIES = {
 WIDTH = 96
 """Columns of the help texts."""
 
-_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
+_FORMULAS = re.compile(r"\| \[[^\]]*\]\((\S+\.md)\) \| (.*) \|")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -46,8 +46,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
                 if isinstance(value, str) and value.endswith("/"):
                     written = (Path(config.docs_dir) / value).glob("[!_]*")
                     found = {f"{value}{path.stem}.md" for path in written}
-                    entry[title] = sorted(found) or [name for name in made if value in name]
+                    entry[title] = sorted(found, key=_place) or [n for n in made if value in n]
     return config
+
+
+def _place(page: str) -> tuple[bool, str]:
+    """Return what sorts the first page of a folder before the others."""
+    return not page.endswith("/index.md"), page
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -108,11 +113,12 @@ def _about_metric(name: str, docs: Path) -> str:
 
 
 def formula_page(name: str, docs: Path) -> str | None:
-    """Return the page below docs/metrics/ that has a metric's name in a heading."""
-    for page in sorted((docs / "metrics").glob("*.md")):
-        headings = " ".join(_HEADING.findall(page.read_text(encoding="utf-8")))
-        if f"`{name}`" in headings:
-            return page.name
+    """Return the page of a metric's formulas, which the first page of docs/metrics/ names."""
+    index = docs / "metrics" / "index.md"
+    for line in index.read_text(encoding="utf-8").splitlines() if index.exists() else ():
+        row = _FORMULAS.match(line)
+        if row and f"`{name}`" in row[2]:
+            return row[1]
     return None
 
 

@@ -67,6 +67,16 @@ def test_the_reference_has_every_component(site, family):
     assert set(own_names(family)) <= parsed(site / "reference" / f"{family}s.html").targets
 
 
+def test_every_metric_leads_to_its_formulas(site):
+    text = (site / "reference/metrics.html").read_text(encoding="utf-8")
+    parts = re.split(r'<h2 id="([\w-]+)">', text)
+    pages = {
+        name: re.findall(r'formula: <a href="../metrics/([\w-]+.html)"', part)
+        for name, part in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert [name for name in own_names("metric") if len(pages[name]) != 1] == []
+
+
 def test_the_reference_has_every_command_and_table(site):
     assert isinstance(main, CommandFolder)
     commands = {
