@@ -1,7 +1,8 @@
-"""Turns words into characters."""
+"""Turns words into characters, or takes punctuation off them."""
 
 from __future__ import annotations
 
+import string
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,38 @@ def in_characters(batch: Batch) -> Batch:
         hypotheses=_spelled(batch.hypotheses, spelling),
         references=_spelled(batch.references, spelling),
     )
+
+
+def without_punctuation(batch: Batch) -> Batch:
+    """Return the batch with a sign at the end of a word, or else at its begin, as a word.
+
+    As sacrebleu does for the words of chrF++; the vocabulary of the result is empty.
+    """
+    parts = batch.once(_parts)
+    return replace(
+        batch,
+        hypotheses=_spelled(batch.hypotheses, parts),
+        references=_spelled(batch.references, parts),
+    )
+
+
+def _parts(corpus: Batch) -> Ragged:
+    """Ids of the parts of each word of the vocabulary."""
+    known = Vocabulary()
+    return Ragged.from_rows(
+        [
+            [known.add(part) for piece in word.split() for part in _split(piece)]
+            for word in corpus.references.vocabulary.words
+        ]
+    )
+
+
+def _split(word: str) -> tuple[str, ...]:
+    if len(word) > 1 and word[-1] in string.punctuation:
+        return word[:-1], word[-1]
+    if len(word) > 1 and word[0] in string.punctuation:
+        return word[0], word[1:]
+    return (word,)
 
 
 def _spelling(corpus: Batch) -> Ragged:

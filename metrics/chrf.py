@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
-from metrics._characters import in_characters
+from metrics._characters import in_characters, without_punctuation
 from metrics._edits import one_length
 from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, totals
 from metrics._references import best_reference
@@ -32,10 +32,13 @@ class Chrf(Metric):
         The longest n-gram.
     beta
         How many times as important as precision recall is.
+    word_order
+        The longest n-gram of words, counted beside those of characters: chrF++ has 2.
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 6
     beta: Annotated[float, Ge(0), Le(1000)] = 2.0
+    word_order: Annotated[int, Ge(1), Le(16)] | None = None
 
     source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
 
@@ -43,20 +46,23 @@ class Chrf(Metric):
     def stat_names(self) -> tuple[str, ...]:
         """For each order the n-grams of hypothesis and reference, and those that match."""
         kinds = ("total", "ref_total", "matched")
-        return tuple(f"{kind}_{n}" for n in range(1, self.max_order + 1) for kind in kinds)
+        return tuple(
+            f"{unit}{kind}_{n}"
+            for unit, orders in (("", self.max_order), ("word_", self.word_order or 0))
+            for n in range(1, orders + 1)
+            for kind in kinds
+        )
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3 N) counts in the order of `stat_names`."""
-        return best_reference(in_characters(batch), self._one_reference, self.score)
+        return best_reference(batch, self._one_reference, self.score)
 
     def _one_reference(self, single: Batch) -> FloatArray:
-        own = totals(hypothesis_lengths(single), self.max_order)
-        reference = totals(one_length(single), self.max_order)
-        stats = np.empty((len(own), 3 * self.max_order))
-        stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
-        stats[:, 1::3] = reference
-        stats[:, 2::3] = matched(single, self.max_order)
-        return stats
+        characters = _counts(in_characters(single), self.max_order)
+        if self.word_order is None:
+            return characters
+        words = _counts(without_punctuation(single), self.word_order)
+        return np.concatenate([characters, words], axis=1)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return chrF in 0..1 for stats (..., 3 N)."""
@@ -77,8 +83,19 @@ class Chrf(Metric):
         orders = np.maximum(both.sum(axis=-1), 1)
         # Added order by order: the layout in memory must not decide how rounding falls.
         precision = recall = np.zeros(stats.shape[:-1])
-        for n in range(self.max_order):
+        for n in range(both.shape[-1]):
             kept = np.where(both[..., n], match[..., n], 0.0)
             precision = precision + kept / np.maximum(own[..., n], SMALLEST_COUNT)
             recall = recall + kept / np.maximum(reference[..., n], SMALLEST_COUNT)
         return precision / orders, recall / orders
+
+
+def _counts(single: Batch, max_order: int) -> FloatArray:
+    """Return (H, 3 N): for each order the n-grams of both sides, and those that match."""
+    own = totals(hypothesis_lengths(single), max_order)
+    reference = totals(one_length(single), max_order)
+    stats = np.empty((len(own), 3 * max_order))
+    stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
+    stats[:, 1::3] = reference
+    stats[:, 2::3] = matched(single, max_order)
+    return stats

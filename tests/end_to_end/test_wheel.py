@@ -55,7 +55,7 @@ def run(fresh):
 
 def test_the_wheel_runs_and_everything_comes_from_it(fresh, run):
     assert run("portmert", "--version").startswith("portmert, version ")
-    packages = ["tuner", "metrics", "aligners"]
+    packages = ["portmert", "tuner", "metrics", "aligners"]
     code = "".join(f"import {name}; print({name}.__file__);" for name in packages)
     for place in run("python", "-c", code).split():
         assert Path(place).is_relative_to(fresh / "env")

@@ -54,12 +54,14 @@ def test_segment_scores_equal_their_slow_twin(corpus, max_order, beta):
     assert scores == pytest.approx(np.array(expected), abs=1e-12)
 
 
-@pytest.mark.parametrize(("max_order", "beta"), [(6, 2), (4, 1), (2, 3)])
-def test_corpus_score_equals_sacrebleu(max_order, beta):
+@pytest.mark.parametrize(
+    ("max_order", "beta", "word_order"), [(6, 2, None), (4, 1, None), (2, 3, 1), (6, 2, 2)]
+)
+def test_corpus_score_equals_sacrebleu(max_order, beta, word_order):
     rng = random.Random(9)
-    chrf = sacrebleu.CHRF(char_order=max_order, beta=beta)
-    metric = Chrf(max_order=max_order, beta=beta)
-    words = ["the", "a", "cat", "cats", "at", "hat", "\u732b", "it\u00a0is"]
+    chrf = sacrebleu.CHRF(char_order=max_order, beta=beta, word_order=word_order or 0)
+    metric = Chrf(max_order=max_order, beta=beta, word_order=word_order)
+    words = ["the", "a", "cat", "cats", "at", "hat", "\u732b", "it\u00a0is", "hat.", "(a)", "."]
     for case in range(150):
 
         def line():
@@ -104,6 +106,21 @@ def test_parts_hold_means_and_counts():
     assert parts["precision"] == 1.0
     assert parts["recall"] == pytest.approx(7 / 12)
     assert (parts["total_2"], parts["ref_total_2"], parts["matched_2"]) == (1, 2, 1)
+
+
+def test_words_count_without_punctuation_beside_characters():
+    segment = Segment(0, text("a (b. c"), (text("a b c"),))
+    metric = Chrf(max_order=1, word_order=2)
+    assert metric.stat_names[3:] == tuple(
+        f"word_{kind}_{n}" for n in (1, 2) for kind in ("total", "ref_total", "matched")
+    )
+    # Words: a, (b, the full stop, c; only a and c are found, no pair of words is.
+    assert metric.stats(batch_of([segment])).tolist() == [[5, 3, 3, 4, 3, 2, 3, 2, 0]]
+
+
+def test_without_words_the_signature_is_that_of_chrf():
+    assert Chrf().signature == "chrf:max_order=6,beta=2.0"
+    assert Chrf(word_order=2).signature == "chrf:max_order=6,beta=2.0,word_order=2"
 
 
 def test_wrong_options_are_refused():

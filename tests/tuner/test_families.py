@@ -14,8 +14,7 @@ from tuner import families
 from tuner.components import registry
 from tuner.errors import ConfigError
 
-CHECKED = [family for family in families.FAMILIES if family != "metric"]
-ALL = [(family, name) for family in CHECKED for name in families.own_names(family)]
+ALL = [(family, name) for family in families.FAMILIES for name in families.own_names(family)]
 
 
 @pytest.mark.parametrize(("family", "name"), ALL)
@@ -62,6 +61,14 @@ def test_the_registry_says_it_in_one_line(family, name, options, message):
 def test_metrics_are_named_in_any_case(text):
     assert registry.metric(text) == registry.metric(text.lower())
     assert registry.metric(text).signature == registry.metric(text.lower()).signature
+
+
+def test_chrf_plus_plus_is_chrf_with_words():
+    assert registry.metric("chrF++") == registry.metric("chrf:word_order=2")
+    assert registry.metric("chrf++:beta=1") == registry.metric("chrf:word_order=2,beta=1")
+    both = registry.metric("0.5*chrf++ + 0.5*bleu")
+    assert both == registry.metric("0.5*chrf:word_order=2 + 0.5*bleu")
+    assert registry.metric(both.signature) == both
 
 
 def test_a_base_class_is_known_by_itself_not_by_its_name(monkeypatch):

@@ -52,7 +52,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     ConfigError
         An unknown component, an unknown option, or a value of the wrong type or range.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
+    from pydantic import ValidationError  # noqa: PLC0415  start-up time
 
     cls = component(family, name)
     fields = {field.name for field in dataclasses.fields(cls)}
@@ -62,7 +62,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
             near = suggest(key, fields)
             raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
     try:
-        built = TypeAdapter(cls).validate_python(dict(options))
+        built = cls(**options)
         if family == "metric":
             built.load()
     except ValidationError as error:
