@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 
 import tuner
-from aligners._errors import AlignerError
 from tuner import commands
 from tuner.commands._notice import VOICE
 from tuner.commands._options import with_volume
@@ -71,7 +70,7 @@ class CommandFolder(click.Group):
         try:
             with _signals_as_interrupts():
                 return super().invoke(ctx)
-        except (PortmertError, AlignerError) as error:
+        except PortmertError as error:
             click.echo(f"portmert: error: {error}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough

@@ -1,21 +1,27 @@
-"""Faults a user can mend. The command line prints one line for them and exits with status 1.
+"""Names faults a user can mend. The command line prints one line for them and exits with status 1.
 
 PortmertError
 ├── InputError     a file, line or segment that does not say what it should
 ├── ConfigError    a configuration key, option or component name
 ├── ProgramError   an outside program or library that failed
+│   └── AnnotatorError    an annotator that cannot work
 └── StateError     a run folder that does not fit what is asked of it
 
-`ValueError` stays what it is everywhere: a wrong call, that is, a fault of the calling program.
+Aligners know nothing of this package and have a fault of their own: they are called within
+`aligner_faults`. `ValueError` stays what it is everywhere: a wrong call, that is, a fault of the
+calling program.
 """
 
 from __future__ import annotations
 
 import difflib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from aligners._errors import AlignerError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class PortmertError(Exception):
@@ -34,8 +40,21 @@ class ProgramError(PortmertError):
     """An outside program or embedded library failed."""
 
 
+class AnnotatorError(ProgramError):
+    """An annotator cannot work (no library, no model, a crash); the message says what to do."""
+
+
 class StateError(PortmertError):
     """A run folder or saved state does not fit what is asked of it."""
+
+
+@contextmanager
+def aligner_faults() -> Iterator[None]:
+    """Turn the fault of an aligner into a `ProgramError`."""
+    try:
+        yield
+    except AlignerError as error:
+        raise ProgramError(str(error)) from None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -18,10 +18,10 @@ import numpy as np
 from metrics._base import SYNTAX, Arcs, ExpectedArcs, Ragged, Texts
 from tuner.annotation import layers as layers_of
 from tuner.annotation import records
-from tuner.annotation.annotators._base import Annotation, AnnotatorError
+from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._lookup import shown
 from tuner.annotation.cache import AnnotationCache, default_folder, line_key
-from tuner.errors import InputError, ProgramError
+from tuner.errors import AnnotatorError, InputError, ProgramError
 from tuner.texts.statistics import NEED_NAMES
 
 if TYPE_CHECKING:

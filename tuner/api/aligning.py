@@ -11,7 +11,7 @@ from aligners._agreement import Agreement, agreement, parse_gold
 from aligners._base import format_links, parse_links
 from tuner.api.texts import text_file
 from tuner.components import registry
-from tuner.errors import InputError
+from tuner.errors import InputError, aligner_faults
 from tuner.files import read_lines
 
 __all__ = ["align", "check_links", "format_links"]
@@ -64,7 +64,8 @@ def align(
         raise InputError(f"{files[1]}: {len(lines[1])} lines, {files[0]} has {len(lines[0])}")
     workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
     try:
-        return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
+        with aligner_faults():
+            return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
     finally:  # the folder goes, unless there is a log to read in it
         if not any(workdir.glob("*.log")):
             shutil.rmtree(workdir, ignore_errors=True)
@@ -73,8 +74,9 @@ def align(
 def check_links(links: TextLike, gold: TextLike) -> Agreement:
     """Return how well links agree with those made by hand, `0-0` sure and `0?0` possible."""
     files = text_file(links, "the links"), text_file(gold, "the gold links")
-    rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
-    marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
+    with aligner_faults():
+        rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
+        marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
     if len(rows) != len(marks):
         raise InputError(f"{files[0]}: {len(rows)} lines, {files[1]} has {len(marks)}")
     return agreement(rows, marks)

@@ -20,9 +20,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 import tuner
 from metrics._base import Metric
 from metrics._lexicon_files import content_hash
-from tuner.annotation.annotators._base import AnnotatorError
 from tuner.components import registry
-from tuner.errors import ConfigError, suggest
+from tuner.errors import AnnotatorError, ConfigError, suggest
 from tuner.processors import available_processors
 from tuner.search.constraints import Constraints
 from tuner.texts.statistics import needs_of

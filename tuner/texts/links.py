@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aligners._base import format_links, tokens
-from aligners._errors import AlignerError
 from metrics._base import Ragged
-from tuner.errors import InputError, ProgramError, StateError
+from tuner.errors import InputError, ProgramError, StateError, aligner_faults
 from tuner.files import read_lines, write_text
 
 if TYPE_CHECKING:
@@ -174,14 +173,12 @@ class Linker:
         full = [index for index, pair in enumerate(pairs) if all(tokens(side) for side in pair)]
         workdir = self.folder / "aligner"
         workdir.mkdir(parents=True, exist_ok=True)
-        try:
+        with aligner_faults():
             made = self.aligner.align(
                 source=[pairs[index][0] for index in full],
                 target=[pairs[index][1] for index in full],
                 workdir=workdir,
             )
-        except AlignerError as error:
-            raise ProgramError(str(error)) from None
         if len(made) != len(full):
             raise ProgramError(
                 f"aligner {type(self.aligner).__name__}: {len(made)} alignments for {len(full)} "

@@ -28,8 +28,8 @@ from tuner.annotation import annotating, records
 from tuner.annotation import cache as annotation_cache
 from tuner.annotation import layers as annotation_layers
 from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators._base import Annotation, AnnotatorError, Request
-from tuner.errors import InputError, ProgramError
+from tuner.annotation.annotators._base import Annotation, Request
+from tuner.errors import AnnotatorError, InputError, ProgramError
 
 NEEDS = ["tags", "heads", "trees", Arcs(2, 0.5), Arcs(50, 1.0)]
 

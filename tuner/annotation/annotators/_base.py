@@ -27,10 +27,6 @@ WeightedArc = tuple[int, int, str, float]
 """Dependent (position from 0), head (from 1, 0 is the root), label, expected count."""
 
 
-class AnnotatorError(Exception):
-    """An annotator cannot work (no library, no model, a crash); the message says what to do."""
-
-
 @dataclass(frozen=True)
 class Request:
     """Says what is wanted of each sentence.

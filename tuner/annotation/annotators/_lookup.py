@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from tuner.annotation.annotators._base import AnnotatorError
 from tuner.annotation.annotators._tokens import as_parsed, comparable
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._base import AnnotatorError
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

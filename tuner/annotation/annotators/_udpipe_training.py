@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from tuner import processes
 from tuner.annotation.annotators import _conllu
-from tuner.annotation.annotators._base import AnnotatorError, Request
-from tuner.errors import InputError, ProgramError
+from tuner.annotation.annotators._base import Request
+from tuner.errors import AnnotatorError, InputError, ProgramError
 from tuner.files import check_writable, writing
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tuner.annotation.annotators._base import AnnotatorError
 from tuner.annotation.annotators._wire import pack, unpack_request
+from tuner.errors import AnnotatorError
 from tuner.processes import own_output
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuner.annotation.annotators import _worker
-from tuner.annotation.annotators._base import Annotation, AnnotatorError, Request
+from tuner.annotation.annotators._base import Annotation, Request
 from tuner.annotation.annotators._wire import pack_request, unpack
+from tuner.errors import AnnotatorError
 from tuner.processes import Crew, Died, LineProcess
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _heads, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.annotation.annotators._tokens import escaped, prepared
 from tuner.annotation.annotators._workers import workers
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

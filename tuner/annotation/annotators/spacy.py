@@ -11,11 +11,12 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._heads import ROOT
 from tuner.annotation.annotators._tokens import prepared
 from tuner.annotation.annotators._workers import workers
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

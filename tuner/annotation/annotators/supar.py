@@ -12,7 +12,7 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _brackets, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError
+from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.annotation.annotators._heads import ROOT
 from tuner.annotation.annotators._marginals import (
     FloatArray,
@@ -22,6 +22,7 @@ from tuner.annotation.annotators._marginals import (
 )
 from tuner.annotation.annotators._tokens import escaped, prepared
 from tuner.annotation.annotators._workers import workers
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,10 +10,11 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _forest, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, AnnotatorError, Layer
+from tuner.annotation.annotators._base import Annotation, Annotator, Layer
 from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._tokens import as_parsed
 from tuner.annotation.annotators._workers import workers
+from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,10 +7,11 @@ import pytest
 
 from tests.support.optional_models import bllip
 from tuner.annotation.annotators import _brackets, _heads
-from tuner.annotation.annotators._base import AnnotatorError, Request
+from tuner.annotation.annotators._base import Request
 from tuner.annotation.annotators._tokens import escaped
 from tuner.annotation.annotators.bllip import _Parser
 from tuner.components import registry
+from tuner.errors import AnnotatorError
 
 ALL = Request(frozenset({"tags", "heads", "tree", "parses"}), parses=5)
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tuner.annotation.annotators import _models
-from tuner.annotation.annotators._base import AnnotatorError
+from tuner.errors import AnnotatorError
 
 
 def test_a_missing_library_names_the_command_that_installs_it():

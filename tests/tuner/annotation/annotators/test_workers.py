@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tuner.annotation.annotators import _workers
-from tuner.annotation.annotators._base import Annotation, AnnotatorError, Request
+from tuner.annotation.annotators._base import Annotation, Request
 from tuner.annotation.annotators._workers import Workers
+from tuner.errors import AnnotatorError
 
 BACKEND = """
 import os, time
-from tuner.annotation.annotators._base import Annotation, AnnotatorError
+from tuner.annotation.annotators._base import Annotation
+from tuner.errors import AnnotatorError
 
 def load(options):
     if options.get("start") == "error":
