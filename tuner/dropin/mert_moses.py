@@ -1,4 +1,4 @@
-"""The loop of mert-moses.pl: the same files in the same folder, with our search in the middle.
+"""Runs the loop of mert-moses.pl: the same files in the same folder, our search in the middle.
 
 A run that ends early goes on with `--continue` behind its last finished step, whichever of the two
 programs made it.
@@ -6,7 +6,6 @@ programs made it.
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -18,23 +17,21 @@ import numpy as np
 
 import tuner
 from tuner.components import registry
+from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from tuner.dropin._program import number, printed_score
 from tuner.dropin._search import DEFAULT_RANGE, Starts, column_names, search
 from tuner.dropin.extractor import extract
-from tuner.dropin.kbmira import weights_text
-from tuner.dropin.mert import best_point, read_starts
 from tuner.errors import InputError, ProgramError, StateError
-from tuner.files import read_lines, write_text, writing
+from tuner.files import writing
 from tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
-    read_dat,
     without_duplicates,
     write_features,
     write_scores,
 )
-from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
-from tuner.weights.moses_sparse import read_sparse, sparse_text
+from tuner.weights.feature_weights import FeatureWeights
+from tuner.weights.moses_sparse import sparse_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,19 +43,12 @@ if TYPE_CHECKING:
     from tuner.dropin._request import Request
     from tuner.weights.feature_weights import FeatureNames
 
-FINISHED = "finished_step.txt"
-FEATURES_LIST = "features.list"
-NOT_ESTIMATED = "--not-estimated--"
 FIRST_INTERPOLATED = 4
-
-_BEST = re.compile(r"Best point:\s*(?P<weights>[\s\d.\-e]+?)\s*=> (?P<score>[\-\d.]+)")
-_BEST_BLEU = re.compile(r"Best BLEU = ([\-\d.]+)")
-_DENSE = re.compile(r"F(\d+) (\S+)")
 
 
 @dataclass
 class State:
-    """Where a run stands.
+    """Says where a run stands.
 
     Parameters
     ----------
@@ -107,7 +97,8 @@ class _Run:
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
-        self._write_features_list()
+        self.files = StepFolder(request.folder, shown.names, request.scorer)
+        self.files.write_features_list(shown)
 
     # The loop.
 
@@ -124,7 +115,7 @@ class _Run:
             before = state.weights
             self._step(step, state, skip_decoder=skip_decoder)
             skip_decoder = False
-            self._write(FINISHED, f"{step}\n")
+            self.files.write(FINISHED, f"{step}\n")
             state.finished = step
             if self._change(before, state.weights) < request.least_change:
                 self.log(f"no weight changed by {request.least_change:g} or more; stopping")
@@ -136,7 +127,7 @@ class _Run:
     def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
         self.log(f"run {step} start")
         self._write_config(f"run{step}.moses.ini", state, step)
-        self._write(f"run{step}.dense", self._dense_text(state.weights))
+        self.files.write(f"run{step}.dense", self.files.dense_text(state.weights))
         if skip_decoder:
             self.log(f"skipped decoder run {step}")
         else:
@@ -144,19 +135,19 @@ class _Run:
         state.steps[step] = self._extract(step)
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
-        self._write_starts(step, state.weights)
+        self.files.write_starts(step, state.weights, self._ranges())
         found, score = self._search(step, state)
         found = self._interpolated(step, state.weights, found)
         state.weights, state.score = found, score
-        sparse = self._sparse(found)
+        sparse = self.files.sparse(found)
         if sparse:
-            self._write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
-        shown = " ".join(f"{value:.4g}" for value in self._vector(found))
+            self.files.write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
+        shown = " ".join(f"{value:.4g}" for value in self.files.vector(found))
         self.log(f"({step}) BEST at {step}: {shown} => {score}")
 
     def _change(self, before: FeatureWeights, after: FeatureWeights) -> float:
         """Return the largest change of a dense weight."""
-        return float(np.abs(self._vector(before) - self._vector(after)).max())
+        return float(np.abs(self.files.vector(before) - self.files.vector(after)).max())
 
     def _first_used(self, last: int) -> int:
         """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
@@ -169,7 +160,7 @@ class _Run:
     def _decode(self, step: int, weights: FeatureWeights) -> None:
         if step == 1:
             # What mert finds adds to 1; the first list is decoded so as well.
-            size = float(np.abs(self._vector(weights)).sum()) or 1.0
+            size = float(np.abs(self.files.vector(weights)).sum()) or 1.0
             weights = FeatureWeights(
                 {
                     name: tuple(v / size for v in values) if name in dict(self.names) else values
@@ -237,8 +228,8 @@ class _Run:
         lists = without_duplicates(lists)
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")
-        self._write("extract.err", "".join(f"{note}\n" for note in notes))
-        self._write("extract.out", "")
+        self.files.write("extract.err", "".join(f"{note}\n" for note in notes))
+        self.files.write("extract.out", "")
         for name in ("extract.err", "extract.out"):
             shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
         for note in notes[1:]:
@@ -249,11 +240,13 @@ class _Run:
         request = self.request
         lists = merge_dat([state.steps[k] for k in sorted(state.steps)])
         notes: list[str] = []
-        points = [self._vector(state.weights)]
+        points = [self.files.vector(state.weights)]
         if request.historic_bests:
-            points += [self._earlier_start(k) for k in range(self._first_used(step - 1), step)]
+            points += [
+                self.files.earlier_start(k) for k in range(self._first_used(step - 1), step)
+            ]
         seed = step * 1000 if request.predictable_seeds else step
-        sparse = FeatureWeights(self._sparse(state.weights))
+        sparse = FeatureWeights(self.files.sparse(state.weights))
         if request.from_pro:
             if lists.sparse is not None:
                 raise InputError(
@@ -270,7 +263,7 @@ class _Run:
                 threads=request.threads,
                 notice=notes.append,
             )
-            points.append(self._vector(pro))
+            points.append(self.files.vector(pro))
         found, score = search(
             lists,
             request.scorer.metric,
@@ -284,24 +277,10 @@ class _Run:
             notice=notes.append,
         )
         printed = f"{printed_score(request.scorer.metric, score):.6f}"
-        self._write_search(step, found, float(printed), notes)
+        self.files.write_search(step, found, float(printed), notes)
         for note in notes:
             self.log(note)
         return found, printed
-
-    def _write_search(
-        self, step: int, found: FeatureWeights, score: float, notes: list[str]
-    ) -> None:
-        """Leave what Moses' mert, pro or kbmira would have left."""
-        point = self._vector(found)
-        lines = [*notes, best_point(point, score), f"Best BLEU = {score:.6f}"]
-        weights = "".join(f"{number(value)} " for value in point) + "\n"
-        by_position = weights_text(found, self.names)
-        self._write("mert.log", "".join(f"{line}\n" for line in lines))
-        self._write("mert.out", by_position)
-        self._write("weights.txt", weights)
-        for name in ("mert.log", "mert.out", "weights.txt"):
-            shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
 
     def _starts(self, points: list[FloatArray]) -> Starts:
         lowest, highest = self._ranges()
@@ -318,10 +297,6 @@ class _Run:
             raise InputError(f"--range: there is no feature {unknown[0]}")
         low, high = np.array(ranges).T
         return low, high
-
-    def _earlier_start(self, step: int) -> FloatArray:
-        width = sum(size for _, size in self.names)
-        return read_starts([self.folder / f"run{step}.init.opt"], width).points[0]
 
     def _interpolated(
         self, step: int, before: FeatureWeights, found: FeatureWeights
@@ -340,95 +315,28 @@ class _Run:
                 for a, b in zip(new or (0.0,) * size, old or (0.0,) * size, strict=True)
             )
         weights = FeatureWeights(mixed)
-        text = "".join(f"{number(value)} " for value in self._vector(weights)) + "\n"
-        self._write(f"run{step}.weights.txt", text)
+        text = "".join(f"{number(value)} " for value in self.files.vector(weights)) + "\n"
+        self.files.write(f"run{step}.weights.txt", text)
         return weights
 
     # What earlier steps left.
 
     def _continued(self) -> State:
-        path = self.folder / FINISHED
-        if not path.is_file():
-            raise StateError(f"{path}: is not there, so there is nothing to --continue")
-        lines = read_lines(path)
-        if not lines or not lines[0].strip().isdecimal():
-            raise StateError(f"{path}: holds no number of a step")
-        step = int(lines[0])
-        if step > 1 and not (self.folder / f"run{step}.features.dat").is_file():
-            # mert-moses.pl counts one too many where --maximum-iterations ended it.
-            step -= 1
+        step = self.files.last_finished()
         state = State(self.decoder.read_weights(), finished=step)
         if step == 0:
             return state
         self.log(f"last finished step is {step}")
         for k in range(self._first_used(step), step + 1):
-            names = [f"run{k}.features.dat", f"run{k}.scores.dat", f"run{k}.init.opt"]
-            for name in names:
-                self._demand(name, step)
-            features, scores = (self.folder / name for name in names[:2])
-            state.steps[k] = read_dat([features], [scores])
+            for name in ("features.dat", "scores.dat", "init.opt"):
+                self.files.demand(f"run{k}.{name}", step)
+            state.steps[k] = self.files.lists(k)
         for name in (f"run{step}.mert.log", f"run{step}.weights.txt", self._nbest(step).name):
-            self._demand(name, step)
+            self.files.demand(name, step)
         for k, lists in state.steps.items():
-            self._check_step(k, lists)
-        state.weights, state.score = self._found_by(step)
+            self.files.check_step(k, lists)
+        state.weights, state.score = self.files.found_by(step)
         return state
-
-    def _demand(self, name: str, step: int) -> None:
-        if not (self.folder / name).is_file():
-            raise StateError(
-                f"{self.folder}: cannot go on behind step {step}: {name} is not there"
-            )
-
-    def _check_step(self, step: int, lists: DatLists) -> None:
-        scorer = self.request.scorer
-        where = self.folder / f"run{step}.scores.dat"
-        if lists.score_name.upper() != scorer.name:
-            raise StateError(
-                f"{where}: statistics of {lists.score_name}, now {scorer.name} is asked for; name "
-                f"another --working-dir"
-            )
-        width = len(scorer.metric.stat_names)
-        if lists.stats.shape[1] != width:
-            raise StateError(
-                f"{where}: {lists.stats.shape[1]} statistics, {scorer.name} has {width}"
-            )
-        if lists.feature_names != self.names:
-            raise StateError(
-                f"{self.folder / f'run{step}.features.dat'}: features "
-                f"{' '.join(column_names(lists.feature_names))}, but the decoder said "
-                f"{' '.join(column_names(self.names))}"
-            )
-
-    def _found_by(self, step: int) -> tuple[FeatureWeights, str]:
-        """Return the weights that a finished step found, and their score."""
-        width = sum(size for _, size in self.names)
-        log = "\n".join(read_lines(self.folder / f"run{step}.mert.log"))
-        match = _BEST.search(log)
-        score = match["score"] if match else NOT_ESTIMATED
-        if match is not None:
-            tokens = match["weights"].split()
-        else:  # of pro or kbmira: by position, not yet normalised
-            self._demand(f"run{step}.mert.out", step)
-            lines = read_lines(self.folder / f"run{step}.mert.out")
-            by_position = {m[1]: m[2] for m in map(_DENSE.match, lines) if m is not None}
-            tokens = [by_position.get(str(k), "0") for k in range(width)]
-            best = _BEST_BLEU.search(log)
-            score = best[1] if best else score
-        values = [parse_number(token) for token in tokens]
-        if len(values) != width or any(value is None for value in values):
-            raise StateError(
-                f"{self.folder}: step {step} found {len(values)} weights, the decoder has {width} "
-                f"features"
-            )
-        vector = np.array(values, dtype=np.float64)
-        if match is None:
-            vector /= float(np.abs(vector).sum()) or 1.0
-        weights = dict(FeatureWeights.from_vector(self.names, vector).values)
-        sparse = self.folder / f"run{step + 1}.sparse-weights"
-        return FeatureWeights(
-            {**weights, **(read_sparse(sparse) if sparse.is_file() else {})}
-        ), score
 
     # What is left for others.
 
@@ -438,7 +346,7 @@ class _Run:
             best, step = self._best_step(state)
             self.log(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
         self._write_config("moses.ini", best, step, config=self.request.config)
-        self._write(FINISHED, f"{state.finished}\n")
+        self.files.write(FINISHED, f"{state.finished}\n")
         return self.folder / "moses.ini", best.score
 
     def _best_step(self, state: State) -> tuple[State, int]:
@@ -446,17 +354,11 @@ class _Run:
         metric = self.request.scorer.metric
         scores = {}
         for step in range(1, state.finished):
-            lists = state.steps.get(step)
-            if lists is None:
-                names = (f"run{step}.features.dat", f"run{step}.scores.dat")
-                lists = read_dat([self.folder / names[0]], [self.folder / names[1]])
+            lists = state.steps.get(step) or self.files.lists(step)
             total = lists.stats[lists.offsets[:-1]].sum(axis=0)
             scores[step] = printed_score(metric, float(metric.score(total)))
         best = max(scores, key=lambda step: scores[step])
-        weights = dict(read_weights(self.folder / f"run{best}.dense").values)
-        sparse = self.folder / f"run{best}.sparse-weights"
-        weights |= read_sparse(sparse) if sparse.is_file() else {}
-        return State(FeatureWeights(weights), f"{scores[best]:.4f}"), best
+        return State(self.files.weights(best), f"{scores[best]:.4f}"), best
 
     def _write_config(
         self, name: str, state: State, step: int, *, config: Path | None = None
@@ -479,38 +381,3 @@ class _Run:
         )
         with writing(path) as out:
             out.write(content)
-
-    def _write_starts(self, step: int, weights: FeatureWeights) -> None:
-        rows = [self._vector(weights), *self._ranges()]
-        text = "".join(" ".join(map(number, row)) + "\n" for row in rows)
-        self._write("init.opt", text)
-        self._write(f"run{step}.init.opt", text)
-
-    def _write_features_list(self) -> None:
-        """Write what -show-weights said, for scripts that look into it."""
-        shown = self.decoder.shown()
-        lines = []
-        for name, size in shown.names:
-            values = iter(f"{value:.6f}" for value in shown.weights.values[name])
-            mask = shown.tuned.get(name, (True,) * size)
-            texts = [next(values) if tuned else "UNTUNEABLECOMPONENT" for tuned in mask]
-            lines.append(f"{name}= {' '.join(texts)}\n")
-        lines += [f"{name} UNTUNEABLE\n" for name in shown.untuneable]
-        self._write(FEATURES_LIST, "".join(lines))
-
-    def _dense_text(self, weights: FeatureWeights) -> str:
-        return "".join(
-            f"{name}= {number(value)}\n"
-            for name, _ in self.names
-            for value in weights.values[name]
-        )
-
-    def _vector(self, weights: FeatureWeights) -> FloatArray:
-        return weights.vector(self.names)
-
-    def _sparse(self, weights: FeatureWeights) -> dict[str, tuple[float, ...]]:
-        dense = dict(self.names)
-        return {name: v for name, v in weights.values.items() if name not in dense and v[0]}
-
-    def _write(self, name: str, text: str) -> None:
-        write_text(self.folder / name, text)

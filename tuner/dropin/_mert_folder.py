@@ -1,0 +1,196 @@
+"""Reads and writes what the steps of mert-moses.pl leave in their folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.dropin._program import number
+from tuner.dropin._search import column_names
+from tuner.dropin.kbmira import weights_text
+from tuner.dropin.mert import best_point, read_starts
+from tuner.errors import StateError
+from tuner.files import read_lines, write_text
+from tuner.nbest.moses_dat import read_dat
+from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.weights.moses_sparse import read_sparse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from metrics._base import FloatArray
+    from tuner.decoders._moses_features import ShownFeatures
+    from tuner.dropin._scorer import Scorer
+    from tuner.nbest.moses_dat import DatLists
+    from tuner.weights.feature_weights import FeatureNames
+
+    Ranges = tuple[FloatArray, FloatArray]
+
+FINISHED = "finished_step.txt"
+FEATURES_LIST = "features.list"
+NOT_ESTIMATED = "--not-estimated--"
+
+_BEST = re.compile(r"Best point:\s*(?P<weights>[\s\d.\-e]+?)\s*=> (?P<score>[\-\d.]+)")
+_BEST_BLEU = re.compile(r"Best BLEU = ([\-\d.]+)")
+_DENSE = re.compile(r"F(\d+) (\S+)")
+
+
+@dataclass(frozen=True)
+class StepFolder:
+    """Is the folder of one run of mert-moses.pl.
+
+    Parameters
+    ----------
+    path : Path
+    names : FeatureNames
+        Of the decoder's dense features.
+    scorer : Scorer
+        What is tuned on.
+    """
+
+    path: Path
+    names: FeatureNames
+    scorer: Scorer
+
+    def last_finished(self) -> int:
+        """Return the last step that was finished, 0 for none."""
+        path = self.path / FINISHED
+        if not path.is_file():
+            raise StateError(f"{path}: is not there, so there is nothing to --continue")
+        lines = read_lines(path)
+        if not lines or not lines[0].strip().isdecimal():
+            raise StateError(f"{path}: holds no number of a step")
+        step = int(lines[0])
+        if step > 1 and not (self.path / f"run{step}.features.dat").is_file():
+            # mert-moses.pl counts one too many where --maximum-iterations ended it.
+            step -= 1
+        return step
+
+    def lists(self, step: int) -> DatLists:
+        """Return the lists of a step."""
+        features, scores = (self.path / f"run{step}.{kind}.dat" for kind in ("features", "scores"))
+        return read_dat([features], [scores])
+
+    def weights(self, step: int) -> FeatureWeights:
+        """Return the weights that the decoding of a step had."""
+        dense = read_weights(self.path / f"run{step}.dense").values
+        return FeatureWeights({**dense, **self._sparse_of(step)})
+
+    def _sparse_of(self, step: int) -> dict[str, tuple[float, ...]]:
+        path = self.path / f"run{step}.sparse-weights"
+        return dict(read_sparse(path)) if path.is_file() else {}
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder."""
+        write_text(self.path / name, text)
+
+    def vector(self, weights: FeatureWeights) -> FloatArray:
+        """Return the dense weights in the order of the features."""
+        return weights.vector(self.names)
+
+    def sparse(self, weights: FeatureWeights) -> dict[str, tuple[float, ...]]:
+        """Return the sparse weights that are not 0."""
+        dense = dict(self.names)
+        return {name: v for name, v in weights.values.items() if name not in dense and v[0]}
+
+    def dense_text(self, weights: FeatureWeights) -> str:
+        """Return the dense weights, a line each."""
+        return "".join(
+            f"{name}= {number(value)}\n"
+            for name, _ in self.names
+            for value in weights.values[name]
+        )
+
+    def write_starts(self, step: int, weights: FeatureWeights, ranges: Ranges) -> None:
+        """Write where the search of a step begins and in which ranges."""
+        rows = [self.vector(weights), *ranges]
+        text = "".join(" ".join(map(number, row)) + "\n" for row in rows)
+        self.write("init.opt", text)
+        self.write(f"run{step}.init.opt", text)
+
+    def earlier_start(self, step: int) -> FloatArray:
+        """Return where the search of an earlier step began."""
+        width = sum(size for _, size in self.names)
+        return read_starts([self.path / f"run{step}.init.opt"], width).points[0]
+
+    def write_features_list(self, shown: ShownFeatures) -> None:
+        """Write what -show-weights said, for scripts that look into it."""
+        lines = []
+        for name, size in shown.names:
+            values = iter(f"{value:.6f}" for value in shown.weights.values[name])
+            mask = shown.tuned.get(name, (True,) * size)
+            texts = [next(values) if tuned else "UNTUNEABLECOMPONENT" for tuned in mask]
+            lines.append(f"{name}= {' '.join(texts)}\n")
+        lines += [f"{name} UNTUNEABLE\n" for name in shown.untuneable]
+        self.write(FEATURES_LIST, "".join(lines))
+
+    def write_search(
+        self, step: int, found: FeatureWeights, score: float, notes: list[str]
+    ) -> None:
+        """Leave what Moses' mert, pro or kbmira would have left."""
+        point = self.vector(found)
+        lines = [*notes, best_point(point, score), f"Best BLEU = {score:.6f}"]
+        weights = "".join(f"{number(value)} " for value in point) + "\n"
+        by_position = weights_text(found, self.names)
+        self.write("mert.log", "".join(f"{line}\n" for line in lines))
+        self.write("mert.out", by_position)
+        self.write("weights.txt", weights)
+        for name in ("mert.log", "mert.out", "weights.txt"):
+            shutil.copyfile(self.path / name, self.path / f"run{step}.{name}")
+
+    def found_by(self, step: int) -> tuple[FeatureWeights, str]:
+        """Return the weights that a finished step found, and their score."""
+        width = sum(size for _, size in self.names)
+        log = "\n".join(read_lines(self.path / f"run{step}.mert.log"))
+        match = _BEST.search(log)
+        score = match["score"] if match else NOT_ESTIMATED
+        if match is not None:
+            tokens = match["weights"].split()
+        else:  # of pro or kbmira: by position, not yet normalised
+            self.demand(f"run{step}.mert.out", step)
+            lines = read_lines(self.path / f"run{step}.mert.out")
+            by_position = {m[1]: m[2] for m in map(_DENSE.match, lines) if m is not None}
+            tokens = [by_position.get(str(k), "0") for k in range(width)]
+            best = _BEST_BLEU.search(log)
+            score = best[1] if best else score
+        values = [parse_number(token) for token in tokens]
+        if len(values) != width or any(value is None for value in values):
+            raise StateError(
+                f"{self.path}: step {step} found {len(values)} weights, the decoder has {width} "
+                f"features"
+            )
+        vector = np.array(values, dtype=np.float64)
+        if match is None:
+            vector /= float(np.abs(vector).sum()) or 1.0
+        weights = dict(FeatureWeights.from_vector(self.names, vector).values)
+        return FeatureWeights({**weights, **self._sparse_of(step + 1)}), score
+
+    def check_step(self, step: int, lists: DatLists) -> None:
+        """Raise `StateError` if the lists of a step are not of this metric and these features."""
+        scorer = self.scorer
+        where = self.path / f"run{step}.scores.dat"
+        if lists.score_name.upper() != scorer.name:
+            raise StateError(
+                f"{where}: statistics of {lists.score_name}, now {scorer.name} is asked for; name "
+                f"another --working-dir"
+            )
+        width = len(scorer.metric.stat_names)
+        if lists.stats.shape[1] != width:
+            raise StateError(
+                f"{where}: {lists.stats.shape[1]} statistics, {scorer.name} has {width}"
+            )
+        if lists.feature_names != self.names:
+            raise StateError(
+                f"{self.path / f'run{step}.features.dat'}: features "
+                f"{' '.join(column_names(lists.feature_names))}, but the decoder said "
+                f"{' '.join(column_names(self.names))}"
+            )
+
+    def demand(self, name: str, step: int) -> None:
+        """Raise `StateError` if a file of a step that is to be continued is not there."""
+        if not (self.path / name).is_file():
+            raise StateError(f"{self.path}: cannot go on behind step {step}: {name} is not there")
