@@ -196,20 +196,7 @@ def train(
     AlignerError
         No pair is left, or a program failed.
     """
-    used = [
-        (s, t)
-        for s, t in zip(source, target, strict=True)
-        if s
-        and t
-        and max(len(s), len(t)) <= MAX_TOKENS
-        and generates(len(s), len(t))
-        and generates(len(t), len(s))
-    ]
-    if not used:
-        raise AlignerError(
-            f"giza: no pair to train on: {len(source)} pairs, none with 1 to {MAX_TOKENS} tokens "
-            f"on both sides and at most {MAX_RATIO} times as many on one as on the other"
-        )
+    used = _usable(source, target)
     for number, side in enumerate(SIDES):
         write(folder / side, [[escape(token) for token in pair[number]] for pair in used])
     names = {side: f"{side}.vcb" for side in SIDES}
@@ -226,32 +213,51 @@ def train(
     )
     jobs = [_cooc(programs, way) for way in DIRECTIONS]
     if schedule.last in {"hmm", "ibm3", "ibm4"}:
-        jobs += [
-            Command(
-                [
-                    programs["mkcls"],
-                    *(f"-n{class_runs}", f"-c{classes}", f"-p{side}", f"-V{side}.vcb.classes"),
-                    "opt",
-                ],
-                log=f"mkcls-{side}.log",
-            )
-            for side in SIDES
-        ]
+        jobs += [_mkcls(programs, side, classes, class_runs) for side in SIDES]
     run_programs(jobs, folder, at_once=at_once)
+    trained = [*schedule.iterations(), *options, "-ncpus", str(training_threads)]
     run_programs(
-        [
-            Command(
-                [
-                    *_mgiza(programs, way),
-                    *(*schedule.iterations(), *options, "-ncpus", str(training_threads)),
-                ],
-                log=f"{way}.log",
-            )
-            for way in DIRECTIONS
-        ],
+        [Command([*_mgiza(programs, way), *trained], log=f"{way}.log") for way in DIRECTIONS],
         folder,
         at_once=at_once,
     )
+    _keep_what_aligns(folder, schedule)
+    return {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
+
+
+def _usable(source: Rows, target: Rows) -> list[tuple[Sequence[str], Sequence[str]]]:
+    """Return the pairs that MGIZA++ learns from as they are.
+
+    Raises
+    ------
+    AlignerError
+        There is none.
+    """
+    used = [
+        (s, t)
+        for s, t in zip(source, target, strict=True)
+        if s
+        and t
+        and max(len(s), len(t)) <= MAX_TOKENS
+        and generates(len(s), len(t))
+        and generates(len(t), len(s))
+    ]
+    if not used:
+        raise AlignerError(
+            f"giza: no pair to train on: {len(source)} pairs, none with 1 to {MAX_TOKENS} tokens "
+            f"on both sides and at most {MAX_RATIO} times as many on one as on the other"
+        )
+    return used
+
+
+def _mkcls(programs: Mapping[str, Path], side: str, classes: int, runs: int) -> Command:
+    """Return the command that finds word classes of one side."""
+    options = (f"-n{runs}", f"-c{classes}", f"-p{side}", f"-V{side}.vcb.classes")
+    return Command([programs["mkcls"], *options, "opt"], log=f"mkcls-{side}.log")
+
+
+def _keep_what_aligns(folder: Path, schedule: Schedule) -> None:
+    """Remove the text, counts and other tables: they are large, and only training needed them."""
     kept = {f"{side}.vcb{end}" for side in SIDES for end in ("", ".classes")}
     for way in DIRECTIONS:
         for name in schedule.files():
@@ -259,10 +265,8 @@ def train(
                 raise failure("mgiza", f"wrote no {way}.{name}", folder / f"{way}.log")
             kept.add(f"{way}.{name}")
     for path in folder.iterdir():
-        # Text, counts and other tables are large, and only training needed them.
         if path.name.startswith(SIDES) and path.name not in kept and path.suffix != ".log":
             path.unlink()
-    return {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
 
 
 def align(

@@ -90,13 +90,16 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
 
 
 @njit(cache=True, nogil=True)
-def _longer(rows: IntArray) -> IntArray:
-    """Return a copy with room for twice as many rows."""
-    larger = np.empty((2 * rows.shape[0], rows.shape[1]), dtype=np.int64)
-    for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
-            larger[row, column] = rows[row, column]
-    return larger
+def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntArray:
+    """Return the rows, more of them where all are taken, with row `count` set."""
+    if count == rows.shape[0]:
+        larger = np.empty((2 * count, 3), dtype=np.int64)
+        for row in range(count):
+            for column in range(3):
+                larger[row, column] = rows[row, column]
+        rows = larger
+    rows[count, 0], rows[count, 1], rows[count, 2] = place, begin, end
+    return rows
 
 
 @njit(cache=True, nogil=True)
@@ -164,9 +167,7 @@ def parse_features(
             if begin < token_end:
                 value, exact = read_number(text, begin, token_end)
                 if not exact:
-                    if slows == slow.shape[0]:
-                        slow = _longer(slow)
-                    slow[slows, 0], slow[slows, 1], slow[slows, 2] = n, begin, token_end
+                    slow = _noted(slow, slows, n, begin, token_end)
                     slows += 1
                 values[n], labels[n] = value, label
                 if same and line > 0:
@@ -187,9 +188,7 @@ def parse_features(
         begin, end = cuts[line, 3, 0], cuts[line, 3, 1]
         scores[line], exact = read_number(text, begin, end)
         if not exact:
-            if slows == slow.shape[0]:
-                slow = _longer(slow)
-            slow[slows, 0], slow[slows, 1], slow[slows, 2] = -1 - line, begin, end
+            slow = _noted(slow, slows, -1 - line, begin, end)
             slows += 1
     return (
         code,
@@ -375,9 +374,7 @@ def parse_tables(
                     return TOO_MANY, begin, column, ends, slow[:slows]
                 value, exact = read_number(text, begin, i)
                 if not exact:
-                    if slows == slow.shape[0]:
-                        slow = _longer(slow)
-                    slow[slows, 0], slow[slows, 1], slow[slows, 2] = row * width + column, begin, i
+                    slow = _noted(slow, slows, row * width + column, begin, i)
                     slows += 1
                 table[row, column] = value
                 column += 1

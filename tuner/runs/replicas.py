@@ -69,6 +69,33 @@ class Replicated:
     weights_path: Path
     config_path: Path
 
+    def as_json(self) -> dict[str, object]:
+        """Return what result.json holds."""
+        return {
+            "metric": self.metric,
+            "dev_score": {"mean": self.mean, "sd": self.spread},
+            "average": {
+                "dev_score": self.dev.score,
+                "held_out_score": None if self.held_out is None else self.held_out.score,
+                "test": None if self.test is None else asdict(self.test),
+            },
+            "replicas": [
+                {
+                    "folder": f"replica-{number}",
+                    "seed": seed,
+                    "dev_score": result.score,
+                    "held_out_score": result.held_out,
+                    "test_score": None if result.test is None else result.test.score,
+                    "best_iteration": result.best,
+                    "stopped": result.stopped,
+                }
+                for number, (seed, result) in enumerate(
+                    zip(self.seeds, self.replicas, strict=True), 1
+                )
+            ],
+            "weights": _spreads([result.weights for result in self.replicas]),
+        }
+
 
 def run(
     experiment: Experiment,
@@ -187,37 +214,7 @@ def _finish(
         f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {today()}"
     )
     experiment.decoder.write_config(weights, config_path, header=header)
-    write_json(
-        folder.path / "result.json",
-        {
-            "metric": signature,
-            "dev_score": {"mean": mean, "sd": spread},
-            "average": {
-                "dev_score": dev.score,
-                "held_out_score": None if held_out is None else held_out.score,
-                "test": None if test is None else asdict(test),
-            },
-            "replicas": [
-                {
-                    "folder": f"replica-{number}",
-                    "seed": seed,
-                    "dev_score": result.score,
-                    "held_out_score": result.held_out,
-                    "test_score": None if result.test is None else result.test.score,
-                    "best_iteration": result.best,
-                    "stopped": result.stopped,
-                }
-                for number, (seed, result) in enumerate(zip(seeds, results, strict=True), 1)
-            ],
-            "weights": _spreads([result.weights for result in results]),
-        },
-    )
-    shown = experiment.metric.shown
-    note(
-        f"{len(results)} replicas: dev {shown(mean)} (standard deviation {shown(spread)}), "
-        f"averaged weights {shown(dev.score)}"
-    )
-    return Replicated(
+    found = Replicated(
         metric=signature,
         seeds=seeds,
         replicas=results,
@@ -230,6 +227,13 @@ def _finish(
         weights_path=weights_path,
         config_path=config_path,
     )
+    write_json(folder.path / "result.json", found.as_json())
+    shown = experiment.metric.shown
+    note(
+        f"{len(results)} replicas: dev {shown(mean)} (standard deviation {shown(spread)}), "
+        f"averaged weights {shown(dev.score)}"
+    )
+    return found
 
 
 def _dev(
