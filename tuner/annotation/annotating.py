@@ -415,7 +415,7 @@ def open_annotator(
 
 @dataclass(frozen=True)
 class _Distinct:
-    """The D different texts among N that are not empty.
+    """Holds the D different texts among N that are not empty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What annotators said, kept: one SQLite file that several processes may use at once.
+"""Keeps what annotators said: one SQLite file that several processes may use at once.
 
 A record is bytes, found by its kind (all that an annotator's answers depend on, and the layer) and
 the tokens of the sentence; see `tuner.annotation.records`. The file is a cache and nothing else:
@@ -96,7 +96,7 @@ def line_key(line: str) -> bytes:
 
 @dataclass(frozen=True)
 class KindInfo:
-    """How much of a kind the cache has; `used` is the last day, as YYYY-MM-DD."""
+    """Says how much of a kind the cache has; `used` is the last day, as YYYY-MM-DD."""
 
     annotator: str
     layer: str
@@ -106,7 +106,7 @@ class KindInfo:
 
 
 class AnnotationCache:
-    """The records of one annotator.
+    """Holds the records of one annotator.
 
     Parameters
     ----------

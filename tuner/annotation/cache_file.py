@@ -1,4 +1,4 @@
-"""The file behind the cache of annotations: its tables, opening it, giving room back."""
+"""Opens the file behind the cache of annotations, makes its tables, gives room back."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ COLUMNS = {"words": WORD_LAYERS, "lists": ("list",)}
 
 
 class UnusableError(Exception):
-    """The file is no cache of this version; the text says what it is."""
+    """Says that a file is no cache of this version, and what it is."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What is kept of an annotator's answers, for what metrics need.
+"""Chooses what is kept of an annotator's answers, for what metrics need.
 
 Where an annotator does not give heads, they follow from its constituency trees or its weighted
 parses.
@@ -31,7 +31,7 @@ ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
 
 @dataclass(frozen=True, order=True)
 class KeptLayer:
-    """What the cache keeps of a sentence: `tags`, `heads`, `trees`, `parses` or `marginals`.
+    """Holds what the cache keeps of a sentence: `tags`, `heads`, `trees`, `parses` or `marginals`.
 
     `parses` is how many of the best parses there may be at most, `gamma` is that of marginals.
     """
@@ -144,7 +144,7 @@ def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
 
 
 class _Answer:
-    """What an annotator said about one sentence."""
+    """Holds what an annotator said about one sentence."""
 
     def __init__(self, answer: Annotation, length: int) -> None:
         self._answer = answer

@@ -42,7 +42,7 @@ _SPACES = tuple(bytes([code]) for code in b" \t\v\f\r")
 
 
 class RecordError(Exception):
-    """A record is not what it should be, or something cannot be put in one."""
+    """Says that a record is not what it should be, or that something cannot be put in one."""
 
 
 def pack_tags(tags: Sequence[str]) -> bytes:

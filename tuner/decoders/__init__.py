@@ -1,1 +1,1 @@
-"""Decoders: one per public module."""
+"""Runs decoders, one in each public module."""

@@ -1,4 +1,4 @@
-"""What `moses -show-weights` says, and what `-weight-overwrite` is told."""
+"""Reads what `moses -show-weights` says, and writes what `-weight-overwrite` is told."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_TUNED = "UNTUNEABLECOMPONENT"
 
 @dataclass(frozen=True)
 class ShownFeatures:
-    """The dense features that Moses says can be tuned.
+    """Holds the dense features that Moses says can be tuned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Moses' command line switches, and what they are in a moses.ini."""
+"""Turns Moses' command line switches into what they are in a moses.ini."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a decoder as a program: progress from its output, one readable error when it fails."""
+"""Runs a decoder as a program: progress from its output, one readable error when it fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 
 @dataclass(frozen=True)
 class Job:
-    """One process.
+    """Holds one process.
 
     Parameters
     ----------

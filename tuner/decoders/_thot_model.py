@@ -1,4 +1,4 @@
-"""Training the models of the embedded decoder: phrases, word alignment, language model."""
+"""Trains the models of the embedded decoder: phrases, word alignment, language model."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ BARS = "&#124;&#124;&#124;"
 
 
 class Translator:
-    """A loaded model that translates one sentence at a time."""
+    """Translates one sentence at a time with a loaded model."""
 
     def __init__(self, task: dict[str, Any]) -> None:
         import thot.translation  # noqa: PLC0415  loads a large library

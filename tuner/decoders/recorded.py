@@ -1,4 +1,4 @@
-"""A decoder whose search space is saved n-best lists."""
+"""Searches saved n-best lists in place of a decoder's search space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded phrase-based decoder, sil-thot."""
+"""Runs the embedded phrase-based decoder, sil-thot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The demo: two made-up languages and everything it takes to tune a decoder between them."""
+"""Tunes a decoder between two made-up languages, with everything that takes."""

@@ -1,4 +1,4 @@
-"""The demo's files: a bitext, its gold links, and a treebank of the target language."""
+"""Writes the demo's files: a bitext, its gold links, a treebank of the target language."""
 
 from __future__ import annotations
 

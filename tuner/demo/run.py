@@ -58,7 +58,7 @@ ANNOTATOR_MODEL = "treebank.udpipe"
 
 @dataclass(frozen=True)
 class System:
-    """One system's scores.
+    """Holds one system's scores.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class System:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found.
+    """Holds what the demo found.
 
     Parameters
     ----------

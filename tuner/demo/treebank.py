@@ -1,4 +1,4 @@
-"""Tags and parses of the demo's target language, read off derivations: a treebank to train on."""
+"""Reads tags and parses of the demo's target language off derivations: a treebank."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RELATIONS = {
 
 @dataclass(frozen=True)
 class Token:
-    """A word of the target sentence.
+    """Holds a word of the target sentence.
 
     Parameters
     ----------

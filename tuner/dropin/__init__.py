@@ -1,1 +1,1 @@
-"""Moses' tuning programs, as its script mert-moses.pl calls them, on our metrics."""
+"""Runs Moses' tuning programs, as its script mert-moses.pl calls them, on our metrics."""

@@ -1,4 +1,4 @@
-"""Command lines as Perl's Getopt::Long reads them, which is how mert-moses.pl is called.
+"""Reads command lines as Perl's Getopt::Long does, which is how mert-moses.pl is called.
 
 Options begin with one or two dashes, may be shortened as long as they are unique, upper case is
 lower case, and a value follows behind `=` or as the next word, whatever that begins with.
@@ -25,7 +25,7 @@ NUMBERS = {"i": re.compile(r"[+-]?\d+"), "f": re.compile(r"[+-]?(\d+\.?\d*|\.\d+
 
 @dataclass(frozen=True)
 class PerlOption:
-    """One option.
+    """Holds one option.
 
     Parameters
     ----------

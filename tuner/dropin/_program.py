@@ -1,4 +1,4 @@
-"""What the programs share: their options, how they end, how they print numbers."""
+"""Holds what the programs share: options, how they end, how they print numbers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SUCCESS, FAILURE = 0, 1
 
 
 class UsageError(Exception):
-    """Options that a program does not have."""
+    """Says that a program does not have these options."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """Holds one option.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What mert-moses.pl's command line asks for, checked, and what of it cannot be had."""
+"""Reads what mert-moses.pl's command line asks for, and says what of it cannot be had."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for; every file exists.
+    """Holds what is asked for; every file exists.
 
     Parameters
     ----------

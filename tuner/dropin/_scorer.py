@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A metric and how texts are prepared for it.
+    """Holds a metric and how texts are prepared for it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One optimization as Moses' `mert` is asked for one."""
+"""Makes one optimization as Moses' `mert` is asked for one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFAULT_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class Starts:
-    """Where to begin.
+    """Says where to begin.
 
     Parameters
     ----------

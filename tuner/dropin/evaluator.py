@@ -1,4 +1,4 @@
-"""Moses' `evaluator`: the score of plain text or of the first hypotheses of n-best lists."""
+"""Scores plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _work(given: dict[str, list[str]], arguments: Sequence[str]) -> int:
 
 @dataclass
 class _Asked:
-    """What is asked of one scorer."""
+    """Holds what is asked of one scorer."""
 
     sctype: str
     scconfig: str = ""

@@ -1,4 +1,4 @@
-"""Moses' `extractor`: from n-best lists and references to features.dat and scores.dat."""
+"""Makes features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moses' `kbmira`: batch MIRA over features.dat and scores.dat."""
+"""Runs batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
 
 from __future__ import annotations
 

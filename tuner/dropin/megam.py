@@ -1,4 +1,4 @@
-"""What mert-moses.pl asks of MegaM: a logistic regression on the pairs that `pro` writes."""
+"""Learns what mert-moses.pl asks of MegaM: a logistic regression on the pairs of `pro`."""
 
 from __future__ import annotations
 

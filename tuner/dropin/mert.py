@@ -1,4 +1,4 @@
-"""Moses' `mert`: from features.dat and scores.dat to `Best point: ... => ...`."""
+"""Searches features.dat and scores.dat for `Best point: ... => ...`, as Moses' `mert` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moses' `pro`: pairs of hypotheses, one better than the other, for a classifier to learn from."""
+"""Writes pairs of hypotheses for a classifier to learn from, as Moses' `pro` does."""
 
 from __future__ import annotations
 

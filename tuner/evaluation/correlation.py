@@ -79,7 +79,7 @@ def mean_removed(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """All pairs of systems whose translations of a segment people ranked.
+    """Holds all pairs of systems whose translations of a segment people ranked.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Human scores of several systems' outputs, and the outputs they are about.
+"""Reads human scores of several systems' outputs, and the outputs they are about.
 
 The scores are a table with tabs between its columns, the first line naming them: `system`,
 `segment` (line of the output, from 0), `score`, maybe `document`. The outputs are a folder of
@@ -31,7 +31,7 @@ _HIGHEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class HumanScores:
-    """What people thought of M systems' translations of S segments.
+    """Holds what people thought of M systems' translations of S segments.
 
     Parameters
     ----------

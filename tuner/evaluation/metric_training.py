@@ -39,7 +39,7 @@ _MATCH = GROUPS["T"][0]
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What weights are learnt from: M systems' translations of S segments.
+    """Holds what weights are learnt from: M systems' translations of S segments.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Condition:
-    """How well one set of features does.
+    """Says how well one set of features does.
 
     Parameters
     ----------

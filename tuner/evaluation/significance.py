@@ -1,4 +1,4 @@
-"""Is one system better than another? Resampling tests over per-segment statistics.
+"""Tests whether one system is better than another by resampling per-segment statistics.
 
 Every metric's score is a function of summed statistics, so a resampled test set is a row of
 numbers (how often each segment is in it) times the matrix of statistics: all samples of all
@@ -42,7 +42,7 @@ _EXACT_BITS, _SINGLE_BITS = 53, 24
 
 @dataclass(frozen=True)
 class Resampling:
-    """What is random in a comparison, and how much of it.
+    """Holds what is random in a comparison, and how much of it.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Spread:
-    """How sure one system's score under one metric is.
+    """Says how sure one system's score under one metric is.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Difference:
-    """A system against the first one under one metric.
+    """Holds a system against the first one under one metric.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _without_copies(
 
 
 class _Sums:
-    """The sums over resampled test sets of statistics that were rounded by `_exact`.
+    """Holds the sums over resampled test sets of statistics that were rounded by `_exact`.
 
     Whole numbers so small that no sum reaches 2**24 are multiplied in float32, which takes half
     the time and is as exact.

@@ -1,4 +1,4 @@
-"""Compiled loops that find equal hypotheses and put them in order."""
+"""Finds equal hypotheses and puts them in order: compiled loops."""
 
 from __future__ import annotations
 

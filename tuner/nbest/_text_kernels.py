@@ -1,4 +1,4 @@
-"""Compiled loops that read n-best lists: bytes in, flat arrays out.
+"""Reads n-best lists by compiled loops: bytes in, flat arrays out.
 
 Numbers and tokens are read by kernels of `tuner.texts._kernels`: one number parser serves lists,
 scores.dat and annotations.

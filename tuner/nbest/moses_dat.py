@@ -1,4 +1,4 @@
-"""Moses' features.dat and scores.dat: what its extractor makes of n-best lists for its `mert`.
+"""Reads and writes Moses' features.dat and scores.dat.
 
 One block a segment: `FEATURES_TXT_BEGIN_0 id hypotheses F names...`, a line of F numbers for each
 hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the metric's name
@@ -37,7 +37,7 @@ _SPACE = 32
 
 @dataclass(frozen=True, eq=False)
 class DatLists:
-    """Features and statistics of H hypotheses in S segments.
+    """Holds features and statistics of H hypotheses in S segments.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def _shortest(value: float) -> str:
 
 @dataclass
 class _DatFile:
-    """One file: the numbers of all blocks, and what their headers say.
+    """Holds one file: the numbers of all blocks, and what their headers say.
 
     Sparse entries are of row `sparse_rows[e]`, feature `sparse_names[e]`.
     """
@@ -270,7 +270,7 @@ def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFil
 
 
 class _DatReader:
-    """One file: its bytes, and messages that name its lines."""
+    """Reads one file: its bytes, and messages that name its lines."""
 
     def __init__(self, path: Path | str, kind: str) -> None:
         self.where = "stdin" if str(path) == "-" else str(path)

@@ -1,4 +1,4 @@
-"""What a run was made from, kept in its folder: data files, aligner, annotator.
+"""Keeps what a run was made from in its folder: data files, aligner, annotator.
 
 Paths are relative to the folder, so that folder and data can be moved together. Nothing of a run
 depends on this file: it is there for whoever looks at the run later.

@@ -1,4 +1,4 @@
-"""Numba kernels of the line search: arrays and numbers in and out, nothing else.
+"""Searches lines by compiled loops: arrays and numbers in and out, nothing else.
 
 All of them read one segment's hypotheses at a time, so that what they read twice is still in the
 processor's first cache. `features` is feature-major, (F, H): a feature's column is contiguous.

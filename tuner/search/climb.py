@@ -1,4 +1,4 @@
-"""Weights on their way up: the moves every optimizer makes."""
+"""Makes the moves by which every optimizer climbs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stand:
 
 
 class Climb:
-    """Current weights with their model scores and objective, and the best seen so far.
+    """Holds current weights with their model scores and objective, and the best seen so far.
 
     The objective is always that of the best hypotheses under the current model scores, counted
     from scratch, less the penalty of the prior; what a line search promised is not relied upon.

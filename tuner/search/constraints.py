@@ -1,4 +1,4 @@
-"""What a user may demand of weights: bounds, signs, features left alone or tied together."""
+"""Holds what a user demands of weights: bounds, signs, features left alone or tied together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 
 @dataclass(frozen=True)
 class Bounds:
-    """Hard bounds of F weights.
+    """Holds hard bounds of F weights.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 @dataclass(frozen=True)
 class LengthPenalty:
-    """The alphas to choose from.
+    """Holds the alphas to choose from.
 
     Parameters
     ----------

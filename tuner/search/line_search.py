@@ -1,4 +1,4 @@
-"""Exact line search on the upper envelope (Och, ACL 2003), and what surrounds it."""
+"""Searches a line exactly on the upper envelope (Och, ACL 2003)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class LinePoint:
-    """Where a line search ends: `step` along the direction, and the objective there."""
+    """Says where a line search ends: `step` along the direction, and the objective there."""
 
     step: float
     value: float

@@ -1,4 +1,4 @@
-"""A pull towards given weights, taken off the objective."""
+"""Pulls the search towards given weights: a penalty taken off the objective."""
 
 from __future__ import annotations
 

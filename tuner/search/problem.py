@@ -1,4 +1,4 @@
-"""What an optimizer sees: features, statistics, a metric. No text, no files."""
+"""Holds what an optimizer sees: features, statistics, a metric. No text, no files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING: FloatArray = np.empty(0)
 
 
 class StatTable:
-    """Sufficient statistics of hypotheses, all known or computed when first asked for.
+    """Holds sufficient statistics of hypotheses, all known or computed when first asked for.
 
     An expensive metric (one that parses, say) is asked only for hypotheses that win somewhere;
     the result is the same as with all of them known.

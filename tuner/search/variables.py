@@ -1,4 +1,4 @@
-"""From feature weights to the numbers that are searched, and back."""
+"""Turns feature weights into the numbers that are searched, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops that read numbers and tokens from bytes.
+"""Reads numbers and tokens from bytes by compiled loops.
 
 Text is a (n,) uint8 array. White space is what `bytes.split` splits at.
 

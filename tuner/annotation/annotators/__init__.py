@@ -1,1 +1,1 @@
-"""Programs and files that tag and parse texts, one in each public file."""
+"""Holds programs and files that tag and parse texts, one in each public file."""

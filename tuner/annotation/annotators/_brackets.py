@@ -1,4 +1,4 @@
-"""Constituency trees in brackets, as the Penn Treebank and Charniak's parser write them."""
+"""Reads constituency trees in brackets, as the Penn Treebank and Charniak's parser write them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIECE = re.compile(r"[()]|[^()\x09-\x0d ]+")
 
 @dataclass(frozen=True)
 class Tree:
-    """A constituency tree, its nodes in preorder.
+    """Holds a constituency tree, its nodes in preorder.
 
     Parameters
     ----------

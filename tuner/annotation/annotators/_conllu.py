@@ -1,4 +1,4 @@
-"""CoNLL-U: reading with every fault at its line, and writing.
+"""Reads CoNLL-U, with every fault at its line, and writes it.
 
 Our n-best convention: trees of one sentence follow each other with the same `# sent_id = ` (the
 tokens must be the same), each with `# parse_logprob = ` and the natural logarithm of its
@@ -37,7 +37,7 @@ _UNPARSED = re.compile(r"#\s*unparsed\s*")
 
 
 class Word(NamedTuple):
-    """One word's columns."""
+    """Holds one word's columns."""
 
     form: str
     upos: str
@@ -47,7 +47,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """One tree of a file; `line` is where it begins, from 1."""
+    """Holds one tree of a file; `line` is where it begins, from 1."""
 
     line: int
     words: tuple[Word, ...]
@@ -112,7 +112,7 @@ def read(path: Path | str) -> Iterator[Block]:
 
 @dataclass
 class _Unfinished:
-    """A tree of which some lines were read."""
+    """Holds a tree of which some lines were read."""
 
     path: Path | str
     line: int = 0

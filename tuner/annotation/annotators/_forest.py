@@ -1,4 +1,4 @@
-"""Whether heads make a parse."""
+"""Says whether heads make a parse."""
 
 from __future__ import annotations
 

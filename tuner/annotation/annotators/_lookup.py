@@ -1,4 +1,4 @@
-"""Finding a sentence among parses that were made before."""
+"""Finds a sentence among parses that were made before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected links over all dependency trees of an arc-factored parser.
+"""Computes expected links over all dependency trees of an arc-factored parser.
 
 The matrix-tree theorem: Koo, Globerson, Carreras and Collins, "Structured Prediction Models via
 the Matrix-Tree Theorem", EMNLP 2007.

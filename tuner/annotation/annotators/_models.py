@@ -1,4 +1,4 @@
-"""What the fingerprint of a backend is made of: its library's version and its model's hash."""
+"""Makes fingerprints of backends: the library's version and the model's hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training a model of UDPipe 1 from a treebank.
+"""Trains a model of UDPipe 1 from a treebank.
 
 In a process of its own (`python -m` this module `TREEBANK MODEL SIZE`): the library prints and
 cannot be interrupted.

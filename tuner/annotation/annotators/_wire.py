@@ -1,4 +1,4 @@
-"""Sentences, requests and annotations as JSON, between this process and the workers."""
+"""Packs sentences, requests and annotations as JSON, between this process and the workers."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Conllu(Annotator):
 
 
 class _Trees(NamedTuple):
-    """What a file says of one sentence: the best parse's tags, all parses, best first."""
+    """Holds what a file says of one sentence: the best parse's tags, all parses, best first."""
 
     where: str
     tags: tuple[str, ...]

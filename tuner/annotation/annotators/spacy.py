@@ -114,7 +114,7 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Pipeline:
-    """A loaded pipeline.
+    """Holds a loaded pipeline.
 
     It works in batches, whose size changes no bit of an answer: BLIS sums in one order.
     """

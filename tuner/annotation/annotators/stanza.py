@@ -159,7 +159,7 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Pipeline:
-    """A loaded pipeline and the scores its parser last gave."""
+    """Holds a loaded pipeline and the scores its parser last gave."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options

@@ -136,7 +136,7 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Loaded:
-    """What both kinds of models have in common."""
+    """Holds what both kinds of models have in common."""
 
     can: frozenset[str]
 

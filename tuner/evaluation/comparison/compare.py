@@ -1,4 +1,4 @@
-"""A whole comparison, put together."""
+"""Puts a whole comparison together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METRICS = ("bleu", "port", "qmean", "ter")
 
 @dataclass(frozen=True)
 class Setup:
-    """How to compare.
+    """Says how to compare.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where systems differ: kinds of segments, single segments, n-grams."""
+"""Finds where systems differ: kinds of segments, single segments, n-grams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as the page and its sentences show them."""
+"""Writes numbers as the page and its sentences show them."""
 
 from __future__ import annotations
 

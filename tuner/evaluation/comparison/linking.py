@@ -1,4 +1,4 @@
-"""Links for comparisons: the sets of word alignments that outputs are scored under."""
+"""Finds links for comparisons: the sets of word alignments that outputs are scored under."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkSet:
-    """One set of links.
+    """Holds one set of links.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class LinkSet:
 
 @dataclass(frozen=True, eq=False)
 class Linking:
-    """Where links come from.
+    """Says where links come from.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A whole comparison as plain data: what `compare` finds and every form of its report shows.
+"""Holds a whole comparison as plain data: what every form of its report shows.
 
 All scores are on the metric's own scale (a share is 0..1, not percent), all positions count from
 0, and what cannot be known is None.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class System:
-    """One system.
+    """Holds one system.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class System:
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """One metric; `label` is what was asked for and what all tables name it by."""
+    """Holds one metric; `label` is what was asked for and what all tables name it by."""
 
     label: str
     name: str
@@ -57,7 +57,7 @@ class ComparedMetric:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """One system under one metric: Table 4 of the PORT paper.
+    """Holds one system under one metric: Table 4 of the PORT paper.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike two systems' outputs are: Table 3.
+    """Says how alike two systems' outputs are: Table 3.
 
     Means over all pairs of replicas; `first == second` where replicas of one system are compared.
 
@@ -133,7 +133,7 @@ class OrderingScores:
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """N-grams of one order; means over replicas."""
+    """Holds n-grams of one order; means over replicas."""
 
     order: int
     matched: float
@@ -145,7 +145,7 @@ class OrderCounts:
 
 @dataclass(frozen=True)
 class NgramCounts:
-    """N-grams and length penalties of one system: Table 11.
+    """Holds n-grams and length penalties of one system: Table 11.
 
     `brevity_penalty` is BLEU's, the strict ones are PORT's.
     """
@@ -159,7 +159,7 @@ class NgramCounts:
 
 @dataclass(frozen=True)
 class LinksScore:
-    """One system under one metric and one set of links: Table 7."""
+    """Holds one system under one metric and one set of links: Table 7."""
 
     links: str
     system: str
@@ -169,7 +169,7 @@ class LinksScore:
 
 @dataclass(frozen=True)
 class LinksAgreement:
-    """Alignment error rate of one set of reference links against another."""
+    """Holds the alignment error rate of one set of reference links against another."""
 
     first: str
     second: str
@@ -178,7 +178,7 @@ class LinksAgreement:
 
 @dataclass(frozen=True)
 class Alignments:
-    """The same outputs under several sets of links: Table 7."""
+    """Holds the same outputs under several sets of links: Table 7."""
 
     sets: tuple[str, ...]
     scores: tuple[LinksScore, ...]
@@ -187,7 +187,7 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Timing:
-    """Time to compute a metric's statistics of one whole output, in this process: Table 6.
+    """Holds the time to compute a metric's statistics of one whole output, in this process: Table 6.
 
     `ratio` is to BLEU.
     """
@@ -218,7 +218,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class NgramDifference:
-    """An n-gram that `system` has right more often, or less often, than the first system.
+    """Holds an n-gram that `system` has right more often, or less often, than the first system.
 
     Counts are clipped matches, means over replicas; `reference` is how often the references have
     it.
@@ -233,7 +233,7 @@ class NgramDifference:
 
 @dataclass(frozen=True)
 class SegmentDifference:
-    """A segment on which a system differs much from the first one.
+    """Holds a segment on which a system differs much from the first one.
 
     `difference` is score of the system - score of the first, each a mean over replicas.
     """
@@ -246,7 +246,7 @@ class SegmentDifference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Where the systems differ.
+    """Says where the systems differ.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class LinkedText:
-    """A text.
+    """Holds a text.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class LinkedText:
 
 @dataclass(frozen=True)
 class Segment:
-    """One segment.
+    """Holds one segment.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A whole comparison.
+    """Holds a whole comparison.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""N-grams that one system has right more often than another."""
+"""Finds n-grams that one system has right more often than another."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _extreme(change: FloatArray) -> list[int]:
 
 
 class _Words:
-    """The words of an n-gram, by where it first stands."""
+    """Holds the words of an n-gram, by where it first stands."""
 
     def __init__(
         self, vocabulary: list[str], tokens: IntArray, first: IntArray, order: int

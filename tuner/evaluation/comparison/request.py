@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be compared and how; what is left out comes from the runs, or is a default.
+    """Holds what is to be compared and how; what is left out comes from the runs, or is a default.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How alike outputs are: identical segments and 1 - TER of one against another, Table 3."""
+"""Measures how alike outputs are: identical segments, 1 - TER of one against another, Table 3."""
 
 from __future__ import annotations
 

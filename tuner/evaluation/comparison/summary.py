@@ -1,4 +1,4 @@
-"""What a comparison has shown, in a sentence or two."""
+"""Says what a comparison has shown, in a sentence or two."""
 
 from __future__ import annotations
 

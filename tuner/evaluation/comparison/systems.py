@@ -1,4 +1,4 @@
-"""What is compared: folders of runs or plain outputs, all of one test set."""
+"""Finds what is compared: folders of runs or plain outputs, all of one test set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Output:
-    """One translation of the test set.
+    """Holds one translation of the test set.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Output:
 
 @dataclass(frozen=True)
 class NamedSystem:
-    """A system as it is named on the command line, its files found.
+    """Holds a system as it is named on the command line, its files found.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class NamedSystem:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Files of the test set; `source` is None where it is not known."""
+    """Holds files of the test set; `source` is None where it is not known."""
 
     __test__ = False  # not one of pytest's
 

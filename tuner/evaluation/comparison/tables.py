@@ -1,4 +1,4 @@
-"""A comparison as titled tables, the same for text and LaTeX."""
+"""Lays a comparison out as titled tables, the same for text and LaTeX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison as plain text and as LaTeX."""
+"""Prints a comparison as plain text and as LaTeX."""
 
 from __future__ import annotations
 

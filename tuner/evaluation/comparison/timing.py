@@ -1,4 +1,4 @@
-"""Time to compute each metric's statistics, in this process: Table 6."""
+"""Times how long each metric's statistics take, in this process: Table 6."""
 
 from __future__ import annotations
 

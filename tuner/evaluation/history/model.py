@@ -1,4 +1,4 @@
-"""How a run of `portmert tune` came to its weights, as plain data: also of a run still going on.
+"""Holds how a run of `portmert tune` came to its weights, also of a run still going on.
 
 A run's files are all there is to read: each appears whole, when its step is finished, so that a
 history may be read at any moment and ends where the run is.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pass:
-    """One iteration of the outer loop; what it has not come to yet is None.
+    """Holds one iteration of the outer loop; what it has not come to yet is None.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Slice:
-    """The error surface along one feature's weight, all others as they are in the result.
+    """Holds the error surface along one feature's weight, all others as they are in the result.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class ReplicaHistory:
-    """One tuning.
+    """Holds one tuning.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class FeatureSpread:
 
 @dataclass(frozen=True)
 class RunHistory:
-    """One run with all its replicas.
+    """Holds one run with all its replicas.
 
     Parameters
     ----------

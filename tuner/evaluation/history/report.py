@@ -1,4 +1,4 @@
-"""What `portmert report` says of one run: a document for the page, and plain text."""
+"""Shows what `portmert report` says of one run: a document for the page, and plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the history of a run from its folder, finished or not."""
+"""Reads the history of a run from its folder, finished or not."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def read_history(
 
 @dataclass(frozen=True)
 class _Read:
-    """One replica as its folder has it; the weights of passes are not scaled yet."""
+    """Holds one replica as its folder has it; the weights of passes are not scaled yet."""
 
     history: ReplicaHistory
     weights: tuple[FeatureWeights, ...]

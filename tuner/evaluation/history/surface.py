@@ -1,4 +1,4 @@
-"""Slices of the error surface: the score along one weight, exactly, over all lists of a run."""
+"""Cuts slices of the error surface: the score along one weight, exactly, over all lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judges answered, checked against the key."""
+"""Reads what judges answered and checks it against the key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORT = {"l": "left", "r": "right", "e": "equal", "=": "equal"}
 
 @dataclass(frozen=True)
 class Answers:
-    """One judge's votes.
+    """Holds one judge's votes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One evaluation: its items, who judges which, and the key that says whose output is where."""
+"""Makes an evaluation: its items, who judges which, the key that says whose output is where."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST = 32767
 
 @dataclass(frozen=True)
 class Item:
-    """One segment to judge.
+    """Holds one segment to judge.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Placed:
-    """One row of a sheet: an item, and whether the first system's output is on the left."""
+    """Holds one row of a sheet: an item, and whether the first system's output is on the left."""
 
     item: str
     first_is_left: bool
@@ -58,7 +58,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Two systems, the items and the judges' sheets: all that the key holds.
+    """Holds two systems, the items and the judges' sheets: all that the key holds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The folder of an evaluation: the key, and the judges' sheets in all forms."""
+"""Writes the folder of an evaluation: the key, and the judges' sheets in all forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge's sheet as one HTML file that works without a network."""
+"""Renders a judge's sheet as one HTML file that works without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judges said, as tables and as JSON."""
+"""Shows what judges said, as tables and as JSON."""
 
 from __future__ import annotations
 

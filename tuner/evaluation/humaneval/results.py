@@ -1,4 +1,4 @@
-"""Do judges agree, and whose outputs do they prefer."""
+"""Computes whether judges agree and whose outputs they prefer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CATEGORIES = 3
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far judges agree on the items that all of them saw.
+    """Says how far judges agree on the items that all of them saw.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Preference:
-    """How often either system was preferred.
+    """Says how often either system was preferred.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Results:
-    """All that the answers say."""
+    """Holds all that the answers say."""
 
     agreements: tuple[Agreement, ...]
     preferences: tuple[Preference, ...]

@@ -1,4 +1,4 @@
-"""A judge's sheet as CSV and as a spreadsheet."""
+"""Writes and reads a judge's sheet, as CSV and as a spreadsheet."""
 
 from __future__ import annotations
 

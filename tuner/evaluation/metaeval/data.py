@@ -1,4 +1,4 @@
-"""Human scores beside the statistics of metrics: what a meta-evaluation works on."""
+"""Holds human scores beside the statistics of metrics: what a meta-evaluation works on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What people thought of M systems on S segments.
+    """Holds what people thought of M systems on S segments.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class MetricScores:
-    """What one metric says about the same systems and segments.
+    """Holds what one metric says about the same systems and segments.
 
     Parameters
     ----------

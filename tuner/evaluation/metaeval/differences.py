@@ -1,4 +1,4 @@
-"""Whether one metric agrees better with people than another: the PERM-BOTH test.
+"""Tests whether one metric agrees better with people than another: the PERM-BOTH test.
 
 Both metrics are standardised, and each score of a system's translation of a segment is swapped
 between them with probability 1/2: if they were equally good, nothing would change.
@@ -85,7 +85,7 @@ def permutation_tests(
 
 
 class _Test:
-    """The terms of all differences, for Q pairs of metrics."""
+    """Holds the terms of all differences, for Q pairs of metrics."""
 
     def __init__(
         self, human: FloatArray, scores: Sequence[FloatArray], pairs: Sequence[tuple[int, int]]

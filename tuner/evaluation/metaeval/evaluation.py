@@ -1,4 +1,4 @@
-"""The whole meta-evaluation of several metrics."""
+"""Evaluates several metrics against human scores."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Settings:
-    """How uncertainty is estimated.
+    """Says how uncertainty is estimated.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One correlation and its bootstrap interval; None where there is nothing to compute."""
+    """Holds one correlation and its bootstrap interval; None where there is nothing to compute."""
 
     value: float | None
     low: float | None
@@ -83,7 +83,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well one metric agrees with people.
+    """Says how well one metric agrees with people.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two metrics under one measure.
+    """Holds two metrics under one measure.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class MetaEvaluation:
-    """All that is found.
+    """Holds all that is found.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bootstrap samples of all correlations, thousands at a time.
+"""Draws bootstrap samples of all correlations, thousands at a time.
 
 A sample has each segment and each system a number of times. Sums over a sample are therefore
 products of these numbers and the terms of a sum, and all samples are a few matrix products.

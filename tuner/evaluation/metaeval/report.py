@@ -1,4 +1,4 @@
-"""What a meta-evaluation found, as tables and as JSON."""
+"""Shows what a meta-evaluation found, as tables and as JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tables of the PORT paper, filled with one's own systems."""
+"""Fills the tables of the PORT paper with one's own systems."""

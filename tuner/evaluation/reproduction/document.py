@@ -1,4 +1,4 @@
-"""The document of a reproduction: the paper's tables in Markdown, ours beside the published."""
+"""Writes the document of a reproduction: the paper's tables, ours beside the published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSING = "n/a"
 
 
 class Table(NamedTuple):
-    """One table of the paper: its number, what it shows, and how ours is made."""
+    """Holds one table of the paper: its number, what it shows, and how ours is made."""
 
     number: int
     caption: str

@@ -1,4 +1,4 @@
-"""What a paper reports, as a TOML file says it."""
+"""Reads what a paper reports, as a TOML file says it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table of the paper; every row has a cell for each header."""
+    """Holds one table of the paper; every row has a cell for each header."""
 
     number: int
     caption: str
@@ -26,7 +26,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Published:
-    """The tables of a paper that are known."""
+    """Holds the tables of a paper that are known."""
 
     citation: str = ""
     table: tuple[PublishedTable, ...] = ()

@@ -33,7 +33,7 @@ RESAMPLED = Resampling()
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of it: the comparison, and the document."""
+    """Holds what came of it: the comparison, and the document."""
 
     comparison: Comparison
     document: str

@@ -1,1 +1,1 @@
-"""Readers of n-best lists: one public file for each format."""
+"""Reads n-best lists, one public file for each format."""

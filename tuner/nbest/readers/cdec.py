@@ -1,4 +1,4 @@
-"""cdec."""
+"""Reads lists of cdec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fairseq-generate and fairseq-interactive."""
+"""Reads lists of fairseq-generate and fairseq-interactive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PASSED = frozenset("STWCIE")
 
 @dataclasses.dataclass
 class _Hypothesis:
-    """The lines of one hypothesis, the first of them at `line`."""
+    """Holds the lines of one hypothesis, the first of them at `line`."""
 
     line: int
     id: int

@@ -1,4 +1,4 @@
-"""Joshua."""
+"""Reads lists of Joshua."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines."""
+"""Reads lists of JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marian."""
+"""Reads lists of Marian."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moses."""
+"""Reads lists of Moses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Travatar."""
+"""Reads lists of Travatar."""
 
 from __future__ import annotations
 

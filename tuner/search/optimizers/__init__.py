@@ -1,1 +1,1 @@
-"""Optimizers: one per public module."""
+"""Searches for weights, one optimizer in each public module."""

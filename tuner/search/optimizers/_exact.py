@@ -1,4 +1,4 @@
-"""What the optimizers share that climb by exact line searches."""
+"""Holds what the optimizers share that climb by exact line searches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExactSearch(Optimizer):
-    """A climb by exact line searches.
+    """Climbs by exact line searches.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What one hypothesis is worth to the corpus score."""
+"""Computes what one hypothesis is worth to the corpus score."""
 
 from __future__ import annotations
 

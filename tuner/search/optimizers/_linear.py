@@ -1,4 +1,4 @@
-"""Model scores as a linear function of numbers of comparable size, for optimizers with slopes."""
+"""Turns weights into numbers of comparable size, for optimizers with slopes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST_SHARE = 1e-6
 
 
 class Linear:
-    """What a problem's model scores are as a function of numbers x.
+    """Holds what a problem's model scores are as a function of numbers x.
 
     The numbers are the weights times each feature's spread, so that all dense ones are of
     comparable effect; the weights of sparse features as they are; and, where part of the model

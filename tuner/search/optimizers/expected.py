@@ -81,7 +81,7 @@ class Expected(Optimizer):
 
 
 class _Risk:
-    """The smooth loss and its derivative."""
+    """Holds the smooth loss and its derivative."""
 
     def __init__(self, optimizer: Expected, problem: TuningProblem, linear: Linear) -> None:
         self.optimizer = optimizer

@@ -86,7 +86,7 @@ class Kbmira(Optimizer):
 
 
 class _Run:
-    """The state of one search: numbers, their sum over all steps, the background."""
+    """Holds the state of one search: numbers, their sum over all steps, the background."""
 
     def __init__(
         self, optimizer: Kbmira, problem: TuningProblem, linear: Linear, start: FloatArray
