@@ -187,7 +187,7 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Timing:
-    """Holds the time to compute a metric's statistics of one whole output, in this process: Table 6.
+    """Holds how long a metric takes for one whole output, in this process: Table 6.
 
     `ratio` is to BLEU.
     """
