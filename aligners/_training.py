@@ -174,7 +174,8 @@ def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
     fingerprint = record["fingerprint"]
     if fingerprint.get("model") != settings["model"]:
         raise AlignerError(
-            f"{folder}: holds a model {fingerprint.get('model')}, asked for is {settings['model']}"
+            f"{folder}: holds a model {fingerprint.get('model')}, but {settings['model']} is "
+            f"asked for"
         )
     if fingerprint.get("format") != settings["format"]:
         raise AlignerError(

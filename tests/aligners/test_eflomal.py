@@ -77,7 +77,7 @@ def test_saved_priors_are_used(programs, tmp_path):
     (programs / "eflomal-makepriors").unlink()
     loads = Eflomal(bin_dir=programs, saved=tmp_path / "kept")
     assert align(loads, tmp_path / "other", SOURCE[:5], TARGET[:5]) == first
-    with pytest.raises(AlignerError, match="holds a model eflomal original 3, asked for is eflo"):
+    with pytest.raises(AlignerError, match="holds a model eflomal original 3, but eflomal"):
         align(replace(loads, model=1), tmp_path / "w")
 
 

@@ -86,7 +86,7 @@ def test_training_bitext_and_saved_models(tmp_path):
     assert not (tmp_path / "w").exists()
     loads = Thot(model="ibm1", saved=tmp_path / "kept")
     assert loads.align(**some, workdir=tmp_path / "w") == first
-    with pytest.raises(AlignerError, match="kept: holds a model ibm1, asked for is hmm"):
+    with pytest.raises(AlignerError, match="kept: holds a model ibm1, but hmm is asked for"):
         replace(loads, model="hmm").align(**some, workdir=tmp_path)
     (tmp_path / "t").write_text("\n".join(reversed(TARGET)) + "\n")
     with pytest.raises(AlignerError, match="kept: was trained with another training bitext"):

@@ -77,7 +77,7 @@ def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
     folder, _ = finished
     before = products(folder)
     result = demo(folder, "--dev=13", status=1)
-    assert "dev.src: holds 12 sentences, asked for are 13; name another folder, or give " in (
+    assert "dev.src: holds 12 sentences, but 13 are asked for; name another folder, or give " in (
         result.stderr
     )
     assert products(folder) == before

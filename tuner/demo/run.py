@@ -231,7 +231,7 @@ def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
         path = corpus / f"{name}.src"
         if path.exists() and (found := len(read_lines(path))) != size:
             raise StateError(
-                f"{path}: holds {found} sentences, asked for are {size}; "
+                f"{path}: holds {found} sentences, but {size} are asked for; "
                 f"name another folder, or give --fresh to start over"
             )
 

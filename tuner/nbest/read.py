@@ -28,7 +28,7 @@ def read_nbest(
 ) -> NBest:
     """Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
 
-    Equal are those with the same tokens, feature values and links. Files are read one after the
+    Two are equal if tokens, feature values and links are the same. Files are read one after the
     other, so that no more than one is in memory as text. Features are matched by name; columns
     stand in the order of the first line. A feature that every hypothesis has, always with the
     same number of values, is dense; one that some lack is sparse and must have `_` in its name
