@@ -14,7 +14,7 @@ import Stemmer
 
 from metrics._base import Ragged
 from metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
-from metrics._lexicon_kernels import phrases_in
+from metrics._lexicon_kernels import Words, phrases_in
 from metrics._ngrams import flat
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
+    from metrics._base import Batch, FloatArray, Texts, TokenArray
     from metrics._lexicon_files import Paraphrases, WordNet
+    from metrics._lexicon_kernels import Occurrences
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,24 +64,11 @@ class Relations:
     listed: NDArray[np.bool_]
     phrases: Phrases
 
-
-@dataclass(frozen=True, eq=False)
-class Occurrences:
-    """Says where left phrases stand in texts.
-
-    Parameters
-    ----------
-    offsets : (N + 1,) int64
-        Those of text i are `offsets[i]:offsets[i + 1]`, by place.
-    places : (K,) int64
-        Position in the text at which the phrase begins.
-    entries : (K,) int64
-        Which phrase.
-    """
-
-    offsets: IntArray
-    places: IntArray
-    entries: IntArray
+    @property
+    def words(self) -> Words:
+        """What kernels read of words."""
+        synonyms = flat(self.synonyms)
+        return Words(self.stems, synonyms.values, synonyms.offsets, self.listed)
 
 
 @dataclass(frozen=True)
@@ -189,7 +177,8 @@ def read_lexicon(
 def occurrences(phrases: Phrases, texts: Texts) -> Occurrences:
     """Return where the left phrases stand in the texts."""
     tokens, left = flat(texts.tokens), flat(phrases.left)
-    return Occurrences(*phrases_in(tokens.values, tokens.offsets, left.values, left.offsets))
+    found: Occurrences = phrases_in(tokens.values, tokens.offsets, left.values, left.offsets)
+    return found
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:

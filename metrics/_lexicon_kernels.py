@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
-if TYPE_CHECKING:
-    from metrics._base import IntArray, TokenArray
+from metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads the records
+
+
+class Words(NamedTuple):
+    """Holds what is known of the V words of a vocabulary.
+
+    Parameters
+    ----------
+    stems : (V,) int32
+        Words of equal numbers have the same stem.
+    synonyms, offsets
+        Those of word v, rising, are `synonyms[offsets[v]:offsets[v + 1]]`.
+    listed : (V,) bool
+        Whether a word stands in the list of words: stop words, function words.
+    """
+
+    stems: TokenArray
+    synonyms: TokenArray
+    offsets: IntArray
+    listed: NDArray[np.bool_]
+
+
+class Occurrences(NamedTuple):
+    """Says where left phrases stand in texts.
+
+    Parameters
+    ----------
+    offsets : (N + 1,) int64
+        Those of text i are `offsets[i]:offsets[i + 1]`, by place.
+    places : (K,) int64
+        Position in the text at which the phrase begins.
+    entries : (K,) int64
+        Which phrase.
+    """
+
+    offsets: IntArray
+    places: IntArray
+    entries: IntArray
 
 
 @njit(cache=True, nogil=True)
@@ -32,7 +69,7 @@ def _first_at_least(
 @njit(cache=True, nogil=True)
 def phrases_in(
     tokens: TokenArray, token_offsets: IntArray, values: TokenArray, offsets: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
+) -> Occurrences:
     """Find all places of phrases in texts.
 
     Parameters
@@ -41,11 +78,6 @@ def phrases_in(
         N texts.
     values, offsets
         E phrases, sorted; the same phrase may stand in several rows.
-
-    Returns
-    -------
-    ends, places, entries
-        See `metrics._lexicon.Occurrences`.
     """
     ends = np.zeros(token_offsets.size, dtype=np.int64)
     places, entries = np.empty(16, dtype=np.int64), np.empty(16, dtype=np.int64)
@@ -68,4 +100,4 @@ def phrases_in(
                     count += 1
                     low += 1
         ends[text + 1] = count
-    return ends, places[:count].copy(), entries[:count].copy()
+    return Occurrences(ends, places[:count].copy(), entries[:count].copy())

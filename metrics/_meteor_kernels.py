@@ -7,22 +7,19 @@ be used any number of times; with this bound few states are kept at first, and m
 was dropped might have been better. Inputs are read-only; releases the interpreter lock.
 """
 
+# Long because kernels that call each other share a file: numba's cache does not see a callee in
+# another file change.
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metrics._base import FloatArray, IntArray, TokenArray
-
-    BoolArray = NDArray[np.bool_]
-    Pair = tuple[TokenArray, TokenArray]
-    Relations = tuple[TokenArray, TokenArray, IntArray, BoolArray]
-    Phrases = tuple[IntArray, IntArray, IntArray, IntArray, TokenArray, IntArray]
+from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from metrics._lexicon_kernels import Occurrences, Words  # noqa: TC001
 
 MODULES = 4
 """Exact, stem, synonym, paraphrase."""
@@ -40,6 +37,59 @@ WIDEST = 1 << 9
 """Most states kept at one place of the reference."""
 EFFORT = 1 << 18
 """Most states made in one search, whatever is kept."""
+
+
+class Phrases(NamedTuple):
+    """Holds the phrases of references that are paraphrases of phrases of hypotheses.
+
+    Parameters
+    ----------
+    found
+        Where they stand in the references.
+    taken : (E,) int64
+        Words of a reference that each takes.
+    words, offsets
+        What entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
+    """
+
+    found: Occurrences
+    taken: IntArray
+    words: TokenArray
+    offsets: IntArray
+
+
+class Prepared(NamedTuple):
+    """Holds what the search reads of a pair of texts beside its links.
+
+    Parameters
+    ----------
+    after : (m,) int64
+        Reference words of the same even group behind each word; -1 where the group is not even.
+    bits : (L, W) int64
+        Hypothesis words of each link that other links compete for.
+    alive : (m + 1, W) int64
+        Bits that links from each place on may use.
+    members : (m, W) int64
+        Bits of the even group of each reference word.
+    skippable : (m,) bool
+        Whether a best alignment may leave a reference word out, as far as its group tells.
+    chunk : int
+        What a new chunk takes away.
+    """
+
+    after: IntArray
+    bits: IntArray
+    alive: IntArray
+    members: IntArray
+    skippable: NDArray[np.bool_]
+    chunk: int
+
+
+class Bounds(NamedTuple):
+    """Holds what the rest of a reference can add at most: from each place, and with each link."""
+
+    rest: IntArray
+    worth: IntArray
 
 
 @njit(cache=True, nogil=True)
@@ -67,8 +117,9 @@ def _longer(links: IntArray) -> IntArray:
 
 @njit(cache=True, nogil=True)
 def _find_links(
-    pair: Pair,
-    relations: Relations,
+    hypothesis: TokenArray,
+    reference: TokenArray,
+    known_words: Words,
     phrases: Phrases,
     text: int,
     weights: tuple[int, int],
@@ -78,9 +129,9 @@ def _find_links(
 
     `first_place` is -1 for every word, before and after.
     """
-    hypothesis, reference = pair
-    stems, synonyms, synonym_offsets, _ = relations
-    occurrence_ends, places, entries, taken, phrase_words, phrase_offsets = phrases
+    stems, synonyms, synonym_offsets, _ = known_words
+    occurrence_ends, places, entries = phrases.found
+    taken, phrase_words, phrase_offsets = phrases.taken, phrases.words, phrases.offsets
     n, m = hypothesis.size, reference.size
     exact, other = weights
     links = np.empty((2 * (n + m) + 16, 5), dtype=np.int64)
@@ -198,9 +249,7 @@ def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArr
 
 
 @njit(cache=True, nogil=True)
-def _bounds(
-    links: IntArray, begins: IntArray, skippable: BoolArray, chunk: int
-) -> tuple[IntArray, IntArray]:
+def _bounds(links: IntArray, begins: IntArray, skippable: NDArray[np.bool_], chunk: int) -> Bounds:
     """Return what the rest can add at most: from each place, and with each link.
 
     The first is with no link that could go on; a link's is without the cost of its chunk.
@@ -220,32 +269,15 @@ def _bounds(
                         best = max(best, worth[following])
             worth[link] = links[link, VALUE] + best
             rest[j] = max(rest[j], worth[link] - chunk)
-    return rest, worth
+    return Bounds(rest, worth)
 
 
 @njit(cache=True, nogil=True)
-def _prepare(
-    links: IntArray, begins: IntArray, n: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray, BoolArray, int]:
+def _prepare(links: IntArray, begins: IntArray, n: int) -> Prepared:
     """Turn worths into values, and hypothesis words that compete into bits.
 
     `VALUE` of each link becomes what it adds: worth before chunks before distance; that of an even
     group no worth, since it has as many links in every best alignment. Modified in place.
-
-    Returns
-    -------
-    after : (m,) int64
-        Reference words of the same even group behind each word; -1 where the group is not even.
-    bits : (L, W) int64
-        Hypothesis words of each link that other links compete for.
-    alive : (m + 1, W) int64
-        Bits that links from each place on may use.
-    members : (m, W) int64
-        Bits of the even group of each reference word.
-    skippable : (m,) bool
-        Whether a best alignment may leave a reference word out, as far as its group tells.
-    chunk : int
-        What a new chunk takes away.
     """
     m = begins.size - 1
     group, sizes, even = _groups(links, begins, n)
@@ -282,7 +314,7 @@ def _prepare(
             after[j] = behind[root]
             behind[root] += 1
             skippable[j] = sizes[root, 1] > sizes[root, 0]
-    return after, bits, alive, members, skippable, chunk
+    return Prepared(after, bits, alive, members, skippable, chunk)
 
 
 @njit(cache=True, nogil=True)
@@ -382,8 +414,8 @@ def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tupl
 def _search(
     links: IntArray,
     begins: IntArray,
-    prepared: tuple[IntArray, IntArray, IntArray, IntArray, BoolArray, int],
-    bounds: tuple[IntArray, IntArray],
+    prepared: Prepared,
+    bounds: Bounds,
     limits: tuple[int, int],
     chosen: IntArray,
 ) -> tuple[int, int, int]:
@@ -391,8 +423,6 @@ def _search(
 
     Parameters
     ----------
-    prepared, bounds
-        See `_prepare` and `_bounds`.
     limits
         Most states that go on at a place; the value to beat.
     chosen
@@ -498,7 +528,7 @@ def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, in
     `links` is modified in place.
     """
     prepared = _prepare(links, begins, n)
-    bounds = _bounds(links, begins, prepared[4], prepared[5])
+    bounds = _bounds(links, begins, prepared.skippable, prepared.chunk)
     widest = max(1, min(WIDEST, EFFORT // (begins[begins.size - 1] + begins.size)))
     chosen = np.empty(begins.size, dtype=np.int64)
     # Not literals, for which numba would compile the search once more.
@@ -519,7 +549,7 @@ def alignments(
     offsets: IntArray,
     reference_tokens: TokenArray,
     reference_token_offsets: IntArray,
-    relations: Relations,
+    words: Words,
     phrases: Phrases,
     weights: tuple[int, int],
 ) -> FloatArray:
@@ -535,11 +565,10 @@ def alignments(
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     reference_tokens, reference_token_offsets
         Reference s, the same way.
-    relations
-        Stem of each word; synonyms and their offsets; whether a word is a function word.
+    words
+        Function words are listed.
     phrases
-        Ends, places and entries of `Occurrences` in the references; for each entry the length of
-        its left phrase; words and offsets of the right ones.
+        In the references.
     weights
         Worth of each word linked, exactly and otherwise.
 
@@ -550,14 +579,14 @@ def alignments(
         then chunks.
     """
     counts = np.zeros((token_offsets.size - 1, 4 * MODULES + 1))
-    stems, is_function = relations[0], relations[3]
-    first_place = np.full(stems.size, -1, dtype=np.int64)
+    is_function = words.listed
+    first_place = np.full(words.stems.size, -1, dtype=np.int64)
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
         for h in range(offsets[s], offsets[s + 1]):
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             links, begins = _find_links(
-                (hypothesis, reference), relations, phrases, s, weights, first_place
+                hypothesis, reference, words, phrases, s, weights, first_place
             )
             chosen, size = _best_links(links, begins, hypothesis.size)
             end, next_place, j = -1, -1, 0

@@ -4,6 +4,9 @@ Costs are whole numbers (multiples of a small unit), so that sums and ties are e
 read-only; releases the interpreter lock.
 """
 
+# Long because kernels that call each other share a file: numba's cache does not see a callee in
+# another file change.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -7,6 +7,9 @@ Children are ordered by their place. That of text t is
 `nodes[node_offsets[t]:node_offsets[t + 1]]`, nothing if the text has no parse.
 """
 
+# Long because both halves look sequences up in one kind of table: kernels that call each other
+# share a file, for numba's cache does not see a callee in another file change.
+
 from __future__ import annotations
 
 import math

@@ -164,20 +164,19 @@ class Meteor(Metric):
         relations = single.once(self._lexicon)
         found = occurrences(relations.phrases, single.references)
         hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
-        synonyms, right = flat(relations.synonyms), flat(relations.phrases.right)
+        right = flat(relations.phrases.right)
         counts = _meteor_kernels.alignments(
             hypotheses.values,
             hypotheses.offsets,
             np.ascontiguousarray(single.offsets, dtype=np.int64),
             references.values,
             references.offsets,
-            (relations.stems, synonyms.values, synonyms.offsets, relations.listed),
-            (
-                found.offsets, found.places, found.entries,
-                relations.phrases.left.lengths, right.values, right.offsets,
+            relations.words,
+            _meteor_kernels.Phrases(
+                found, relations.phrases.left.lengths, right.values, right.offsets
             ),
             (2, 1) if self.weighted else (1, 1),
-        )  # fmt: skip
+        )
         hyp_len, ref_len = hypothesis_lengths(single), one_length(single)
         matched = counts[:, :-1].reshape(-1, 8, 2).sum(axis=1)  # hypothesis, reference
         chunks = counts[:, -1]
