@@ -1,3 +1,5 @@
+# Long because kernels that call each other stay in one file: numba caches a caller with the
+# callee that it had.
 """Searches for METEOR's alignments, compiled.
 
 The reference is read from left to right; a state is a set of links of its first words. Of two

@@ -1,3 +1,5 @@
+# Long because kernels that call each other stay in one file: numba caches a caller with the
+# callee that it had.
 """Searches for TERp's edits, compiled: weighted edit distance with phrases, and shifts.
 
 Costs are whole numbers (multiples of a small unit), so that sums and ties are exact. Inputs are

@@ -1,3 +1,5 @@
+# Long because kernels that call each other stay in one file: numba caches a caller with the
+# callee that it had.
 """Counts chains and subtrees that match, and computes tree kernels, compiled.
 
 Arrays and numbers in and out; inputs are read-only; every function releases the interpreter lock.
