@@ -7,6 +7,8 @@ shows them. A new component derives from one of the bases here.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from portmert._shadowed import shadowed
+
 if TYPE_CHECKING:
     from aligners._base import Aligner as Aligner
     from metrics._base import Batch as Batch
@@ -71,9 +73,12 @@ __all__ = [*_MODULES]  # noqa: PLE0604  strings, all of them
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import what is asked for, unless packages of others stand in the way of ours."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    fault = shadowed()
+    if fault:
+        raise ImportError(fault)
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 

@@ -40,6 +40,21 @@ def test_the_first_line_says_which_path_shadows_what(tmp_path, name, form):
     assert str(ROOT / name) in line
 
 
+def test_the_python_api_says_it_too(tmp_path):
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / "__init__.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", "import portmert; portmert.metric('bleu')"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f".{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path / 'metrics'} shadows portmert's own package")
+
+
 def test_folders_that_are_no_packages_shadow_nothing(tmp_path):
     for name in OURS:
         (tmp_path / name).mkdir()
