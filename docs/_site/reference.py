@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from griffe import Docstring, Parser
 from mkdocs.structure.files import File
 from pydantic import TypeAdapter
 
+import portmert
 from tuner.cli import main
 from tuner.components.catalogue import describe
 from tuner.families import component, own_names
@@ -223,9 +223,11 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
 
 
 def python_page() -> str:
-    """Return the page of the Python API, which mkdocstrings fills."""
-    directive = "::: portmert\n" if find_spec("portmert") else ""
-    return f"# Python\n\nAll of it comes with `import portmert`.\n\n{directive}"
+    """Return the page of the Python API, which mkdocstrings fills; functions come first."""
+    places = portmert._MODULES  # noqa: SLF001  the one table of what is where
+    names = sorted(set(places) - {"__version__"}, key=lambda name: (name[0].isupper(), name))
+    parts = ["# Python\n", "All of it comes with `import portmert`.\n"]
+    return "\n".join([*parts, *(f"::: {places[name]}.{name}\n" for name in names)])
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

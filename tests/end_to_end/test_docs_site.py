@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import portmert
 from tests.support.places import ROOT
 from tuner.cli import CommandFolder, main
 from tuner.families import FAMILIES, own_names
@@ -65,6 +66,12 @@ def test_pages_fetch_nothing_from_other_hosts(site):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_reference_has_every_component(site, family):
     assert set(own_names(family)) <= parsed(site / "reference" / f"{family}s.html").targets
+
+
+def test_the_reference_has_all_of_the_python_api(site):
+    targets = parsed(site / "reference/python.html").targets
+    names = {target.rpartition(".")[2] for target in targets}
+    assert set(portmert.__all__) - {"__version__"} <= names
 
 
 def test_every_metric_leads_to_its_formulas(site):

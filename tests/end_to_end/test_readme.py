@@ -23,14 +23,16 @@ def test_the_readme_has_commands_to_run():
     )
 
 
-def test_the_python_examples_run(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/python.md"])
+def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs/how-to/python.md"
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     exec(compile(code, page, "exec"), {})  # noqa: S102  our own page
-    start, _, found, *_ = capsys.readouterr().out.split()
-    assert 0 < float(start) < float(found) < 1
+    searches = re.findall(r"([\d.]+) -> ([\d.]+)", capsys.readouterr().out)
+    assert searches
+    assert all(0 < float(start) < float(found) for start, found in searches)
 
 
 def test_links_between_pages_lead_somewhere():

@@ -66,6 +66,8 @@ def test_the_wheel_scores(fresh, run):
     text.write_text("a b c d e\nthe cat sat on the mat\n", encoding="utf-8")
     scored = run("portmert", "score", "--metric", "bleu", "--hyp", "text", "--ref", "text")
     assert "bleu       100.00" in scored
+    code = "import portmert; print(portmert.score(['a b'], [['a c']], metric='ter').score)"
+    assert run("python", "-c", code) == "0.5\n"
 
 
 def test_the_wheel_brings_examples_and_documentation(fresh, run):

@@ -1,6 +1,7 @@
 """The commands of README.md and docs/, run, and what they print.
 
-`python -m tests.support.readme` puts what they print now into the files; a test compares.
+`python -m tests.support.readme` puts what they print now into the files, and what the notebooks
+show into those; tests compare.
 
 Run are the lines `$ portmert ...` of ```console blocks that name a file below configs/ (as `$R`,
 set by a line `$ R=...`) or need none, in a copy of configs/ and of the programs in tests/, in the
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from tests.support.notebooks import NOTEBOOKS, executed
 from tests.support.places import ROOT
 from tuner.cli import main
 
@@ -96,4 +98,7 @@ def in_a_copy(pages: list[Path]) -> dict[Path, str]:
 
 if __name__ == "__main__":
     for path, text in in_a_copy(PAGES).items():
-        path.write_text(text, encoding="utf-8")
+        if without_times(text) != without_times(path.read_text(encoding="utf-8")):
+            path.write_text(text, encoding="utf-8")
+    for path in NOTEBOOKS:
+        path.write_text(executed(path), encoding="utf-8")
