@@ -419,10 +419,11 @@ class _Run:
                 "bootstrap": None if sure is None else sure.as_json(),
             },
         )
+        shown = self.experiment.metric.shown
         self.note(
-            f"best: iteration {best.number}, dev {best.dev_score:.4f} "
-            f"(start weights {iterations[0].dev_score:.4f})"
-            + ("" if test is None else f", test {test.score:.4f}")
+            f"best: iteration {best.number}, dev {shown(best.dev_score)} "
+            f"(start weights {shown(iterations[0].dev_score)})"
+            + ("" if test is None else f", test {shown(test.score)}")
         )
         return Result(
             metric=signature,

@@ -298,8 +298,8 @@ def _optimize(
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
         notice(
-            f"{lists.metric.name()} is {start_score:.6g} under the start weights and no weights "
-            f"were found under which it is better"
+            f"{lists.metric.name()} is {lists.metric.shown(start_score)} under the start weights "
+            f"and no weights were found under which it is better"
         )
     numbers = variables.reduce(final.vector(lists.names))
     best = problem.winners(np.concatenate([numbers, lists.sparse_vector(final)]))

@@ -174,7 +174,7 @@ def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path
     found, nbest = optimize(tmp_path, "bleu", text=text, said=said)
     assert found.final_score == 0.0
     assert found.weights == equal_weights(nbest.feature_names)
-    assert any("bleu is 0 under the start weights and no weights" in line for line in said)
+    assert any("bleu is 0.00 under the start weights and no weights" in line for line in said)
 
 
 @pytest.mark.parametrize("optimizer", registry.names("optimizer"))

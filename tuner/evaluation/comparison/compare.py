@@ -10,6 +10,7 @@ from tuner.components import registry
 from tuner.evaluation.comparison import scores as tables
 from tuner.evaluation.comparison.alignment import alignments
 from tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from tuner.evaluation.comparison.formats import spoken
 from tuner.evaluation.comparison.model import Comparison, System
 from tuner.evaluation.comparison.similarity import identical_segments, similarities
 from tuner.evaluation.comparison.timing import time_metrics
@@ -101,7 +102,10 @@ def compare(
     return Comparison(
         portmert=tuner.__version__,
         headlines=tables.headlines(
-            scores, described, names[0], confidence=setup.resampling.confidence
+            scores,
+            described,
+            {system.name: spoken(system.name, system.tuned_on) for system in systems},
+            confidence=setup.resampling.confidence,
         ),
         notes=(*_notes(systems, materials), *tables.unsure_of_replicas(scores)),
         source=None if test.source is None else test.source.name,

@@ -27,6 +27,18 @@ def signed(value: float | None, metric: Mapping[str, Any]) -> str:
     return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + text
 
 
+def spoken(system: str, tuned_on: str | None) -> str:
+    """Return what sentences call a system: one named as the metric it was tuned on `PORT-tuned`.
+
+    Parameters
+    ----------
+    tuned_on
+        The signature of that metric, where it is known.
+    """
+    metric = (tuned_on or "").partition("|")[0].partition(":")[0]
+    return f"{system.upper()}-tuned" if metric and system.lower() == metric else system
+
+
 def signed_count(value: float) -> str:
     """Return a difference of counts with its sign."""
     return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + whole(abs(value))

@@ -168,16 +168,21 @@ def unsure_of_replicas(scores: Sequence[SystemScore]) -> tuple[str, ...]:
 def headlines(
     scores: Sequence[SystemScore],
     metrics: Sequence[ComparedMetric],
-    first: str,
+    called: Mapping[str, str],
     *,
     confidence: float,
 ) -> tuple[str, ...]:
     """Return a sentence for each system but the first and each metric: what was shown.
 
     A difference is shown if its corrected p is below 1 - `confidence`.
+
+    Parameters
+    ----------
+    called
+        Name of each system, the first one first -> what sentences call it.
     """
     by_label = {metric.label: metric for metric in metrics}
-    lines = []
+    first, lines = next(iter(called.values())), []
     for score in scores:
         if score.difference is None or score.p_randomization_holm is None:
             continue
@@ -187,13 +192,13 @@ def headlines(
             change += f", {score.p_randomization_holm:.4f} corrected"
         if score.p_randomization_holm >= 1 - confidence:
             lines.append(
-                f"{score.metric}: no difference shown between {score.system} and {first} "
+                f"{score.metric}: no difference shown between {called[score.system]} and {first} "
                 f"({change})"
             )
             continue
         is_better = (score.difference > 0) == metric.higher_is_better
         word = "better" if is_better else "worse"
-        lines.append(f"{score.metric}: {score.system} is {word} than {first} ({change})")
+        lines.append(f"{score.metric}: {called[score.system]} is {word} than {first} ({change})")
     return tuple(lines)
 
 

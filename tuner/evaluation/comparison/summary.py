@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.evaluation.comparison.formats import p_value, signed
+from tuner.evaluation.comparison.formats import p_value, signed, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,12 @@ def summaries(document: Mapping[str, Any]) -> list[str]:
     document
         `Comparison.as_json()`, or its `systems`, `metrics`, `scores` and `confidence`.
     """
-    systems = [system["name"] for system in document.get("systems", ())]
-    verdicts = {name: _verdict(document, name) for name in systems[1:]}
+    called = {
+        system["name"]: spoken(system["name"], system.get("tuned_on"))
+        for system in document.get("systems", ())
+    }
+    systems = list(called.values())
+    verdicts = {said: _verdict(document, name) for name, said in list(called.items())[1:]}
     if len(verdicts) <= MOST_SYSTEMS:
         sentences = [
             _sentence([name], systems[0], verdict, with_numbers=True)
