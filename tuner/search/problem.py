@@ -199,12 +199,17 @@ class TuningProblem:
             self._deviations,
             radius,
         )
+        return self.take(kept, np.searchsorted(kept, self.offsets))
+
+    def take(self, hypotheses: IntArray, offsets: IntArray) -> TuningProblem:
+        """Return the problem of some hypotheses, segment by segment; `spread` stays as it is."""
         return replace(
             self,
-            features=np.ascontiguousarray(self.features[:, kept]),
-            offsets=np.searchsorted(kept, self.offsets),
-            fixed=self.fixed[kept] if self.fixed.size else self.fixed,
-            rows=kept if self.rows is None else self.rows[kept],
+            features=np.ascontiguousarray(self.features[:, hypotheses]),
+            offsets=offsets,
+            fixed=self.fixed[hypotheses] if self.fixed.size else self.fixed,
+            rows=hypotheses if self.rows is None else self.rows[hypotheses],
+            sparse=None if self.sparse is None else self.sparse[hypotheses],
         )
 
 

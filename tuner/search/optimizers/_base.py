@@ -23,6 +23,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """Estimates what weights are worth on segments that they were not found on.
+
+    Parameters
+    ----------
+    value : float
+        The objective.
+    error : float
+        Its standard error.
+    """
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Found:
     """Holds what one search found.
 
@@ -34,11 +50,14 @@ class Found:
         The objective at `weights`, from scratch, less the prior's penalty.
     line_searches : int
         0 where the optimizer makes none.
+    unseen : Unseen or None
+        Of optimizers that hold segments out.
     """
 
     weights: FloatArray
     value: float
     line_searches: int = 0
+    unseen: Unseen | None = None
 
 
 @dataclass(frozen=True)
@@ -55,12 +74,15 @@ class Outcome:
         The same for the end of each restart; of equal ones the first won.
     line_searches : int
         0 where the optimizer makes none.
+    unseen : Unseen or None
+        Of optimizers that hold segments out.
     """
 
     weights: FloatArray
     value: float
     restarts: tuple[float, ...]
     line_searches: int
+    unseen: Unseen | None = None
 
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -157,4 +179,5 @@ class Optimizer(ABC):
             best.value,
             tuple(found.value for found in ends),
             sum(found.line_searches for found in ends),
+            best.unseen,
         )

@@ -11,7 +11,7 @@ from tuner.components import registry
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._gains import background_of, gains
 from tuner.search.optimizers._linear import Linear
-from tuner.search.optimizers.expected import Expected, _Risk
+from tuner.search.optimizers._risk import Risk
 from tuner.search.optimizers.kbmira import Kbmira, _Run
 from tuner.search.optimizers.pro import Pro
 from tuner.search.prior import Prior
@@ -196,7 +196,7 @@ def expected_share(problem, numbers):
 def test_expected_score_by_hand():
     # Softmax of (0, log 3): a quarter of 0 of 2 and three quarters of 2 of 2.
     problem = problem_of([[0.0], [np.log(3)]], [0, 2], [[0, 2], [2, 2]], spread=np.ones(1))
-    risk = _Risk(Expected(l2=0.0), problem, linear_of(problem, np.ones(1)))
+    risk = Risk(linear_of(problem, np.ones(1)))
     value, gradient = risk.loss(np.ones(1))
     assert value == pytest.approx(-0.75)
     # d/dx of 3^x / (1 + 3^x) at 1 is log 3 * 3/16.
@@ -211,7 +211,7 @@ def test_expected_score_by_hand():
 def test_gradient_is_the_slope_of_the_loss(seed, fixed, sparse, prior, entropy, l2):
     problem, start = random_problem(seed, fixed=fixed, sparse=sparse, prior=prior)
     linear = linear_of(problem, start)
-    risk = _Risk(Expected(l2=l2, entropy=entropy), problem, linear)
+    risk = Risk(linear, l2=l2, entropy=entropy)
     numbers = linear.start
     value, gradient = risk.loss(numbers)
     if not (prior or entropy or l2):
@@ -229,18 +229,17 @@ def test_the_derivative_suits_every_metric():
         metric = registry.metric(name)
         stats = 50 + 50 * rng.random((4, len(metric.stat_names)))
         problem = problem_of(np.zeros((4, 1)), [0, 4], stats, metric)
-        risk = _Risk(Expected(), problem, linear_of(problem, np.ones(1)))
+        risk = Risk(linear_of(problem, np.ones(1)))
         total = stats.sum(axis=0)
         change = 1e-4 * rng.normal(size=len(total)) * total
         rise = float(metric.score(total + change) - metric.score(total - change)) / 2
-        assert risk._slopes(total) @ change == pytest.approx(rise, rel=1e-3), name
+        assert risk._worth(total) @ change == pytest.approx(rise, rel=1e-3), name
 
 
 def test_l1_makes_useless_numbers_0():
     problem, start = random_problem(5)
     numbers = [
-        _Risk(Expected(l1=l1, l2=0.0), problem, linear_of(problem, start)).descend(start)
-        for l1 in (0.0, 10.0)
+        Risk(linear_of(problem, start)).descend(start, iterations=50, l1=l1) for l1 in (0.0, 10.0)
     ]
     assert np.abs(numbers[0]).min() > 1e-3
     assert np.abs(numbers[1]).max() < 1e-6

@@ -1,0 +1,155 @@
+"""Holds the smooth loss of minimum risk: the metric of expected statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.search.optimizers import _kernels
+from tuner.search.optimizers._gains import all_stats
+from tuner.search.problem import NOTHING
+
+if TYPE_CHECKING:
+    from metrics._base import FloatArray
+    from tuner.search.optimizers._linear import Linear
+
+STEP = 1e-6
+"""Relative step of the central differences: the cube root of float64's precision, rounded."""
+
+
+class Risk:
+    """Computes the loss of numbers and its gradient.
+
+    The loss is minus the metric of the statistics expected under a softmax of the model scores,
+    plus what penalties there are.
+
+    Parameters
+    ----------
+    linear : Linear
+    l2 : float
+        Weight of half the squared distance of the numbers from `toward`.
+    toward : (X,) float64, optional
+        Absent: 0.
+    entropy : float
+        Weight of the mean entropy of the segments, on top of the objective.
+
+    Attributes
+    ----------
+    counts : (S,) float64
+        How often each segment counts; all 1 at first.
+    """
+
+    def __init__(
+        self,
+        linear: Linear,
+        *,
+        l2: float = 0.0,
+        toward: FloatArray | None = None,
+        entropy: float = 0.0,
+    ) -> None:
+        self.problem = linear.problem
+        self.linear = linear
+        self.l2 = l2
+        self.toward = np.zeros(len(linear.start)) if toward is None else toward
+        self.entropy = entropy
+        self.stats = all_stats(self.problem)
+        self.counts = np.ones(len(self.problem.offsets) - 1)
+        self._largest = np.abs(self.stats).max(axis=0)
+        self._shares = np.empty(len(self.stats))
+        self._slopes = np.empty(len(self.stats))
+
+    def descend(self, begin: FloatArray, *, iterations: int, l1: float = 0.0) -> FloatArray:
+        """Return the numbers (X,) at the end of the way down from `begin`.
+
+        Parameters
+        ----------
+        iterations : int
+            Of L-BFGS, at most.
+        l1 : float
+            Weight of the absolute numbers.
+        """
+        from scipy.optimize import minimize  # noqa: PLC0415  start-up time
+
+        linear = self.linear
+        begin = np.clip(begin, linear.lower, linear.upper)
+        bounds = np.stack([linear.lower, linear.upper], axis=1)
+        options = {"maxiter": iterations}
+        if not l1:
+            found = minimize(
+                self.loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            )
+            numbers: FloatArray = found.x
+            return numbers
+
+        # |x| has no derivative at 0; two numbers of one sign each, x = up - down, have.
+        size = len(begin)
+
+        def split(parts: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = self.loss(parts[:size] - parts[size:])
+            return value + l1 * float(parts.sum()), np.concatenate([gradient, -gradient]) + l1
+
+        ups = np.stack([np.maximum(bounds[:, 0], 0), np.maximum(bounds[:, 1], 0)], axis=1)
+        downs = np.stack([np.maximum(-bounds[:, 1], 0), np.maximum(-bounds[:, 0], 0)], axis=1)
+        found = minimize(
+            split,
+            np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.concatenate([ups, downs]),
+            options=options,
+        )
+        difference: FloatArray = found.x[:size] - found.x[size:]
+        return difference
+
+    def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss at (X,) numbers and its gradient."""
+        linear, offsets = self.linear, self.problem.offsets
+        columns = linear.columns
+        extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
+        expected = np.empty(self.stats.shape[1])
+        entropies = _kernels.expect(
+            linear.matrix,
+            numbers[:columns].copy(),
+            extra,
+            offsets,
+            self.counts,
+            self.stats,
+            self._shares,
+            expected,
+        )
+        share = self.entropy / float(self.counts.sum())
+        gradient = np.empty(columns)
+        _kernels.expected_slopes(
+            linear.matrix,
+            offsets,
+            self.stats,
+            self._worth(expected),
+            share,
+            self._shares,
+            self._slopes,
+            gradient,
+        )
+        if linear.sparse is not None:
+            gradient = np.concatenate([gradient, linear.sparse.T @ self._slopes])
+        value = float(self.problem.objective(expected)) + share * entropies
+        prior = self.problem.prior
+        if prior is not None:  # it does not depend on the scale of weights
+            weights = linear.searched(numbers) / prior.spread
+            value -= prior.penalty(weights)
+            gradient = gradient - linear.by_weight(prior.gradient(weights))
+        away = numbers - self.toward
+        return 0.5 * self.l2 * float(away @ away) - value, self.l2 * away - gradient
+
+    def _worth(self, stats: FloatArray) -> FloatArray:
+        """Return the (K,) derivative of the objective by summed statistics (K,).
+
+        By central differences; where the metric has no finite value the derivative counts as 0.
+        """
+        # A statistic of 0 that is never negative is 0 for all hypotheses: any step will do.
+        steps = STEP * np.where(stats == 0, np.maximum(self._largest, 1.0), np.abs(stats))
+        above, below = stats + np.diag(steps), stats - np.diag(steps)
+        with np.errstate(all="ignore"):
+            values = self.problem.objective(np.stack([above, below]))
+            slopes = (values[0] - values[1]) / (np.diag(above) - np.diag(below))
+        return np.where(np.isfinite(slopes), slopes, 0.0)
