@@ -18,6 +18,7 @@ from tuner.errors import InputError
 from tuner.nbest.model import NBest, without_texts
 from tuner.nbest.moses_dat import read_dat
 from tuner.processors import available_processors
+from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.constraints import Constraints
 from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
@@ -56,6 +57,9 @@ class Optimized:
     score, start_score, oracle_score : float
         Of the best hypotheses under `weights`, under the start weights, and of about what perfect
         weights could reach; on the metric's own scale.
+    unseen_score, unseen_error : float or None
+        An estimate of the score of `weights` on unseen text, with its standard error; None where
+        the optimizer holds no segments out.
     length_penalty : float or None
         The power of the length that model scores are divided by; None where none was asked for.
     signature : str
@@ -76,6 +80,8 @@ class Optimized:
     score: float
     start_score: float
     oracle_score: float
+    unseen_score: float | None
+    unseen_error: float | None
     length_penalty: float | None
     signature: str
     metric: Metric = field(repr=False)
@@ -104,6 +110,8 @@ class Optimized:
         return {
             "start_score": self.start_score,
             "final_score": self.score,
+            "unseen_score": self.unseen_score,
+            "unseen_error": self.unseen_error,
             "oracle_score": self.oracle_score,
             "restarts": list(found.restarts),
             **self._weights(),
@@ -137,7 +145,7 @@ def optimize(
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
     weights: WeightsLike | None = None,
-    optimizer: str | Optimizer = "mert",
+    optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
     options: Mapping[str, object] | None = None,
     constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
     length_penalty: str | float | None = None,
@@ -205,7 +213,7 @@ def optimize(
 
     >>> import numpy as np, portmert
     >>> features = np.array([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]])
-    >>> found = portmert.optimize(features, scores=[[0.1, 0.9], [0.2, 0.8]])
+    >>> found = portmert.optimize(features, scores=[[0.1, 0.9], [0.2, 0.8]], optimizer="mert")
     >>> round(found.start_score, 4), round(found.score, 4)
     (0.55, 0.85)
     >>> best = np.argmax(features @ found.vector, axis=1)
@@ -323,7 +331,7 @@ def optimize_dat(
     *,
     metric: str | Metric,
     weights: WeightsLike | None = None,
-    optimizer: str | Optimizer = "mert",
+    optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
     options: Mapping[str, object] | None = None,
     constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
     prior: float = 0.0,
@@ -407,6 +415,8 @@ def _result(
         score=found.final_score,
         start_score=found.start_score,
         oracle_score=found.oracle_score,
+        unseen_score=found.unseen_score,
+        unseen_error=found.unseen_error,
         length_penalty=ended.alpha,
         signature=signature,
         metric=metric,

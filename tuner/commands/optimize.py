@@ -22,6 +22,7 @@ from tuner.commands._options import (
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.commands._progress import annotating
 from tuner.files import write_text
+from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +60,7 @@ _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 @click.option(
     "--weights", type=FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
 )
-@click.option("--optimizer", default="mert", show_default=True)
+@click.option("--optimizer", default=DEFAULT_OPTIMIZER, show_default=True)
 @set_option("Option of the optimizer, as effort=1600.")
 @click.option("--restarts", type=click.IntRange(1), help="Independent searches.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -173,7 +174,7 @@ def _show(found: Optimized, out: Path) -> None:
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
         f"{found.signature}: {shown(found.start_score)} -> {shown(found.score)}"
-        f"{penalised} (oracle {shown(found.oracle_score)}"
+        f"{unseen}{penalised} (oracle {shown(found.oracle_score)}"
         f"{' of those annotated' if known else ''}; {search.hypotheses} hypotheses, "
         f"{searches}{found.seconds['total']:.1f} s)"
     )

@@ -23,6 +23,7 @@ from metrics._lexicon_files import content_hash
 from tuner.components import registry
 from tuner.errors import AnnotatorError, ConfigError, suggest
 from tuner.processors import available_processors
+from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.constraints import Constraints
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
@@ -277,7 +278,7 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
     tune = _table(path, "tune", Tune, tables["tune"])
     data = _table(path, "data", Data, tables["data"])
     parts = {
-        family: _component(path, family, tables.get(family, {"name": "mert"}))
+        family: _component(path, family, tables.get(family, {"name": DEFAULT_OPTIMIZER}))
         for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
         if family in tables or family == "optimizer"
     }

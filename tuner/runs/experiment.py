@@ -343,7 +343,12 @@ class _Run:
         write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
 
     def _starts(self, iterations: Sequence[Iteration]) -> list[FeatureWeights]:
-        """Return this iteration's weights, then those of the best iteration if it is another."""
+        """Return this iteration's weights, then those of the best iteration if it is another.
+
+        An optimizer that holds segments out starts from weights that were found on none of them.
+        """
+        if self.experiment.optimizer.holds_out:
+            return [self._weights_of(1)]
         numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
         return [self._weights_of(number) for number in numbers]
 

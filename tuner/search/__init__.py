@@ -2,3 +2,6 @@
 
 It imports nbest, texts and weights.
 """
+
+DEFAULT_OPTIMIZER = "shrunk"
+"""What searches where nothing is said: docs/explanation/unseen.md has the measurements."""

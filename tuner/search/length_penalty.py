@@ -126,7 +126,9 @@ def optimize_penalised(
                 setup,
                 notice=said.setdefault(alpha, []).append,
             )
-        return metric.oriented(tried[alpha].final_score), -abs(alpha)
+        found = tried[alpha]
+        score = found.final_score if found.unseen_score is None else found.unseen_score
+        return metric.oriented(score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
     for line in said.get(alpha, ()):  # what was said of other alphas is no longer of interest

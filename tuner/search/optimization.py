@@ -82,6 +82,9 @@ class Optimization:
         those that were asked for, in this search or before.
     line_searches : int
         Some optimizers make none.
+    unseen_score, unseen_error : float or None
+        An estimate of the score of `weights` on unseen text, with its standard error, from
+        segments that were held out; None where the optimizer holds none out.
     seconds : dict
         Wall-clock time of each phase.
     """
@@ -95,6 +98,8 @@ class Optimization:
     known: int
     line_searches: int
     seconds: dict[str, float]
+    unseen_score: float | None = None
+    unseen_error: float | None = None
 
 
 def optimize_lists(
@@ -271,7 +276,7 @@ def _optimize(
     problem = _problem(lists, variables, moving)
     if setup.prior > 0:
         problem = replace(problem, prior=_prior(setup, starts[0], problem, variables, lists))
-    final, line_searches = starts[0], 0
+    final, line_searches, unseen = starts[0], 0, None
     restarts: tuple[float, ...] = (start_score,)
     if problem.width:
         outcome = setup.optimizer.optimize(
@@ -286,7 +291,7 @@ def _optimize(
             progress=progress,
         )
         restarts = tuple(lists.metric.oriented(value) for value in outcome.restarts)
-        line_searches = outcome.line_searches
+        line_searches, unseen = outcome.line_searches, outcome.unseen
         final = found_weights(outcome.weights, starts[0], problem, variables, lists)
     else:
         notice("no feature is left to search; the weights are the start weights")
@@ -297,9 +302,10 @@ def _optimize(
     if problem.width and is_worse and is_start_allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
+        where = "" if unseen is None else " on segments that were held out"
         notice(
             f"{lists.metric.name()} is {lists.metric.shown(start_score)} under the start weights "
-            f"and no weights were found under which it is better"
+            f"and no weights were found under which it is better{where}"
         )
     numbers = variables.reduce(final.vector(lists.names))
     best = problem.winners(np.concatenate([numbers, lists.sparse_vector(final)]))
@@ -315,6 +321,8 @@ def _optimize(
         known=int(known_hypotheses(lists).sum()),
         line_searches=line_searches,
         seconds=seconds,
+        unseen_score=None if unseen is None else lists.metric.oriented(unseen.value),
+        unseen_error=None if unseen is None else unseen.error,
     )
 
 

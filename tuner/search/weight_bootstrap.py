@@ -80,17 +80,19 @@ def bootstrap(
         Of the lists' hypotheses.
     setup : Setup
         How the weights were found, but its first start is the weights found: each sample is
-        searched once from there, with a seed of its own.
+        searched once from there, with a seed of its own; by an optimizer that holds segments out
+        from `toward`, which was found on none of them.
     segments : (n,) int64, optional
         Those that the weights were found on, where not all.
     """
     drawn, seed = resampled(
         len(nbest) if segments is None else len(segments), seed=setup.seed, sample=sample
     )
+    toward = setup.toward if setup.optimizer.holds_out else None
     once = replace(
         setup,
         seed=seed,
-        starts=setup.starts[:1],
+        starts=setup.starts[:1] if toward is None else (toward,),
         optimizer=replace(setup.optimizer, restarts=1),
     )
     found = optimize_stats(

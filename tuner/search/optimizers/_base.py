@@ -59,6 +59,10 @@ class Found:
     line_searches: int = 0
     unseen: Unseen | None = None
 
+    def worth(self) -> float:
+        """Return what makes one search's end better than another's."""
+        return self.value if self.unseen is None else self.unseen.value
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -71,7 +75,8 @@ class Outcome:
     value : float
         Objective at `weights`, from scratch, less the prior's penalty.
     restarts : tuple of float
-        The same for the end of each restart; of equal ones the first won.
+        The same for the end of each restart. The highest won, or the one with the highest estimate
+        for unseen segments where there are estimates; of equal ones the first.
     line_searches : int
         0 where the optimizer makes none.
     unseen : Unseen or None
@@ -105,6 +110,9 @@ class Optimizer(ABC):
     """Whether weights of sparse features are searched; else they stay as they are."""
     reads_all: ClassVar[bool] = False
     """Whether the statistics of all hypotheses are read, not only of those that win somewhere."""
+    holds_out: ClassVar[bool] = False
+    """Whether segments are held out to estimate what weights are worth on unseen text. The start
+    weights should then not have been found on these segments."""
 
     @classmethod
     def name(cls) -> str:
@@ -173,7 +181,7 @@ class Optimizer(ABC):
         finally:
             # A search that parses takes minutes: who interrupts it does not wait for its end.
             pool.shutdown(wait=not interrupted, cancel_futures=True)
-        best = max(ends, key=lambda found: found.value)  # of equal ones the first
+        best = max(ends, key=Found.worth)  # of equal ones the first
         return Outcome(
             best.weights,
             best.value,

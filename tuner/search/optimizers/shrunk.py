@@ -69,6 +69,7 @@ class Shrunk(Optimizer):
     longest: Annotated[int, Ge(2)] = 100
 
     sparse: ClassVar[bool] = True
+    holds_out: ClassVar[bool] = True
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
