@@ -30,7 +30,17 @@ def files(tmp_path, monkeypatch):
 
 
 def optimize(*arguments, status=0):
-    given = ("optimize", "--nbest", "list", "--set", "effort=20", "--out", "w.json")
+    given = (
+        "optimize",
+        "--nbest",
+        "list",
+        "--optimizer",
+        "mert",
+        "--set",
+        "effort=20",
+        "--out",
+        "w.json",
+    )
     return run(*given, *arguments, status=status)
 
 

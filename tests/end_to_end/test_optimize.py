@@ -42,6 +42,8 @@ BASE = (
     "list",
     "--weights",
     "start.json",
+    "--optimizer",
+    "mert",
     "--set",
     "effort=40",
     "--out",
@@ -55,6 +57,8 @@ def test_json_has_what_the_contract_names():
     assert set(report) == {
         "start_score",
         "final_score",
+        "unseen_score",
+        "unseen_error",
         "oracle_score",
         "restarts",
         "weights",
@@ -123,7 +127,17 @@ def test_moses_dat_files():
         "SCORES_TXT_BEGIN_0 0 2 9 BLEU\n2 4 1 3 1 2 1 1 4\n4 4 3 3 2 2 1 1 4\nSCORES_TXT_END_0\n"
     )
     result = optimize(
-        "--metric", "bleu", "--features", "f.dat", "--scores", "s.dat", "--out", "w.json", "--json"
+        "--metric",
+        "bleu",
+        "--features",
+        "f.dat",
+        "--scores",
+        "s.dat",
+        "--optimizer",
+        "mert",
+        "--out",
+        "w.json",
+        "--json",
     )
     report = json.loads(result.stdout)
     assert report["final_score"] == 1.0
@@ -259,11 +273,34 @@ def test_moses_own_files_reach_more_than_moses(tmp_path):
         dats += ["--features", REAL / f"run{n}.features.dat.gz"]
         dats += ["--scores", REAL / f"run{n}.scores.dat.gz"]
     weights = ("--weights", REAL / "run1.dense", "--out", tmp_path / "w.json")
-    result = optimize("--metric", "bleu", *dats, *weights, "--set", "effort=400", "--json")
+    result = optimize(
+        "--metric", "bleu", *dats, *weights, "--optimizer", "mert", "--set", "effort=400", "--json"
+    )
     report = json.loads(result.stdout)
     assert report["hypotheses"] == 169370
     assert report["start_score"] == pytest.approx(0.29836, abs=1e-5)
     assert report["final_score"] > 0.3705
+
+
+@needs(REAL)
+def test_the_default_says_what_weights_are_worth_on_unseen_text(tmp_path):
+    lists = ("--features", REAL / "run1.features.dat.gz", "--scores", REAL / "run1.scores.dat.gz")
+    given = ("--metric", "bleu", *lists, "--weights", REAL / "run1.dense", "--seed", 3)
+    report = json.loads(optimize(*given, "--out", tmp_path / "w.json", "--json").stdout)
+    assert report["start_score"] < report["unseen_score"] < report["final_score"]
+    # The deviation of the BLEU of 500 segments of ten words.
+    assert 0.005 < report["unseen_error"] < 0.02
+    text = optimize(*given, "--out", tmp_path / "w.json").stdout
+    score, error = (100 * report[f"unseen_{name}"] for name in ("score", "error"))
+    assert f"{100 * report['final_score']:.2f}, unseen {score:.2f} +- {error:.2f} (" in text
+
+
+def test_the_default_says_that_it_stays_at_the_start():
+    Path("list").write_text(LIST.replace("0 ||| the cat", "0 ||| a cat"))
+    result = optimize(*without("--optimizer", "--set"), "--json")
+    report = json.loads(result.stdout)
+    assert report["unseen_score"] == report["final_score"] == report["start_score"]
+    assert "on segments that were held out" in result.stderr
 
 
 @pytest.mark.parametrize("form", ["lists", "dat"])
@@ -281,7 +318,7 @@ def test_bootstrap_says_how_weights_vary(form):
             "1 4 0 3 0 2 0 1 4\nSCORES_TXT_END_0\n"
         )
         arguments = ("--metric", "bleu", "--features", "features", "--scores", "scores",
-                     "--set", "effort=40", "--out", "w.json")  # fmt: skip
+                     "--optimizer", "mert", "--set", "effort=40", "--out", "w.json")  # fmt: skip
     plain = optimize(*arguments)
     shown = optimize(*arguments, "--bootstrap", 3)
     assert "3 samples" in shown.stdout

@@ -116,7 +116,8 @@ def optimize(annotator, *options, metric="edpm", out="w.json"):
     bounds = [word for name in ("LM0", "WP0") for word in ("--sign", f"{name}=+")]
     return run(
         "optimize", "--metric", metric, "--nbest", "list", "--ref", "ref",
-        "--weights", "start.json", "--set", "effort=40", "--restarts", 2, *bounds,
+        "--weights", "start.json", "--optimizer", "mert", "--set", "effort=40", "--restarts", 2,
+        *bounds,
         "--annotator", annotator, "--out", out, *options,
     )  # fmt: skip
 
@@ -298,7 +299,7 @@ def test_real_lists_lazily_and_eagerly():
 )
 def test_what_real_lists_are_tuned_to_is_what_score_gives(metric):
     cut(12)
-    report = json.loads(optimize_real(metric, "--set", "effort=20").stdout)
+    report = json.loads(optimize_real(metric, "--optimizer", "mert", "--set", "effort=20").stdout)
     assert report["start_score"] < report["final_score"] <= report["oracle_score"]
     run("rerank", "--nbest", "some", "--weights", "w.json", "--out", "best")
     scored = run(

@@ -14,6 +14,7 @@ from tuner.components import registry
 from tuner.nbest.moses_dat import read_dat
 from tuner.nbest.read import read_nbest
 from tuner.nbest.write import write_nbest
+from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.optimization import Setup, optimize_dat, optimize_lists
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.statistics import compute_stats
@@ -83,7 +84,8 @@ def warm_up() -> None:
         for metric in metrics:
             compute_stats(metric, batch)
         quick = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 1}))
-        optimize_lists(nbest, references, registry.metric("port"), quick, notice=_ignore)
+        for setup in (quick, Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))):
+            optimize_lists(nbest, references, registry.metric("port"), setup, notice=_ignore)
         lists = read_dat([folder / "features"], [folder / "scores"])
         optimize_dat(lists, registry.metric("bleu"), quick, notice=_ignore)
 
