@@ -171,6 +171,9 @@ def _show(found: Optimized, out: Path) -> None:
     penalised = (
         "" if found.length_penalty is None else f" with length penalty {found.length_penalty:.4g}"
     )
+    unseen = ""
+    if found.unseen_score is not None and found.unseen_error is not None:
+        unseen = f", unseen {shown(found.unseen_score)} +- {shown(found.unseen_error)}"
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
         f"{found.signature}: {shown(found.start_score)} -> {shown(found.score)}"

@@ -68,7 +68,7 @@ def test_links_are_taken_as_lines():
 
 
 def test_lists_read_before_and_paths_give_the_same_weights(lists, ref):
-    given = {"metric": "bleu:smooth=add1", "threads": 1, **QUIET}
+    given = {"metric": "bleu:smooth=add1", "optimizer": "mert", "threads": 1, **QUIET}
     paths = portmert.optimize(lists, [ref], **given)
     read = portmert.optimize(portmert.read_nbest(lists, **QUIET), [REFS], **given)
     assert read.weights == paths.weights
@@ -97,9 +97,18 @@ def test_arrays_with_statistics_are_searched_as_lists(lists, ref):
     stats[[1, 2], metric.stat_names.index("edits")] = 1
     names = [name for name, _ in nbest.feature_names]
     found = portmert.optimize(
-        nbest.features, stats=stats, metric=metric, offsets=nbest.offsets, feature_names=names
+        nbest.features,
+        stats=stats,
+        metric=metric,
+        offsets=nbest.offsets,
+        feature_names=names,
+        optimizer="mert",
     )
-    assert found.score == portmert.optimize(nbest, ref, metric="ter", **QUIET).score == 0.0
+    assert (
+        found.score
+        == portmert.optimize(nbest, ref, metric="ter", optimizer="mert", **QUIET).score
+        == 0.0
+    )
     best = [int(np.argmax((nbest.features @ found.vector)[a:b])) for a, b in ((0, 2), (2, 4))]
     assert best == [0, 1]
 
@@ -111,6 +120,7 @@ def test_ragged_arrays_with_scores():
         scores=[0.1, 0.5, 0.3],
         offsets=[0, 2, 3],
         weights={"f0": 0.9, "f1": 0.1},
+        optimizer="mert",
     )
     assert (found.start_score, found.score) == (pytest.approx(0.2), pytest.approx(0.4))
     assert found.weights.values["f1"] > found.weights.values["f0"]
