@@ -36,7 +36,6 @@ HEAD_LINES = 20
 """Lines that a format is recognised by."""
 
 _SHOWN = 60
-_BARS = re.compile(rb"(?:^|[ \t])\|\|\|(?=[ \t\r]|$)")
 _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _ID = re.compile(r"[0-9]{1,9}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -173,27 +172,6 @@ def read_list(path: Path | str) -> ListFile:
     if not data:
         raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
     return ListFile(where, data.removeprefix(_BYTE_ORDER_MARK))
-
-
-def split_fields(line: bytes) -> list[bytes]:
-    """Return the fields of a line, which the token `|||` separates, without white space around."""
-    return [part.strip() for part in _BARS.split(line)]
-
-
-def head_fields(head: Sequence[str]) -> list[list[str]] | None:
-    """Return the fields of the first lines; None if they are not `id ||| hypothesis ||| ...`."""
-    rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
-    if all(len(row) >= 4 and _ID.fullmatch(row[0]) for row in rows):
-        return rows
-    return None
-
-
-def are_named_values(text: str) -> bool:
-    """Whether a field is `name=value name=value`, at least one."""
-    tokens = text.split()
-    return bool(tokens) and all(
-        "=" in token and parse_number(token.rpartition("=")[2]) is not None for token in tokens
-    )
 
 
 def shown(found: str) -> str:

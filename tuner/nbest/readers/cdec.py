@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+from tuner.nbest.readers._bars import BarsReader, are_named_values
 
 _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 """Names that Joshua and Marian have."""
 
 
 @dataclass(frozen=True)
-class Cdec(Reader):
+class Cdec(BarsReader):
     """`0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "cdec"
@@ -33,22 +26,7 @@ class Cdec(Reader):
     )
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
+    def fits(cls, rows: list[list[str]]) -> bool:
         """Whether names and values are one token, and no name is Joshua's or Marian's."""
-        rows = head_fields(head)
-        return (
-            rows is not None
-            and all(are_named_values(row[2]) for row in rows)
-            and not any(_OTHERS.match(token) for row in rows for token in row[2].split())
-        )
-
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
-        """Parse a whole file."""
-        reader = NBestReader(file.where, file.data, segments, notice, absent_is_zero=True)
-        return reader.read(vocabulary)
+        named = all(are_named_values(row[2]) for row in rows)
+        return named and not any(_OTHERS.match(token) for row in rows for token in row[2].split())

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+from tuner.nbest.readers._bars import BarsReader, are_named_values
 
 _NAMES = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 
 
 @dataclass(frozen=True)
-class Joshua(Reader):
+class Joshua(BarsReader):
     """`0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "Joshua"
@@ -32,22 +25,7 @@ class Joshua(Reader):
     )
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
+    def fits(cls, rows: list[list[str]]) -> bool:
         """Whether names and values are one token, and some names are Joshua's."""
-        rows = head_fields(head)
-        return (
-            rows is not None
-            and all(are_named_values(row[2]) for row in rows)
-            and any(_NAMES.match(token) for row in rows for token in row[2].split())
-        )
-
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
-        """Parse a whole file."""
-        reader = NBestReader(file.where, file.data, segments, notice, absent_is_zero=True)
-        return reader.read(vocabulary)
+        named = all(are_named_values(row[2]) for row in rows)
+        return named and any(_NAMES.match(token) for row in rows for token in row[2].split())

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader, head_fields, split_fields
+from tuner.nbest.readers._bars import BarsReader, split_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+    from tuner.nbest.readers._base import ListFile
 
 _FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
 _WORD_SCORES = b"WordScores="
@@ -23,7 +18,7 @@ _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
-class Marian(Reader):
+class Marian(BarsReader):
     """`0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
     F0, F1, ... are the scores of the models; a single one may stand close to its `=`. Word scores
@@ -33,6 +28,7 @@ class Marian(Reader):
 
     title: ClassVar[str] = "Marian"
     column: ClassVar[str] = "model"
+    absent_is_zero: ClassVar[bool] = False
     example: ClassVar[tuple[str, ...]] = (
         "",
         "0 ||| a b ||| F0=-1.5 ||| -3\n",
@@ -41,21 +37,14 @@ class Marian(Reader):
     )
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
+    def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the features before the last field are F0, F1, ..., one value each."""
-        rows = head_fields(head)
-        return rows is not None and all(
+        return all(
             len(row) in (4, 5, 6) and _FEATURES.fullmatch(row[-2]) is not None for row in rows
         )
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
-        """Parse a whole file: as Moses' with the fields in another order."""
+    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+        """Return the list with the word alignment last, without word scores."""
         lines = []
         form: tuple[bool, bool] | None = None
         for number, line in enumerate(file.byte_lines, 1):
@@ -87,9 +76,8 @@ class Marian(Reader):
             if linked:
                 row.append(_inner_links(file, number, fields[1], between[0]))
             lines.append(b" ||| ".join(row))
-        data = b"\n".join(lines) + b"\n"
-        new = NBestReader(file.where, data, segments, notice).read(vocabulary)
-        return replace(new, remark="word scores not used") if form and form[0] else new
+        remark = "word scores not used" if form and form[0] else ""
+        return b"\n".join(lines) + b"\n", remark
 
 
 def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes) -> bytes:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader, head_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+from tuner.nbest.readers._bars import BarsReader
 
 
 @dataclass(frozen=True)
-class Moses(Reader):
+class Moses(BarsReader):
     """`0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, then maybe segmentation and links.
 
     A feature has as many values as stand behind its name; only one with `_` in its name may be
@@ -25,6 +18,7 @@ class Moses(Reader):
     """
 
     title: ClassVar[str] = "Moses"
+    absent_is_zero: ClassVar[bool] = False
     example: ClassVar[tuple[str, ...]] = (
         "",
         "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3\n",
@@ -33,22 +27,11 @@ class Moses(Reader):
     )
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
+    def fits(cls, rows: list[list[str]]) -> bool:
         """Whether names stand apart from their values."""
-        rows = head_fields(head)
-        return rows is not None and all(
+        return all(
             "=" in row[2]
             and row[2].split()[0].endswith("=")
             and not row[2].startswith(("F0=", "WordScores="))
             for row in rows
         )
-
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
-        """Parse a whole file."""
-        return NBestReader(file.where, file.data, segments, notice).read(vocabulary)

@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader, are_named_values, head_fields, split_fields
+from tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
 from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+    from tuner.nbest.readers._base import ListFile
 
 
 @dataclass(frozen=True)
-class Travatar(Reader):
+class Travatar(BarsReader):
     """`0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, the score first; an absent feature is 0."""
 
     title: ClassVar[str] = "Travatar"
@@ -30,22 +26,15 @@ class Travatar(Reader):
     )
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
+    def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the score stands before the features."""
-        rows = head_fields(head)
-        return rows is not None and all(
+        return all(
             len(row) == 4 and parse_number(row[2]) is not None and are_named_values(row[3])
             for row in rows
         )
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
-        """Parse a whole file: as Moses' with two fields exchanged."""
+    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+        """Return the list with score and features exchanged."""
         lines = []
         for number, line in enumerate(file.byte_lines, 1):
             fields = split_fields(line)
@@ -63,6 +52,4 @@ class Travatar(Reader):
                 )
             fields[2], fields[3] = fields[3], fields[2]
             lines.append(b" ||| ".join(fields))
-        data = b"\n".join(lines) + b"\n"
-        reader = NBestReader(file.where, data, segments, notice, absent_is_zero=True)
-        return reader.read(vocabulary)
+        return b"\n".join(lines) + b"\n", ""
