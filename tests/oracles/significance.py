@@ -1,8 +1,10 @@
 """Slow twins of the resampling tests: every swap enumerated, every sample summed in a loop."""
 
 import itertools
+import statistics
 
 import numpy as np
+from scipy.stats import t as student
 
 
 def exact_randomization(metric, first, second):
@@ -51,3 +53,27 @@ def exact_bootstrap_scores(metric, stats):
     """Scores of all S^S samples of (S, K)."""
     samples = itertools.product(range(len(stats)), repeat=len(stats))
     return np.array([float(metric.score(stats[list(sample)].sum(0))) for sample in samples])
+
+
+def exact_both_kinds(metric, first, second):
+    """p of Student's t of two systems' (R, S, K) statistics, over all S^S samples."""
+    segments = first.shape[1]
+    scores = [[float(metric.score(run.sum(0))) for run in system] for system in (first, second)]
+    sampled = [[exact_bootstrap_scores(metric, run) for run in s] for s in (first, second)]
+    count = len(sampled[0][0])
+    means = [[sum(run[b] for run in s) / len(s) for b in range(count)] for s in sampled]
+    of_segments = statistics.pvariance([y - x for x, y in zip(*means, strict=True)])
+    parts = []
+    for system, (own, mean) in enumerate(zip(scores, means, strict=True)):
+        runs = len(own)
+        if runs == 1:
+            continue
+        parts.append((statistics.variance(own) / runs, runs - 1))
+        for run in sampled[system]:
+            drift = statistics.pvariance([x - y for x, y in zip(run, mean, strict=True)])
+            of_segments -= drift / (runs - 1) / runs
+    parts.append((max(of_segments, 0), segments - 1))
+    variance = sum(part for part, _ in parts)
+    free = variance**2 / sum(part**2 / n for part, n in parts)
+    t = (statistics.mean(scores[1]) - statistics.mean(scores[0])) / variance**0.5
+    return 2 * float(student.sf(abs(t), free))

@@ -52,6 +52,7 @@ def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, 
             f"{systems[-1]} is better than {systems[0]} on port: +0.61 (p = 0.031)",
             f"bleu: no difference shown between {systems[-1]} and {systems[0]}: -0.12 (p = 0.42)",
         ],
+        "tuning_luck_untested": [],
         "notes": ["s_opt cannot be estimated of one replica"],
         "source": "test.src",
         "references": ["test.tgt"],
@@ -189,14 +190,16 @@ def _score(rng, metric, name, n):
         "difference",
         "difference_low",
         "difference_high",
+        "p",
         "p_randomization",
         "p_bootstrap",
+        "p_holm",
         "p_randomization_holm",
         "p_bootstrap_holm",
     )
     p = rng.random() * 0.1
     return row | dict(
-        zip(keys, (0.01, -0.005, 0.025, p, p, p, p) if n else [None] * 7, strict=True)
+        zip(keys, (0.01, -0.005, 0.025, p, p, p, p, p, p) if n else [None] * 9, strict=True)
     )
 
 

@@ -124,7 +124,7 @@ def compare(
     ...     refs=folder / "ref", metric="bleu", samples=100, timing=False,
     ... )
     >>> found.headlines
-    ('bleu: new is better than base (+100.00, p = 0.0099)',)
+    ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
     """
     named = [systems] if isinstance(systems, str) else systems
     if not isinstance(named, list | tuple):

@@ -6,7 +6,8 @@ metrics are a few matrix products and one call of `score` each. Products are exa
 so that results do not depend on threads or machine.
 
 References: Koehn (EMNLP 2004) for the bootstrap; Riezler and Maxwell (2005) for randomization;
-Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as in MultEval.
+Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as in MultEval, and
+for the two kinds of chance, of segments and of tuning, which `_both_kinds` adds up.
 """
 
 from __future__ import annotations
@@ -105,7 +106,12 @@ class Difference:
     Parameters
     ----------
     difference
-        System - first; `low` and `high` are its bootstrap interval.
+        System - first.
+    low, high
+        Its interval: of the bootstrap where neither has replicas, else of both kinds of chance.
+    p
+        Two-sided, of the verdict: `p_randomization` where neither has replicas, else that of a
+        t-test of both kinds of chance.
     p_randomization
         Two-sided: how often a random exchange of outputs makes as large a difference.
     p_bootstrap
@@ -115,6 +121,7 @@ class Difference:
     difference: float
     low: float
     high: float
+    p: float
     p_randomization: float
     p_bootstrap: float
 
@@ -173,19 +180,81 @@ def systems_tested(
         for i in range(1, len(tables)):
             p = next(group[i] for group in randomized if i in group)[m]
             change = means[i] - means[0]
+            difference = float(np.mean(observed[m][i]) - np.mean(observed[m][0]))
             low, high = _interval(change, resampling.confidence)
+            p_of_both = p
+            both = _both_kinds(
+                [(np.array(observed[m][n]), sampled[m][n]) for n in (0, i)], tables[0].shape[1]
+            )
+            if both is not None:
+                p_of_both, width = _t_test(difference, *both, resampling.confidence)
+                low, high = difference - width, difference + width
             not_better = int(np.count_nonzero(metric.oriented(change) <= TIE))
             found.append(
                 Difference(
-                    difference=float(np.mean(observed[m][i]) - np.mean(observed[m][0])),
+                    difference=difference,
                     low=low,
                     high=high,
+                    p=p_of_both,
                     p_randomization=p,
                     p_bootstrap=(1 + not_better) / (resampling.samples + 1),
                 )
             )
         differences.append(found)
     return spreads, differences
+
+
+def _both_kinds(
+    systems: Sequence[tuple[FloatArray, FloatArray]], segments: int
+) -> tuple[float, float] | None:
+    """Return the variance of a difference of two means over replicas, and its degrees of freedom.
+
+    A replica's score varies with the segments, alike in all replicas; with tuning; and with what
+    this tuning makes of these segments. Variance over replicas holds the second and third, that
+    of bootstrapped means the first and a share of the third, which is taken off: it is known from
+    how far replicas drift apart from sample to sample. A system of one replica adds no variance
+    of tuning: it is compared as it is.
+
+    Parameters
+    ----------
+    systems
+        Of either system the (R,) scores and the (R, B) bootstrapped scores of its replicas.
+
+    Returns
+    -------
+    None where no system has replicas, or where nothing varies.
+
+    References
+    ----------
+    Satterthwaite, "An approximate distribution of estimates of variance components", 1946, for
+    the degrees of freedom.
+    """
+    if all(len(scores) < 2 for scores, _ in systems):
+        return None
+    means = [sampled.mean(axis=0) for _, sampled in systems]
+    of_segments = float(np.var(means[1] - means[0], ddof=1)) if len(means[0]) > 1 else 0.0
+    of_tuning = []
+    for (scores, sampled), mean in zip(systems, means, strict=True):
+        free = len(scores) - 1
+        if free and len(mean) > 1:
+            of_tuning.append((float(np.var(scores, ddof=1)) / len(scores), free))
+            drift = np.var(sampled - mean, axis=1, ddof=1)
+            of_segments -= float(drift.sum()) / free / len(scores)
+    parts = [(max(of_segments, 0.0), max(segments - 1, 1)), *of_tuning]
+    variance = sum(part for part, _ in parts)
+    if variance <= TIE**2:
+        return None
+    return variance, variance**2 / sum(part**2 / free for part, free in parts)
+
+
+def _t_test(
+    difference: float, variance: float, free: float, confidence: float
+) -> tuple[float, float]:
+    """Return the two-sided p of Student's t, and half the width of the interval."""
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  start-up time
+
+    p = 2.0 * float(stdtr(free, -abs(difference) / variance**0.5))
+    return p, float(stdtrit(free, (1.0 + confidence) / 2.0)) * variance**0.5
 
 
 def holm(values: Sequence[float]) -> list[float]:

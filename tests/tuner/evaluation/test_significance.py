@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
+from scipy.stats import t as student
 
 from metrics._base import Vocabulary
 from tests.oracles.significance import (
     exact_bootstrap_scores,
+    exact_both_kinds,
     exact_paired_bootstrap,
     exact_randomization,
     exact_stratified,
@@ -88,6 +90,63 @@ def test_bootstrap_agrees_with_all_samples(metric):
         assert spread.s_sel == pytest.approx(scores.std(), rel=0.08)
         inside = np.mean((scores >= spread.low) & (scores <= spread.high))
         assert inside >= 0.92  # an interval of 95 %, over few distinct scores
+
+
+@pytest.mark.parametrize(("some", "more"), [(2, 2), (3, 2), (1, 3), (3, 1)])
+@pytest.mark.parametrize("metric", [V, TER], ids=["v", "ter"])
+def test_both_kinds_of_chance_agree_with_all_samples(metric, some, more):
+    rng = np.random.default_rng(some + 4 * more)
+    first, second = draw_stats(rng, some, 4), draw_stats(rng, more, 4)
+    _, found = pair(first, second, metric)
+    assert found.p == pytest.approx(exact_both_kinds(metric, first, second), abs=0.03)
+    assert found.difference == pytest.approx((found.low + found.high) / 2)
+    _, at_p = pair(first, second, metric, confidence=1 - found.p)
+    assert min(abs(at_p.low), abs(at_p.high)) == pytest.approx(0, abs=1e-9)
+
+
+def test_both_kinds_of_chance_by_hand():
+    # One segment of scores 0.2, 0.4 and 0.5, 0.9: variances 0.02 and 0.08, of means 0.01 and
+    # 0.04; t = 0.4 / sqrt(0.05), free = 0.05 ** 2 / (0.01 ** 2 + 0.04 ** 2).
+    _, found = pair([[[2, 10]], [[4, 10]]], [[[5, 10]], [[9, 10]]])
+    assert found.p == pytest.approx(2 * student.sf(0.4 / math.sqrt(0.05), 0.0025 / 0.0017))
+
+
+def test_without_replicas_the_verdict_is_of_randomization():
+    rng = np.random.default_rng(1)
+    _, found = pair(draw_stats(rng, 8), draw_stats(rng, 8))
+    assert found.p == found.p_randomization
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("replicas", "tuning", "system", "own"),
+    [
+        ((3, 3), 0.01, 0.02, 0.05),
+        ((3, 3), 0.02, 0.0, 0.01),
+        ((3, 3), 0.0, 0.05, 0.05),
+        ((2, 2), 0.01, 0.02, 0.05),
+        ((3, 5), 0.01, 0.02, 0.05),
+    ],
+)
+def test_false_positives_where_tuning_varies(replicas, tuning, system, own):
+    # Scores of segments: what all systems share, what the replicas of one share, what each has of
+    # its own, and how lucky its tuning was. Four standard deviations of 600 trials are 0.036.
+    rng, shape, found = np.random.default_rng(9), (1, 100), []
+    for _ in range(600):
+        alike = 0.5 + rng.normal(0, 0.1, shape)
+        drawn = [
+            alike
+            + rng.normal(0, system, shape)
+            + rng.normal(0, tuning, (n, 1))
+            + rng.normal(0, own, (n, 100))
+            for n in replicas
+        ]
+        stats = [np.stack([scores, np.ones(scores.shape)], axis=-1) for scores in drawn]
+        found.append(pair(*stats, samples=199)[1])
+    positives = np.mean([one.p <= 0.05 for one in found])
+    assert 0.014 <= positives <= 0.086
+    if tuning:
+        assert np.mean([one.p_randomization <= 0.05 for one in found]) > 0.25
 
 
 def test_unequal_replicas_share_out_all_outputs():

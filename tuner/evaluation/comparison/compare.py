@@ -107,7 +107,8 @@ def compare(
             {system.name: spoken(system.name, system.tuned_on) for system in systems},
             confidence=setup.resampling.confidence,
         ),
-        notes=(*_notes(systems, materials), *tables.unsure_of_replicas(scores)),
+        tuning_luck_untested=tuple(s.name for s in systems if len(s.outputs) == 1),
+        notes=tuple(_notes(systems, materials)),
         source=None if test.source is None else test.source.name,
         references=tuple(path.name for path in test.references),
         reference_links=material.links,
@@ -187,9 +188,9 @@ def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> lis
     single = [system.name for system in systems if len(system.outputs) == 1]
     if single:
         lines.append(
-            f"one replica only of {', '.join(single)}: how much its tuning varies (s_opt) cannot "
+            f"one replica only of {', '.join(single)}: how much tuning varies (s_opt) cannot "
             f"be estimated"
-            + (", so a difference may be luck of the optimizer" if len(systems) > 1 else "")
+            + (", so a difference may be luck of tuning" if len(systems) > 1 else "")
         )
     if len({len(system.outputs) for system in systems}) > 1:
         lines.append(

@@ -71,12 +71,16 @@ class SystemScore:
         Standard deviation over replicas; None with one.
     difference
         From the first system; None in its own row, as all that follows. `difference_low` and
-        `difference_high` are its bootstrap interval.
+        `difference_high` are its interval: of the bootstrap where neither has replicas, else of
+        both kinds of chance.
+    p
+        Of the verdict, two-sided: a t-test of both kinds of chance, of segments and of tuning;
+        where neither has replicas `p_randomization`.
     p_randomization
         Two-sided, approximate randomization, stratified over segments and replicas.
     p_bootstrap
         One-sided for "better than the first system", paired bootstrap.
-    p_randomization_holm, p_bootstrap_holm
+    p_holm, p_randomization_holm, p_bootstrap_holm
         The same, corrected for all systems and metrics of the comparison.
     """
 
@@ -91,8 +95,10 @@ class SystemScore:
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    p: float | None = None
     p_randomization: float | None = None
     p_bootstrap: float | None = None
+    p_holm: float | None = None
     p_randomization_holm: float | None = None
     p_bootstrap_holm: float | None = None
 
@@ -318,6 +324,8 @@ class Comparison:
     ----------
     headlines
         One sentence for each system but the first and each metric: what was shown, and what not.
+    tuning_luck_untested
+        Systems of one replica: whether tuning them again would give the same is not known.
     notes
         What the reader should know: what cannot be estimated, what was left out and why.
     systems
@@ -332,6 +340,7 @@ class Comparison:
 
     portmert: str
     headlines: tuple[str, ...]
+    tuning_luck_untested: tuple[str, ...]
     notes: tuple[str, ...]
     source: str | None
     references: tuple[str, ...]

@@ -13,6 +13,7 @@ from tuner.evaluation.comparison.model import (
     OrderingScores,
     SystemScore,
 )
+from tuner.evaluation.comparison.summary import untested_luck
 from tuner.evaluation.significance import holm, systems_tested
 from tuner.texts.statistics import compute_stats
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, Metric
     from tuner.evaluation.comparison.material import Material
     from tuner.evaluation.significance import Resampling
+
+LOWEST_P = 0.0001
+"""The lowest that four decimals can show."""
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
@@ -105,6 +109,7 @@ def score_systems(
     flat = [found for of_metric in differences for found in of_metric]
     corrected = iter(
         zip(
+            holm([found.p for found in flat]),
             holm([found.p_randomization for found in flat]),
             holm([found.p_bootstrap for found in flat]),
             strict=True,
@@ -121,48 +126,22 @@ def score_systems(
                 scores.append(SystemScore(*known))
                 continue
             change = changes[number - 1]
-            p_randomization_holm, p_bootstrap_holm = next(corrected)
+            p_holm, p_randomization_holm, p_bootstrap_holm = next(corrected)
             scores.append(
                 SystemScore(
                     *known,
                     difference=change.difference,
                     difference_low=change.low,
                     difference_high=change.high,
+                    p=change.p,
                     p_randomization=change.p_randomization,
                     p_bootstrap=change.p_bootstrap,
+                    p_holm=p_holm,
                     p_randomization_holm=p_randomization_holm,
                     p_bootstrap_holm=p_bootstrap_holm,
                 )
             )
     return tuple(scores)
-
-
-def unsure_of_replicas(scores: Sequence[SystemScore]) -> tuple[str, ...]:
-    """Return a note on each system whose replicas differ too much to be sure of its differences.
-
-    The tests over segments take replicas as exchangeable; this looks at replicas alone: is the
-    difference less than twice its standard error, sqrt(s_1 ** 2 / n_1 + s_2 ** 2 / n_2)?
-    """
-    firsts = {score.metric: score for score in scores if score.difference is None}
-    unsure: dict[str, list[str]] = {}
-    for score in scores:
-        first = firsts[score.metric]
-        if not score.difference or score.s_opt is None or first.s_opt is None:
-            continue
-        squares = sum(
-            one.s_opt**2 / len(one.replica_scores)
-            for one in (first, score)
-            if one.s_opt is not None
-        )
-        if abs(score.difference) < 2.0 * squares**0.5:
-            unsure.setdefault(score.system, []).append(score.metric)
-    first_name = next((one.system for one in firsts.values()), "")
-    return tuple(
-        f"{system} against {first_name} on {', '.join(labels)}: the difference is less than twice "
-        f"its standard error over replicas; it may be luck of the optimizer, which tests over "
-        f"segments do not see"
-        for system, labels in unsure.items()
-    )
 
 
 def headlines(
@@ -174,23 +153,28 @@ def headlines(
 ) -> tuple[str, ...]:
     """Return a sentence for each system but the first and each metric: what was shown.
 
-    A difference is shown if its corrected p is below 1 - `confidence`.
+    A difference is shown if its corrected p is below 1 - `confidence`. Of systems with one replica
+    the sentence says that it may be luck of tuning.
 
     Parameters
     ----------
     called
         Name of each system, the first one first -> what sentences call it.
     """
+    replicas = {called[score.system]: len(score.replica_scores) for score in scores}
     by_label = {metric.label: metric for metric in metrics}
     first, lines = next(iter(called.values())), []
     for score in scores:
-        if score.difference is None or score.p_randomization_holm is None:
+        if score.difference is None or score.p is None or score.p_holm is None:
             continue
         metric = by_label[score.metric]
-        change = f"{shown(score.difference, metric, sign=True)}, p = {score.p_randomization:.4f}"
-        if score.p_randomization_holm != score.p_randomization:
-            change += f", {score.p_randomization_holm:.4f} corrected"
-        if score.p_randomization_holm >= 1 - confidence:
+        p = f"p = {score.p:.4f}" if score.p >= LOWEST_P / 2 else f"p < {LOWEST_P:.4f}"
+        change = f"{shown(score.difference, metric, sign=True)}, {p}"
+        if f"{score.p_holm:.4f}" != f"{score.p:.4f}":
+            change += f", {score.p_holm:.4f} corrected"
+        if untested := untested_luck([first, called[score.system]], replicas):
+            change += f"; {untested}"
+        if score.p_holm >= 1 - confidence:
             lines.append(
                 f"{score.metric}: no difference shown between {called[score.system]} and {first} "
                 f"({change})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.evaluation.comparison.formats import p_value, signed, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MOST_SYSTEMS = 3
 """Systems that have a sentence each, with numbers; of more, those of one verdict share one."""
@@ -16,9 +16,9 @@ MOST_SYSTEMS = 3
 def summaries(document: Mapping[str, Any]) -> list[str]:
     """Return what each system but the first is better on, worse, neither.
 
-    Better or worse is what approximate randomization shows at the level of the comparison,
-    corrected for all its tests. Of many systems those of the same verdict share a sentence, which
-    leaves the numbers to the table.
+    Better or worse is what `p` shows at the level of the comparison, corrected for all its tests.
+    A sentence on systems of one replica says that luck of tuning is untested. Of many
+    systems those of the same verdict share a sentence, which leaves the numbers to the table.
 
     Parameters
     ----------
@@ -31,21 +31,33 @@ def summaries(document: Mapping[str, Any]) -> list[str]:
     }
     systems = list(called.values())
     verdicts = {said: _verdict(document, name) for name, said in list(called.items())[1:]}
+    replicas = {
+        called[system["name"]]: system["replicas"] for system in document.get("systems", ())
+    }
     if len(verdicts) <= MOST_SYSTEMS:
-        sentences = [
-            _sentence([name], systems[0], verdict, with_numbers=True)
-            for name, verdict in verdicts.items()
-        ]
+        alike = [[name] for name in verdicts]
     else:
         groups: dict[tuple[tuple[str, ...], ...], list[str]] = {}
         for name, verdict in verdicts.items():
-            alike = tuple(tuple(label for label, _ in found) for found in verdict.values())
-            groups.setdefault(alike, []).append(name)
-        sentences = [
-            _sentence(names, systems[0], verdicts[names[0]], with_numbers=False)
-            for names in groups.values()
-        ]
-    return [sentence for sentence in sentences if sentence]
+            shape = tuple(tuple(label for label, _ in found) for found in verdict.values())
+            groups.setdefault(shape, []).append(name)
+        alike = list(groups.values())
+    found = []
+    for names in alike:
+        with_numbers = len(verdicts) <= MOST_SYSTEMS
+        said = _sentence(names, systems[0], verdicts[names[0]], with_numbers=with_numbers)
+        if said:
+            luck = untested_luck([systems[0], *names], replicas)
+            found.append("; ".join(filter(None, (said, luck))))
+    return found
+
+
+def untested_luck(systems: Sequence[str], replicas: Mapping[str, int]) -> str:
+    """Return that luck of tuning is untested, and of which of these systems; nothing if it is."""
+    single = [name for name in systems if replicas[name] == 1]
+    if len(single) == len(systems):
+        return "tuning luck untested"
+    return f"tuning luck of {', '.join(single)} untested" if single else ""
 
 
 _Verdict = dict[str, list[tuple[str, str]]]
@@ -58,7 +70,7 @@ def _verdict(document: Mapping[str, Any], system: str) -> _Verdict:
     for row in document["scores"]:
         if row["system"] != system or row["difference"] is None:
             continue
-        metric, p = metrics[row["metric"]], row["p_randomization_holm"]
+        metric, p = metrics[row["metric"]], row["p_holm"]
         if p is None or p >= 1 - document["confidence"] or row["difference"] == 0:
             found["neither"].append((row["metric"], ""))
             continue

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tuner.evaluation.comparison.scores import ORDERING, shown
+from tuner.evaluation.comparison.summary import untested_luck
 from tuner.tables import Table
 
 if TYPE_CHECKING:
@@ -32,19 +33,6 @@ def all_tables(comparison: Comparison) -> list[Table]:
     return [table for table in tables if table is not None and table.rows]
 
 
-def _table(
-    label: str,
-    title: str,
-    paper: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    **options: Any,
-) -> Table:
-    """Return a table; `paper` is that of the PORT paper which has this layout, or empty."""
-    whole = f"{title} ({paper} of the PORT paper)" if paper else title
-    return Table(whole, columns, rows, label=label, **options)
-
-
 def _systems(comparison: Comparison) -> Table:
     rows = [
         (
@@ -57,11 +45,11 @@ def _systems(comparison: Comparison) -> Table:
         for system in comparison.systems
     ]
     columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
-    return _table("systems", "Systems", "", columns, rows, left=2)
+    return Table("Systems", columns, rows, label="systems", left=2)
 
 
 def _scores(comparison: Comparison) -> Table:
-    """Return Table 4: systems down, metrics across, with both standard deviations."""
+    """Return systems down, metrics across, with both standard deviations."""
     columns = ["system"]
     for metric in comparison.metrics:
         columns += [f"{metric.label} {'↑' if metric.higher_is_better else '↓'}", "s_sel", "s_opt"]
@@ -80,15 +68,17 @@ def _scores(comparison: Comparison) -> Table:
         "Means over replicas; s_sel: standard deviation over the choice of the test set, s_opt: "
         "over replicas; ↑ higher is better, ↓ lower is better."
     )
-    return _table("scores", "Scores", "Table 4", columns, rows, note=note)
+    return Table("Scores", columns, rows, label="scores", note=note)
 
 
 def _tests(comparison: Comparison) -> Table:
     level = f"{100 * comparison.confidence:g} %"
-    columns = (
-        "metric", "system", "difference", f"{level} interval", "p rand.", "Holm", "p boot.",
-        "Holm",
-    )  # fmt: skip
+    replicas = {system.name: system.replicas for system in comparison.systems}
+    several = max(replicas.values()) > 1
+    columns = ["metric", "system", "difference", f"{level} interval"]
+    columns += (
+        ["p", "Holm", "p rand.", "p boot."] if several else ["p rand.", "Holm", "p boot.", "Holm"]
+    )
     by_label = {metric.label: metric for metric in comparison.metrics}
     rows = []
     for score in comparison.scores:
@@ -96,26 +86,30 @@ def _tests(comparison: Comparison) -> Table:
             continue
         metric = by_label[score.metric]
         low, high = score.difference_low or 0.0, score.difference_high or 0.0
+        ps = (
+            (score.p, score.p_holm, score.p_randomization, score.p_bootstrap)
+            if several
+            else (score.p, score.p_holm, score.p_bootstrap, score.p_bootstrap_holm)
+        )
         rows.append(
             (
                 score.metric,
                 score.system,
                 shown(score.difference, metric, sign=True),
                 f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                _p(score.p_randomization),
-                _p(score.p_randomization_holm),
-                _p(score.p_bootstrap),
-                _p(score.p_bootstrap_holm),
+                *map(_p, ps),
             )
         )
-    note = (
+    both = "p: t-test, two-sided, of luck of the test set and of tuning, as the interval; "
+    note = (both if several else "") + (
         "p rand.: approximate randomization, two-sided, stratified over segments and replicas; "
         "p boot.: paired bootstrap, one-sided for better than "
         f"{comparison.systems[0].name}; {comparison.samples} samples each, seed "
         f"{comparison.seed}. Holm: corrected for all rows of this table."
     )
-    title = f"Differences from {comparison.systems[0].name}"
-    return _table("tests", title, "Table 4", columns, rows, left=2, note=note)
+    luck = untested_luck(list(replicas), replicas)
+    title = ", ".join(filter(None, (f"Differences from {comparison.systems[0].name}", luck)))
+    return Table(title, columns, rows, label="tests", left=2, note=note)
 
 
 def _similarity(comparison: Comparison) -> Table:
@@ -129,33 +123,31 @@ def _similarity(comparison: Comparison) -> Table:
         for pair in comparison.similarity
     ]
     columns = ("system", "against", "identical %", "1-TER %")
-    return _table("similarity", "Similarity of outputs", "Table 3", columns, rows, left=2)
+    return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
 
 
 def _ordering(comparison: Comparison) -> Table:
     names = ORDERING[:3]
-    return _order_table(comparison, "ordering", "Word order", "Table 10", names)
+    return _order_table(comparison, "ordering", "Word order", names)
 
 
 def _port_forms(comparison: Comparison) -> Table:
     names = ORDERING[3:6]
     title = "PORT with other measures of word order"
-    return _order_table(comparison, "port-forms", title, "Table 9", names)
+    return _order_table(comparison, "port-forms", title, names)
 
 
 def _qmean_port(comparison: Comparison) -> Table:
     title = "Qmean against PORT"
-    return _order_table(comparison, "qmean-port", title, "Table 8", ("qmean", "port"))
+    return _order_table(comparison, "qmean-port", title, ("qmean", "port"))
 
 
-def _order_table(
-    comparison: Comparison, key: str, title: str, paper: str, names: Sequence[str]
-) -> Table:
+def _order_table(comparison: Comparison, key: str, title: str, names: Sequence[str]) -> Table:
     rows = [
         (one.system, *(_percent(one.scores[name]) for name in names))
         for one in comparison.ordering
     ]
-    return _table(key, title, paper, ("system", *names), rows)
+    return Table(title, ("system", *names), rows, label=key)
 
 
 def _ngrams(comparison: Comparison) -> Table:
@@ -180,7 +172,7 @@ def _ngrams(comparison: Comparison) -> Table:
         "PORT's strict brevity and redundancy penalties."
     )
     title = "N-grams and length penalties"
-    return _table("ngrams", title, "Table 11", columns, rows, note=note)
+    return Table(title, columns, rows, label="ngrams", note=note)
 
 
 def _links(comparison: Comparison) -> Table | None:
@@ -206,7 +198,7 @@ def _links(comparison: Comparison) -> Table | None:
     ]
     title = "Scores under several word alignments"
     columns = ("alignment", "system", *by_label)
-    return _table("alignments", title, "Table 7", columns, rows, left=2)
+    return Table(title, columns, rows, label="alignments", left=2)
 
 
 def _agreement(comparison: Comparison) -> Table | None:
@@ -217,7 +209,7 @@ def _agreement(comparison: Comparison) -> Table | None:
     ]
     title = "Disagreement of the alignments of the references"
     columns = ("alignment", "against", "AER %")
-    return _table("agreement", title, "Table 7", columns, rows, left=2)
+    return Table(title, columns, rows, label="agreement", left=2)
 
 
 def _timing(comparison: Comparison) -> Table:
@@ -226,7 +218,7 @@ def _timing(comparison: Comparison) -> Table:
     ]
     columns = ("metric", "milliseconds", "ratio to bleu")
     title = "Time to count one output"
-    return _table("timing", title, "Table 6", columns, rows)
+    return Table(title, columns, rows, label="timing")
 
 
 def _by_length(comparison: Comparison) -> Table:
@@ -257,7 +249,7 @@ def _bucket_table(
             for place, name in enumerate(names)
         ]
         note = f"Columns: {what}, in brackets the number of segments."
-        return _table(key, title, "", columns, rows if buckets else [], left=2, note=note)
+        return Table(title, columns, rows if buckets else [], label=key, left=2, note=note)
     columns = ["metric", what, "segments", *names]
     rows = [
         (
@@ -269,7 +261,7 @@ def _bucket_table(
         for metric in comparison.metrics
         for bucket in buckets
     ]
-    return _table(key, title, "", columns, rows, left=2)
+    return Table(title, columns, rows, label=key, left=2)
 
 
 def _ngram_differences(comparison: Comparison) -> Table:
@@ -291,7 +283,7 @@ def _ngram_differences(comparison: Comparison) -> Table:
         ]
     columns = ("system", "n-gram", "right", f"right in {first}", "in references")
     title = f"N-grams right more, or less, often than in {first}"
-    return _table("ngram-differences", title, "", columns, rows, left=2)
+    return Table(title, columns, rows, label="ngram-differences", left=2)
 
 
 def _segments(comparison: Comparison) -> Table:
@@ -314,7 +306,7 @@ def _segments(comparison: Comparison) -> Table:
             rows.append((NOTHING, NOTHING, name, text, shown(scores[number], metric)))
     columns = ("metric", "line", "", "text", "score")
     title = "Segments with the largest differences"
-    return _table("segments", title, "", columns, rows, left=4, prose=(3,))
+    return Table(title, columns, rows, label="segments", left=4, prose=(3,))
 
 
 def _examples(comparison: Comparison) -> Iterator[tuple[str, str, int]]:

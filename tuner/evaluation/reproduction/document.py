@@ -108,7 +108,7 @@ def _scores(comparison: Comparison) -> tuple[list[str], Rows]:
     metrics = {metric.label: metric for metric in comparison.metrics}
     headers = [
         "metric", "system", "score", "s_sel", "s_opt", "difference",
-        "p (randomization)", "Holm", "p (bootstrap)", "Holm",
+        "p", "Holm", "p (randomization)", "p (bootstrap)",
     ]  # fmt: skip
     rows = [
         [
@@ -121,10 +121,10 @@ def _scores(comparison: Comparison) -> tuple[list[str], Rows]:
             *(
                 "" if p is None else f"{p:.4f}"
                 for p in (
+                    one.p,
+                    one.p_holm,
                     one.p_randomization,
-                    one.p_randomization_holm,
                     one.p_bootstrap,
-                    one.p_bootstrap_holm,
                 )
             ),
         ]

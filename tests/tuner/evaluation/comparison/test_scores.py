@@ -1,26 +1,42 @@
 """What is said of scores and their spread."""
 
-from tuner.evaluation.comparison.model import SystemScore
-from tuner.evaluation.comparison.scores import unsure_of_replicas
+import pytest
+
+from tuner.evaluation.comparison.model import ComparedMetric, SystemScore
+from tuner.evaluation.comparison.scores import headlines
+
+BLEU = ComparedMetric("bleu", "bleu", "bleu", "", higher_is_better=True, in_percent=True)
+CALLED = {"a": "a", "b": "b"}
 
 
-def score(system, replicas, s_opt, difference=None, metric="bleu"):
-    mean = sum(replicas) / len(replicas)
+def score(system, replicas, difference=None, p=None):
     return SystemScore(
-        metric, system, mean, replicas, mean, mean, 0.01, s_opt, difference=difference
-    )
+        "bleu", system, 0.3, (0.3,) * replicas, 0.3, 0.3, 0.01, None,
+        difference=difference, p=p, p_randomization=0.9, p_holm=p, p_randomization_holm=0.9,
+    )  # fmt: skip
 
 
-def test_a_difference_within_two_standard_errors_over_replicas_is_noted():
-    first = score("a", (0.30, 0.32), 0.014142)  # standard error 0.01
-    near = score("near", (0.32, 0.34), 0.014142, 0.02)  # 0.02 < 2 * sqrt(0.01 ** 2 + 0.01 ** 2)
-    far = score("far", (0.33, 0.35), 0.014142, 0.03)  # 0.03 > 0.0283
-    (note,) = unsure_of_replicas([first, near, far])
-    assert note.startswith("near against a on bleu: the difference is less than twice")
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (1, 1, "; tuning luck untested"),
+        (1, 3, "; tuning luck of a untested"),
+        (3, 1, "; tuning luck of b untested"),
+        (3, 2, ""),
+    ],
+)
+def test_the_heading_says_whose_luck_of_tuning_is_untested(first, second, said):
+    scores = [score("a", first), score("b", second, 0.02, 0.01)]
+    (line,) = headlines(scores, [BLEU], CALLED, confidence=0.95)
+    assert line == f"bleu: b is better than a (+2.00, p = 0.0100{said})"
 
 
-def test_of_one_replica_or_no_difference_nothing_more_is_said():
-    first = score("a", (0.30, 0.32), 0.014142)
-    assert unsure_of_replicas([first, score("one", (0.31,), None, 0.001)]) == ()
-    assert unsure_of_replicas([first, score("same", (0.30, 0.32), 0.014142, 0.0)]) == ()
-    assert unsure_of_replicas([score("x", (0.1,), None), score("y", (0.2, 0.4), 0.1, 0.1)]) == ()
+def test_the_verdict_is_that_of_both_kinds_of_chance():
+    lines = [
+        headlines([score("a", 3), score("b", 3, -0.02, p)], [BLEU], CALLED, confidence=0.95)
+        for p in (0.06, 0.00001)
+    ]
+    assert lines == [
+        ("bleu: no difference shown between b and a (-2.00, p = 0.0600)",),
+        ("bleu: b is worse than a (-2.00, p < 0.0001)",),
+    ]

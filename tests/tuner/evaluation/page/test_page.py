@@ -57,23 +57,26 @@ def test_the_headline_says_what_was_shown_and_what_was_not():
     differences = {"port": (0.0061, 0.031), "bleu": (-0.0012, 0.4), "ter": (0.02, 0.00001)}
     for row in given["scores"]:
         if row["difference"] is not None:
-            row["difference"], row["p_randomization_holm"] = differences.get(row["metric"], (0, 0))
+            row["difference"], row["p_holm"] = differences.get(row["metric"], (0, 0))
     (sentence,) = summaries(given)
     assert sentence == (
         "port is better than bleu on port (+0.61, p = 0.0310), worse than bleu on ter (+2.00, "
         "p < 0.0001); no difference shown on bleu and nist"
     )
     for row in given["scores"]:
-        row["p_randomization_holm"] = 1.0
+        row["p_holm"] = 1.0
     assert summaries(given) == ["port and bleu: no difference shown on port, bleu, ter and nist"]
     assert summaries(document(1, systems=("alone",))) == []
+    for system in given["systems"]:
+        system["replicas"] = 1
+    assert summaries(given)[0].endswith("nist; tuning luck untested")
 
 
 def test_many_systems_of_one_verdict_share_a_sentence():
     given = document(1, systems=("base", "a", "b", "c", "d"))
     for row in given["scores"]:
         if row["difference"] is not None:
-            row["p_randomization_holm"] = 1.0 if row["system"] == "c" else 0.01
+            row["p_holm"] = 1.0 if row["system"] == "c" else 0.01
             row["difference"] = -0.02 if row["metric"] == "ter" else 0.03
             if row["system"] == "d":
                 row["difference"] *= -1
@@ -174,9 +177,9 @@ def test_only_a_corrected_p_below_the_level_is_coloured():
     given = document(2)
     for row in given["scores"]:
         if row["difference"] is not None:
-            row["p_randomization_holm"] = 0.2
+            row["p_holm"] = 0.2
     assert 'class="delta shown"' not in render(given)
-    given["scores"][-1]["p_randomization_holm"] = 0.049
+    given["scores"][-1]["p_holm"] = 0.049
     assert render(given).count('class="delta shown"') == 1
 
 
