@@ -122,7 +122,7 @@ def test_several_sets_of_links(corpus):
     main_scores = {s["system"]: s["score"] for s in found["scores"] if s["metric"] == "port"}
     assert by_set["gold", "good"] == main_scores["good"]
     assert by_set["other", "good"] != by_set["gold", "good"]
-    assert "Table 7" in result.stdout
+    assert "Scores under several word alignments" in result.stdout
 
 
 def test_same_call_same_bytes_for_any_number_of_threads(corpus):
@@ -151,7 +151,7 @@ def test_examples_show_all_references():
 def test_many_systems_stand_in_rows():
     systems = [f"s{n}={'good' if n % 2 else 'bad'}" for n in range(6)]
     result = compare(*systems, "--ref=test.ref", "--metric=ter", "--no-timing")
-    verdict = "s1, s2, s3, s4 and s5 against s0: no difference shown on ter"
+    verdict = "s1, s2, s3, s4 and s5 against s0: no difference shown on ter; tuning luck untested"
     assert result.stdout.splitlines()[0] == verdict
     (line,) = [x for x in result.stdout.splitlines() if x.startswith("metric    system      1-10")]
     assert line.split() == ["metric", "system", "1-10", "(4)"]

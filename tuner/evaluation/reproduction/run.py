@@ -125,5 +125,6 @@ def _origin(config: Path, experiment: Experiment) -> str:
         f"for each metric from seed {tune.seed} on, at most {tune.iterations} iterations of "
         f"{tune.nbest}-best lists. Scores are of the test set, means over the tunings; s_sel is "
         f"the deviation over resampled segments, s_opt over tunings; p is two-sided by "
-        f"approximate randomization and one-sided by paired bootstrap, then corrected (Holm)."
+        f"a t-test of luck of the test set and of tuning, then corrected (Holm), beside it "
+        f"two-sided by approximate randomization and one-sided by paired bootstrap."
     )
