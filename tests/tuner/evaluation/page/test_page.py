@@ -60,12 +60,14 @@ def test_the_headline_says_what_was_shown_and_what_was_not():
             row["difference"], row["p_holm"] = differences.get(row["metric"], (0, 0))
     (sentence,) = summaries(given)
     assert sentence == (
-        "port is better than bleu on port (+0.61, p = 0.0310), worse than bleu on ter (+2.00, "
-        "p < 0.0001); no difference shown on bleu and nist"
+        "PORT-tuned is better than BLEU-tuned on port (+0.61, p = 0.0310), worse than "
+        "BLEU-tuned on ter (+2.00, p < 0.0001); no difference shown on bleu and nist"
     )
     for row in given["scores"]:
         row["p_holm"] = 1.0
-    assert summaries(given) == ["port and bleu: no difference shown on port, bleu, ter and nist"]
+    assert summaries(given) == [
+        "PORT-tuned and BLEU-tuned: no difference shown on port, bleu, ter and nist"
+    ]
     assert summaries(document(1, systems=("alone",))) == []
     for system in given["systems"]:
         system["replicas"] = 1
