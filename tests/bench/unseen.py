@@ -1,7 +1,7 @@
 """Measure what tuning is worth on segments that it has not seen.
 
 python -m tests.bench.unseen [--metric NAME ...] [--splits N] [--seeds N] [--sizes N,N,...]
-                             [--run FOLDER] [OPTIMIZER:OPTION=VALUE,... ...]
+                             [--run FOLDER | --made] [OPTIMIZER:OPTION=VALUE,... ...]
 
 The segments of a fixed pool of n-best lists are split at random into halves A and B. Weights are
 tuned on A (with --sizes: on so many segments of A) and scored on B by the best hypotheses of the
@@ -49,7 +49,7 @@ BASE = "mert"
 """What the others are compared with."""
 
 OPTIMIZERS = ("shrunk", BASE, "coordinate", "kbmira", "expected")
-MADE = {"train": 4000, "dev": 1000}
+MADE = {"train": 4000, "dev": 400}
 """Sentence pairs of a pool that is made."""
 
 
@@ -235,13 +235,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--run", type=Path)
+    parser.add_argument("--made", action="store_true", help="Make a pool in any case.")
     parser.add_argument("optimizers", nargs="*", default=OPTIMIZERS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.run is not None:
             pool = run_pool(arguments.run)
         else:
-            pool = moses_pool() if REAL.is_dir() else made_pool(Path(folder))
+            pool = (
+                moses_pool() if REAL.is_dir() and not arguments.made else made_pool(Path(folder))
+            )
         for metric in arguments.metric or METRICS:
             for size in arguments.sizes or [None]:
                 try:
