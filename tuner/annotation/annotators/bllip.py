@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from pathlib import Path
@@ -11,20 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import _brackets, _heads, _models
-from tuner.annotation.annotators._base import Annotation, Annotator
+from tuner.annotation.annotators import _brackets, _heads
+from tuner.annotation.annotators._base import Annotation
+from tuner.annotation.annotators._library import LibraryAnnotator
 from tuner.annotation.annotators._tokens import escaped, prepared
-from tuner.annotation.annotators._workers import workers
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tuner.annotation.annotators._base import Heads, Request
     from tuner.annotation.annotators._workers import Parse
-
-CHUNK = 16
-"""Sentences at once: the parser takes seconds for so many."""
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech; the categories."""
@@ -34,7 +30,7 @@ _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True)
-class Bllip(Annotator):
+class Bllip(LibraryAnnotator):
     """Trees, their dependency parses and tags from BLLIP (Charniak's first-stage parser).
 
     Parameters
@@ -61,30 +57,12 @@ class Bllip(Annotator):
     contractions: bool = True
     max_words: Annotated[int, Ge(1)] = 398
 
+    libraries = ("bllipparser",)
+    chunk = 16  # the parser takes seconds for so many
     gives = frozenset({"tags", "heads", "tree", "parses"})
 
-    def fingerprint(self) -> str:
-        """Return the library's version, the hash of the model and the options."""
-        version = _models.version("bllipparser", extra="bllip")
-        options = self._options()
-        del options["model"]
-        return _models.fingerprint("bllip", version, options, _folder(self.model))
-
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order; None where there is no parse, or a crash."""
-        _models.version("bllipparser", extra="bllip")
-        ours = workers(__name__, self._options(), "bllip", chunk=CHUNK)
-        return ours.annotate(sentences, request, processes=processes, progress=progress)
-
     def _options(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
+        return {**super()._options(), "model": str(_folder(self.model))}
 
 
 def _folder(model: Path) -> Path:

@@ -11,15 +11,15 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _models
-from tuner.annotation.annotators._base import Annotation, Annotator
+from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._heads import ROOT
+from tuner.annotation.annotators._library import LibraryAnnotator
 from tuner.annotation.annotators._tokens import prepared
-from tuner.annotation.annotators._workers import workers
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tuner.annotation.annotators._base import Heads, Request
     from tuner.annotation.annotators._workers import Parse
@@ -29,7 +29,7 @@ BEAMS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
-class Spacy(Annotator):
+class Spacy(LibraryAnnotator):
     """Tags, heads and weighted parses from a spaCy pipeline.
 
     Parameters
@@ -56,29 +56,12 @@ class Spacy(Annotator):
     lowercase: bool = False
     any_version: bool = False
 
+    libraries = ("spacy",)
+    apart = frozenset({"model", "any_version"})
     gives = frozenset({"tags", "heads", "parses"})
 
-    def fingerprint(self) -> str:
-        """Return spaCy's version, the hash of the pipeline and the options."""
-        version = _models.version("spacy", extra="spacy")
-        options = self._options()
-        del options["model"], options["any_version"]
-        return _models.fingerprint("spacy", version, options, _folder(self.model))
-
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order; spaCy fails on none."""
-        ours = workers(__name__, self._options(), "spacy")
-        return ours.annotate(sentences, request, processes=processes, progress=progress)
-
     def _options(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "model": str(_folder(self.model))}
+        return {**super()._options(), "model": str(_folder(self.model))}
 
 
 def _folder(model: str) -> Path:

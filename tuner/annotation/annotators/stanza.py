@@ -12,9 +12,10 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from tuner.annotation.annotators import _conllu, _models
-from tuner.annotation.annotators._base import Annotation, Annotator
+from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._heads import ROOT
+from tuner.annotation.annotators._library import LibraryAnnotator
 from tuner.annotation.annotators._marginals import (
     FloatArray,
     flattened,
@@ -22,24 +23,20 @@ from tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from tuner.annotation.annotators._tokens import prepared
-from tuner.annotation.annotators._workers import workers
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tuner.annotation.annotators._base import Request, WeightedArc
     from tuner.annotation.annotators._workers import Parse
-
-CHUNK = 32
-"""Sentences at once: each is a batch of its own."""
 
 RESOURCES = "resources.json"
 """The list of models in a folder that `stanza.download` made."""
 
 
 @dataclass(frozen=True)
-class Stanza(Annotator):
+class Stanza(LibraryAnnotator):
     """Tags, heads and expected links from a Stanza pipeline.
 
     Parameters
@@ -74,6 +71,9 @@ class Stanza(Annotator):
     lowercase: bool = False
     min_count: Annotated[float, Gt(0)] = 1e-4
 
+    libraries = ("stanza", "torch")
+    apart = frozenset({"model", "tagger", "parser", "embeddings"})
+    chunk = 32  # each is a batch of its own
     gives = frozenset({"tags", "heads", "marginals"})
 
     def __post_init__(self) -> None:
@@ -89,48 +89,10 @@ class Stanza(Annotator):
         if (self.model is None) == (self.parser is None):
             raise ValueError("give model, or tagger and parser")
 
-    def fingerprint(self) -> str:
-        """Return Stanza's version, the hash of the models and the options."""
-        version = _models.version("stanza", extra="stanza")
-        options = {
-            key: value for key, value in self._options().items() if key not in self._files()
-        }
-        torch = f"torch-{_models.version('torch', extra='stanza')}"
-        return _models.fingerprint("stanza", f"{version} {torch}", options, *self._hashed())
-
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order."""
-        _models.version("stanza", extra="stanza")
-        self._hashed()  # says what is missing
-        ours = workers(__name__, self._options(), "stanza", chunk=CHUNK)
-        return ours.annotate(sentences, request, processes=processes, progress=progress)
-
-    def _files(self) -> dict[str, Path]:
-        named = {
-            "model": self.model,
-            "tagger": self.tagger,
-            "parser": self.parser,
-            "embeddings": self.embeddings,
-        }
-        return {name: path for name, path in named.items() if path is not None}
-
     def _hashed(self) -> list[Path | str]:
-        """Return what of the models the answers depend on.
-
-        Raises
-        ------
-        AnnotatorError
-            It is not there.
-        """
+        """Return what of the models the answers depend on."""
         if self.model is None:
-            return list(self._files().values())
+            return [path for path in (self.tagger, self.parser, self.embeddings) if path]
         listed = self.model / RESOURCES
         get = f"python -c \"import stanza; stanza.download('{self.language}', '{self.model}')\""
         if not listed.is_file() or not (self.model / self.language).is_dir():
@@ -140,17 +102,6 @@ class Stanza(Annotator):
             )
         known = json.loads(listed.read_text("utf-8")).get(self.language)
         return [self.model / self.language, _models.text_digest(json.dumps(known, sort_keys=True))]
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            **{name: str(path) for name, path in self._files().items()},
-            "language": self.language,
-            "package": self.package,
-            "tagset": self.tagset,
-            "contractions": self.contractions,
-            "lowercase": self.lowercase,
-            "min_count": self.min_count,
-        }
 
 
 def load(options: dict[str, Any]) -> Parse:

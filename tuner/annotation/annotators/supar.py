@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,9 +10,10 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import _brackets, _models
-from tuner.annotation.annotators._base import Annotation, Annotator
+from tuner.annotation.annotators import _brackets
+from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._heads import ROOT
+from tuner.annotation.annotators._library import LibraryAnnotator
 from tuner.annotation.annotators._marginals import (
     FloatArray,
     flattened,
@@ -21,17 +21,13 @@ from tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from tuner.annotation.annotators._tokens import escaped, prepared
-from tuner.annotation.annotators._workers import workers
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tuner.annotation.annotators._base import Heads, Request, WeightedArc
     from tuner.annotation.annotators._workers import Parse
-
-CHUNK = 32
-"""Sentences at once: each is a batch of its own."""
 
 DEPENDENCIES = ("biaffine-dependency", "crf-dependency")
 """Names of arc-factored dependency parsers."""
@@ -40,7 +36,7 @@ CONSTITUENTS = "crf-constituency"
 
 
 @dataclass(frozen=True)
-class Supar(Annotator):
+class Supar(LibraryAnnotator):
     """Expected links and heads, or trees, from a SuPar model; experimental.
 
     A dependency parser gives heads and expected links; a constituency parser gives trees, in
@@ -65,6 +61,9 @@ class Supar(Annotator):
     contractions: bool = True
     min_count: Annotated[float, Gt(0)] = 1e-4
 
+    libraries = ("supar", "torch")
+    apart = frozenset({"model", "trust_model"})
+    chunk = 32  # each is a batch of its own
     gives = frozenset({"heads", "marginals", "tree"})
 
     def __post_init__(self) -> None:
@@ -81,34 +80,14 @@ class Supar(Annotator):
                 "if you trust where it comes from"
             )
 
-    def fingerprint(self) -> str:
-        """Return the libraries' versions, the model's hash and the options."""
-        version = _models.version("supar", extra="supar", needs=("torch",))
-        options = self._options()
-        del options["model"], options["trust_model"]
-        torch = f"torch-{_models.version('torch', extra='supar')}"
-        return _models.fingerprint("supar", f"{version} {torch}", options, self.model)
-
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order."""
-        _models.version("supar", extra="supar", needs=("torch",))
+    def _hashed(self) -> list[Path | str]:
+        """Return the model."""
         if not self.model.is_file():  # SuPar would look for a model of that name to download
             raise AnnotatorError(
                 f"{self.model}: no such model; SuPar's own programs train one, see "
                 "docs/how-to/annotators.md"
             )
-        ours = workers(__name__, self._options(), "supar", chunk=CHUNK)
-        return ours.annotate(sentences, request, processes=processes, progress=progress)
-
-    def _options(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "model": str(self.model)}
+        return [self.model]
 
 
 def load(options: dict[str, Any]) -> Parse:
