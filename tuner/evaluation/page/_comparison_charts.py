@@ -10,12 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
+TURNED = " Of metrics of which lower is better the difference is drawn with its sign turned."
+
 MOST_TOGETHER = 3
 """Systems whose differences share a chart; of more, one metric at a time is shown."""
 
 
 def difference_chart(document: Mapping[str, Any]) -> Chart | None:
-    """Return differences from the first system with intervals, on metrics in percent."""
+    """Return differences from the first system with intervals, on metrics in percent.
+
+    Right is better: where lower scores are, signs are turned.
+    """
     systems = [system["name"] for system in document.get("systems", ())]
     if len(systems) < 2:
         return None
@@ -30,12 +35,15 @@ def difference_chart(document: Mapping[str, Any]) -> Chart | None:
             {
                 "name": name,
                 "system": number,
-                "values": [row.get("difference") for row in found],
-                "low": [row.get("difference_low") for row in found],
-                "high": [row.get("difference_high") for row in found],
+                "values": _gains(metrics, found, "difference", "difference"),
+                "low": _gains(metrics, found, "difference_low", "difference_high"),
+                "high": _gains(metrics, found, "difference_high", "difference_low"),
             }
         )
-    labels = [_with_direction(metric) for metric in metrics]
+    labels = [
+        metric["label"] + ("" if metric["higher_is_better"] else " (sign turned)")
+        for metric in metrics
+    ]
     choices = [{"label": "", "series": series, "categories": labels, "percent": True, "marker": 0}]
     if len(series) > MOST_TOGETHER:
         choices = [_one_metric(label, place, series) for place, label in enumerate(labels)]
@@ -46,12 +54,27 @@ def difference_chart(document: Mapping[str, Any]) -> Chart | None:
         "scores",
         "intervals",
         f"Difference from {systems[0]}",
-        caption=f"In points, with {confidence} % bootstrap intervals over segments; the dashed "
-        f"line is no difference.",
-        x="difference (points)",
+        caption=f"In points, with {confidence} % intervals; right of the dashed line is better."
+        + ("" if all(m["higher_is_better"] for m in metrics) else TURNED),
+        x="gain (points)",
         tall=80 + 26 * max(lines, len(labels)),
         choices=choices if series and labels else [],
     )
+
+
+def _gains(
+    metrics: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
+    higher: str,
+    lower: str,
+) -> list[float | None]:
+    """Return `higher` of metrics of which that is better, else `lower` with its sign turned."""
+    found: list[float | None] = []
+    for metric, row in zip(metrics, rows, strict=True):
+        better = metric["higher_is_better"]
+        value = row.get(higher if better else lower)
+        found.append(value if better or value is None else -value)
+    return found
 
 
 def _one_metric(label: str, place: int, series: Sequence[Mapping[str, Any]]) -> Chart:

@@ -39,6 +39,9 @@ SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "s
 MOST_BYTES = 5_000_000
 """Of a page; mail and trackers refuse much larger ones."""
 
+MOST_ZEROS = 0.5
+"""Of segments; a metric under which more have no score but 0 does not sort them first."""
+
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
@@ -103,6 +106,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             others=[] if several else list(document.get("headlines") or ())[1:],
             charts=data["charts"],
             colours=run_colours(document),
+            opening=_opening(document),
             links_left_out=not keep_links,
             segments_left_out=not keep_segments,
         )
@@ -113,6 +117,33 @@ def _title(document: Mapping[str, Any]) -> str:
     names = [system["name"] for system in document.get("systems", ())]
     names = names or [run["name"] for run in document.get("runs", ())]
     return " / ".join(names)
+
+
+def _opening(document: Mapping[str, Any]) -> int:
+    """Return the place of the metric that segments are first sorted by.
+
+    That is what all systems were tuned on, or the first. Where most segments score 0 under it, as
+    by BLEU without four words in a row, it is PORT or chrF, or that with the fewest zeros.
+    """
+    labels = [metric["label"] for metric in document.get("metrics", ())]
+    shapes = [metric["signature"].partition("|")[0] for metric in document.get("metrics", ())]
+    tuned_on = {
+        (system["tuned_on"] or "").partition("|")[0] for system in document.get("systems", ())
+    }
+    segments = document.get("segments", ())
+    wanted = [place for place, shape in enumerate(shapes) if tuned_on == {shape}]
+    order = sorted(range(len(labels)), key=lambda place: place not in wanted)
+    if not order or not segments:
+        return 0
+
+    def zeros(place: int) -> float:
+        scores = [segment["scores"].get(labels[place]) or [None] for segment in segments]
+        return sum(not any(row) for row in scores) / len(segments)
+
+    if zeros(order[0]) <= MOST_ZEROS:
+        return order[0]
+    telling = [place for place in order if labels[place].partition(":")[0] in {"port", "chrf"}]
+    return next((place for place in telling if zeros(place) <= MOST_ZEROS), min(order, key=zeros))
 
 
 def _segments(

@@ -229,7 +229,7 @@ def test_differences_of_many_systems_are_drawn_one_metric_at_a_time():
     )
     (choice,) = few["choices"]
     assert [one["name"] for one in choice["series"]] == ["a", "b", "c"]
-    metrics = ["port", "bleu", "ter (lower is better)"]
+    metrics = ["port", "bleu", "ter (sign turned)"]
     assert choice["categories"] == [choice["label"] for choice in many["choices"]] == metrics
     rows = {(r["metric"], r["system"]): r for r in document(1, systems=tuple("zabcd"))["scores"]}
     bleu = many["choices"][1]
@@ -239,6 +239,47 @@ def test_differences_of_many_systems_are_drawn_one_metric_at_a_time():
     for name, key in (("values", "difference"), ("low", "difference_low")):
         assert series[name] == [rows["bleu", system][key] for system in "abcd"]
     assert many["tall"] > 26 * 4
+
+
+def test_right_is_better_where_lower_scores_are():
+    given = document(1)
+    (row,) = [r for r in given["scores"] if r["metric"] == "ter" and r["difference"] is not None]
+    row |= {"difference": -0.02, "difference_low": -0.03, "difference_high": -0.005}
+    (chart,) = [chart for chart in charts_of(given) if chart["id"] == "chart-differences"]
+    (series,) = chart["choices"][0]["series"]
+    place = chart["choices"][0]["categories"].index("ter (sign turned)")
+    assert [series[key][place] for key in ("low", "values", "high")] == [0.005, 0.02, 0.03]
+    assert "sign turned" in chart["caption"]
+
+
+def opening(given):
+    options = re.search(r'data-field="metric">(.*?)</select>', render(given), re.DOTALL)[1]
+    return re.search(r" selected>([^<]*)<", options)[1]
+
+
+def test_segments_open_sorted_by_a_metric_that_tells_them_apart():
+    given = document(4)
+    assert opening(given) == "port"
+    given["metrics"] = [given["metrics"][place] for place in (1, 3, 2, 0)]
+    assert opening(given) == "bleu"
+    for segment in given["segments"][:3]:
+        segment["scores"]["bleu"] = [0.0, 0.0]
+    assert opening(given) == "port"
+    del given["metrics"][3]
+    given["scores"] = [row for row in given["scores"] if row["metric"] != "port"]
+    assert opening(given) in {"nist", "ter"}
+    for system in given["systems"]:
+        system["tuned_on"] = "ter"
+    assert opening(given) == "ter"
+
+
+def test_the_history_of_one_run_comes_before_its_segments():
+    given = document(4, systems=("alone",), runs=1)
+    for kind in ("run", "comparison"):
+        page = render(given | {"kind": kind}).split('<main id="main">')[1]
+        places = [page.index(f'<section id="{name}"') for name in ("runs", "surface", "segments")]
+        assert (places[1] < places[2]) == (places[0] < places[2]) == (kind == "run")
+        assert page.count('<section id="runs"') == 1
 
 
 def test_a_slice_is_drawn_piece_by_piece():

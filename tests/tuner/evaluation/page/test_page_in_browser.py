@@ -184,6 +184,7 @@ def test_hostile_texts_stay_text(shown):
         segment["references"] = [whole]
         segment["outputs"] = [whole, whole | {"text": f"{a} {texts[4]} {b}"}]
     given["headlines"] = given["notes"] = [HOSTILE]
+    given["systems"][0]["tuned_on"] = None
     given["differences"]["ngrams"][0]["ngram"] = HOSTILE
     given["runs"][0]["weights"][0]["feature"] = HOSTILE
     given["runs"][0]["slices"][0]["feature"] = HOSTILE
