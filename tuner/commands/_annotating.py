@@ -14,15 +14,21 @@ if TYPE_CHECKING:
 
 def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --annotator and --annotation-cache."""
-    command = click.option(
-        "--annotation-cache",
-        type=FOLDER,
-        metavar="DIR",
-        help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
-    )(command)
+    command = cache_option("annotation_cache")(command)
     return click.option(
         "--annotator",
         metavar="NAME[:OPTION=VALUE,...]",
         help="What tags or parses the texts, as udpipe:model=FILE; needed by metrics that compare "
         "syntax.",
     )(command)
+
+
+def cache_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare --annotation-cache."""
+    return click.option(
+        "--annotation-cache",
+        name,
+        type=FOLDER,
+        metavar="DIR",
+        help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
+    )

@@ -49,6 +49,56 @@ def several(*names: str, kind: Any = FILE, **rest: Any) -> Decorator:
     return click.option(*names, multiple=True, type=kind, **rest)
 
 
+def defaulted(name: str, kind: Any, default: object, help_text: str) -> Decorator:
+    """Declare an option whose help shows its default."""
+    return click.option(name, type=kind, default=default, show_default=True, help=help_text)
+
+
+def refs_option(
+    help_text: str = "References; repeat for more.", *, required: bool = False
+) -> Decorator:
+    """Declare --ref."""
+    return several("--ref", "refs", required=required, help=help_text)
+
+
+def metrics_option(help_text: str, *, name: str = "metric", required: bool = False) -> Decorator:
+    """Declare --metric, of which there may be several."""
+    return several("--metric", name, kind=str, required=required, metavar=METRIC, help=help_text)
+
+
+def human_options(help_text: str, *, old: Sequence[str] = ()) -> Decorator:
+    """Declare --human, --penalties, --outputs, --ref."""
+    options: tuple[Decorator, ...] = (
+        renamed("--human", old=old, required=True, type=FILE, help=help_text),
+        click.option(
+            "--penalties",
+            is_flag=True,
+            help="The human scores are penalties (HTER): lower is better.",
+        ),
+        click.option(
+            "--outputs",
+            required=True,
+            type=FOLDER,
+            help="Folder of outputs named after their systems, SYSTEM.en, one segment a line.",
+        ),
+        refs_option(required=True),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def systems_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --system."""
+    return several(
+        "--system", "systems", kind=str, help="Only this system; repeat for more. Default: all."
+    )(command)
+
+
 def source_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --source."""
     return click.option("--source", type=FILE, help="Source text, needed with links.")(command)
@@ -71,13 +121,7 @@ def html_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def seed_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --seed."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0),
-        default=1,
-        show_default=True,
-        help="Equal seeds give equal results.",
-    )(command)
+    return defaulted("--seed", click.IntRange(0), 1, "Equal seeds give equal results.")(command)
 
 
 def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,9 +7,10 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
-from tuner.commands._options import renamed
+from tuner.commands._options import defaulted, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,12 +36,11 @@ LINES_AT_ONCE = 2048
 @click.option("--model", help="Its model; of conllu and ptb, the file.")
 @click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")
 @click.option("--out", type=FILE, help="CoNLL-U (.gz, .xz, .zst too); - is stdout.")
-@click.option(
+@defaulted(
     "--parses",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Write so many weighted parses of each sentence, where the annotator gives them.",
+    click.IntRange(1),
+    1,
+    "Write so many weighted parses of each sentence, where the annotator gives them.",
 )
 @click.option(
     "--layer",
@@ -50,20 +50,10 @@ LINES_AT_ONCE = 2048
     help="What to write; repeat for more. Default: all that the annotator gives.",
 )
 @click.option("--processes", type=click.IntRange(1), help="Worker processes. Default: all cores.")
-@click.option(
-    "--max-failed",
-    type=FiniteRange(0, 1),
-    default=0.5,
-    show_default=True,
-    help="Stop if a larger share of the sentences has no parse.",
+@defaulted(
+    "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the sentences has no parse."
 )
-@click.option(
-    "--annotation-cache",
-    "cache",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
-)
+@cache_option("cache")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -127,19 +117,17 @@ def command(
 @command.command()
 @click.option("--treebank", required=True, type=FILE, help="CoNLL-U (.gz, .xz, .zst too).")
 @click.option("--out", required=True, type=FILE, help="The model.")
-@click.option(
+@defaulted(
     "--size",
-    type=click.Choice(["micro", "tiny", "full"]),
-    default="tiny",
-    show_default=True,
-    help="Seconds on 300 sentences; minutes on 1,500; a quarter of an hour on 200,000 words.",
+    click.Choice(["micro", "tiny", "full"]),
+    "tiny",
+    "Seconds on 300 sentences; minutes on 1,500; a quarter of an hour on 200,000 words.",
 )
-@click.option(
+@defaulted(
     "--case",
-    type=click.Choice(["keep", "lower", "both"]),
-    default="keep",
-    show_default=True,
-    help="Words as they are, lowercased (for lowercased text), or each sentence both ways.",
+    click.Choice(["keep", "lower", "both"]),
+    "keep",
+    "Words as they are, lowercased (for lowercased text), or each sentence both ways.",
 )
 @renamed(
     "--check",

@@ -14,7 +14,10 @@ from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
     confidence_option,
+    defaulted,
     html_option,
+    metrics_option,
+    refs_option,
     renamed,
     seed_option,
     set_option,
@@ -31,13 +34,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
 @renamed("--source", old=["--test"], type=FILE, help="Source text of the test set.")
-@click.option("--ref", "refs", multiple=True, type=FILE, help="References; repeat for more.")
-@click.option(
-    "--metric",
-    "metric",
-    multiple=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric; repeat for more. Default: bleu, port, qmean, ter, and what runs were tuned on.",
+@refs_option()
+@metrics_option(
+    "Metric; repeat for more. Default: bleu, port, qmean, ter, and what runs were tuned on."
 )
 @click.option(
     "--links",
@@ -59,8 +58,7 @@ if TYPE_CHECKING:
 @lowercase_option
 @text_options
 @annotator_options
-@click.option("--samples", type=click.IntRange(1), default=10_000, show_default=True,
-              help="Resampled test sets and randomized pairs.")  # fmt: skip
+@defaulted("--samples", click.IntRange(1), 10_000, "Resampled test sets and randomized pairs.")
 @seed_option
 @confidence_option
 @threads_option

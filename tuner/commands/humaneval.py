@@ -12,7 +12,7 @@ from tuner import api
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
-from tuner.commands._options import FILE, seed_option
+from tuner.commands._options import FILE, defaulted, refs_option, seed_option
 from tuner.commands._outputs import check_outputs, output_options, show
 
 
@@ -29,12 +29,8 @@ def command() -> None:
 @command.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "--ref",
-    "refs",
-    multiple=True,
-    type=FILE,
-    help="References; the first one is shown, all count for 1-TER. Default: those of the runs.",
+@refs_option(
+    "References; the first one is shown, all count for 1-TER. Default: those of the runs."
 )
 @click.option("--source", type=FILE, help="Source text, to be shown too.")
 @click.option(
@@ -45,43 +41,23 @@ def command() -> None:
 )
 @click.option("--judges", "count", type=click.IntRange(1), help="Number of judges.  [default: 3]")
 @click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for more.")
-@click.option(
-    "--items",
-    type=click.IntRange(1),
-    default=50,
-    show_default=True,
-    help="Items of each judge.",
-)
-@click.option(
+@defaulted("--items", click.IntRange(1), 50, "Items of each judge.")
+@defaulted(
     "--common",
-    type=click.IntRange(0),
-    default=20,
-    show_default=True,
-    help="How many of them every judge sees, to know how far judges agree.",
+    click.IntRange(0),
+    20,
+    "How many of them every judge sees, to know how far judges agree.",
 )
-@click.option(
-    "--min-length",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Fewest tokens of the reference.",
-)
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=50,
-    show_default=True,
-    help="Most tokens of the reference.",
-)
+@defaulted("--min-length", click.IntRange(0), 10, "Fewest tokens of the reference.")
+@defaulted("--max-length", click.IntRange(1), 50, "Most tokens of the reference.")
 @click.option(
     "--equal-outputs", is_flag=True, help="Keep segments that both systems translate the same way."
 )
-@click.option(
+@defaulted(
     "--top-share",
-    type=FiniteRange(0, 1, min_open=True),
-    default=0.5,
-    show_default=True,
-    help="Of these segments, the share of those with the highest 1-TER of either system; 1: all.",
+    FiniteRange(0, 1, min_open=True),
+    0.5,
+    "Of these segments, the share of those with the highest 1-TER of either system; 1: all.",
 )
 @click.option("--condition", help="What tables call this comparison.  [default: A against B]")
 @text_options
@@ -147,12 +123,11 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     help="key.json of an evaluation; repeat for more. Default: that beside the sheets or above.",
 )
 @click.option("--without", multiple=True, metavar="JUDGE", help="Judge whose sheet never came.")
-@click.option(
+@defaulted(
     "--drop",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Leave out so many judges: those who disagree most with the others on common items.",
+    click.IntRange(0),
+    0,
+    "Leave out so many judges: those who disagree most with the others on common items.",
 )
 @click.option(
     "--literal",

@@ -12,13 +12,15 @@ from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import (
-    FILE,
     FOLDER,
     confidence_option,
+    defaulted,
+    human_options,
+    metrics_option,
     ref_links_option,
-    renamed,
     seed_option,
     source_option,
+    systems_option,
 )
 from tuner.commands._outputs import check_outputs, output_options, show
 from tuner.commands._progress import annotating
@@ -28,36 +30,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@renamed(
-    "--human",
+@human_options(
+    "Human scores: columns system, segment (from 0), score and maybe document, tabs between.",
     old=["--scores"],
-    required=True,
-    type=FILE,
-    help="Human scores: columns system, segment (from 0), score and maybe document, tabs between.",
 )
-@click.option(
-    "--penalties", is_flag=True, help="The human scores are penalties (HTER): lower is better."
-)
-@click.option(
-    "--outputs",
-    required=True,
-    type=FOLDER,
-    help="Folder of outputs named after their systems, SYSTEM.en, one segment a line.",
-)
-@click.option(
-    "--ref", "refs", multiple=True, required=True, type=FILE, help="References; repeat for more."
-)
-@click.option(
-    "--metric",
-    "metric",
-    multiple=True,
-    required=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric; repeat for more. `portmert metrics` lists all.",
-)
-@click.option(
-    "--system", "systems", multiple=True, help="Only this system; repeat for more. Default: all."
-)
+@metrics_option("Metric; repeat for more. `portmert metrics` lists all.", required=True)
+@systems_option
 @text_options
 @annotator_options
 @source_option
@@ -67,20 +45,18 @@ if TYPE_CHECKING:
     help="Folder of links of source and outputs, as 0-0 1-2, named SYSTEM.links.",
 )
 @ref_links_option
-@click.option(
+@defaulted(
     "--samples",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Bootstrap samples of intervals, and permutations of tests.",
+    click.IntRange(1),
+    1000,
+    "Bootstrap samples of intervals, and permutations of tests.",
 )
 @confidence_option
-@click.option(
+@defaulted(
     "--resample",
-    type=click.Choice(["both", "segments", "systems"]),
-    default="both",
-    show_default=True,
-    help="What bootstrap samples are drawn from.",
+    click.Choice(["both", "segments", "systems"]),
+    "both",
+    "What bootstrap samples are drawn from.",
 )
 @seed_option
 @output_options

@@ -12,7 +12,14 @@ from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._numbers import FiniteRange
-from tuner.commands._options import FILE, FOLDER, seed_option
+from tuner.commands._options import (
+    FILE,
+    FOLDER,
+    defaulted,
+    human_options,
+    seed_option,
+    systems_option,
+)
 from tuner.commands._outputs import check_outputs, output_options, show
 from tuner.commands._progress import annotating
 from tuner.files import write_text
@@ -24,28 +31,8 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 
 
 @click.command()
-@click.option(
-    "--human",
-    "human",
-    required=True,
-    type=FILE,
-    help="Human scores: columns system, segment (from 0), score and document, tabs between.",
-)
-@click.option(
-    "--penalties", is_flag=True, help="The human scores are penalties (HTER): lower is better."
-)
-@click.option(
-    "--outputs",
-    required=True,
-    type=FOLDER,
-    help="Folder of outputs named after their systems, SYSTEM.en, one segment a line.",
-)
-@click.option(
-    "--ref", "refs", multiple=True, required=True, type=FILE, help="References; repeat for more."
-)
-@click.option(
-    "--system", "systems", multiple=True, help="Only this system; repeat for more. Default: all."
-)
+@human_options("Human scores: columns system, segment (from 0), score and document, tabs between.")
+@systems_option
 @text_options
 @annotator_options
 @click.option(
@@ -56,26 +43,18 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
     "be.",
 )
 @click.option("--table", "with_table", is_flag=True, help="Try every set of features that can be.")
-@click.option(
+@defaulted(
     "--parses",
-    type=click.IntRange(0, 1000),
-    default=50,
-    show_default=True,
-    help="Of E: best parses of each text; 0 is all, from a parser that knows them.",
+    click.IntRange(0, 1000),
+    50,
+    "Of E: best parses of each text; 0 is all, from a parser that knows them.",
 )
-@click.option(
-    "--gamma",
-    type=FiniteRange(0, 1),
-    default=0.25,
-    show_default=True,
-    help="Of E: how much better parses count more.",
-)
-@click.option(
+@defaulted("--gamma", FiniteRange(0, 1), 0.25, "Of E: how much better parses count more.")
+@defaulted(
     "--costs",
-    type=click.Choice(["terpa", "terph", "ter"]),
-    default="terpa",
-    show_default=True,
-    help="Of T and P: what edits cost when texts are aligned.",
+    click.Choice(["terpa", "terph", "ter"]),
+    "terpa",
+    "Of T and P: what edits cost when texts are aligned.",
 )
 @click.option("--language", default="english", show_default=True, help="Of T: whose stems.")
 @click.option("--synonyms", type=FOLDER, help="Of T: the dict folder of WordNet.")

@@ -15,6 +15,7 @@ from tuner.commands._numbers import FiniteRange
 from tuner.commands._options import (
     FILE,
     ref_links_option,
+    refs_option,
     set_option,
     source_option,
     threads_option,
@@ -47,9 +48,7 @@ _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
     "--nbest", "lists", multiple=True, type=FILE, help="N-best list; repeat to merge several."
 )
 @format_option
-@click.option(
-    "--ref", "refs", multiple=True, type=FILE, help="References; repeat for more than one."
-)
+@refs_option("References; repeat for more than one.")
 @source_option
 @ref_links_option
 @lowercase_option

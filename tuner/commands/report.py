@@ -11,7 +11,7 @@ from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._notice import notice
-from tuner.commands._options import html_option, threads_option
+from tuner.commands._options import html_option, metrics_option, threads_option
 from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from tuner.commands._progress import annotating
 from tuner.files import write_text
@@ -19,13 +19,9 @@ from tuner.files import write_text
 
 @click.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--metric",
-    "metric",
-    multiple=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Score the dev output of every iteration with it too; repeat for more. "
-    "Default: bleu, port, qmean, ter.",
+@metrics_option(
+    "Score the dev output of every iteration with it too; repeat for more. "
+    "Default: bleu, port, qmean, ter."
 )
 @annotator_options
 @threads_option

@@ -11,7 +11,7 @@ from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._notice import log, notice
-from tuner.commands._options import FILE, overrides_option
+from tuner.commands._options import FILE, metrics_option, overrides_option
 from tuner.commands._progress import annotating, decoding
 from tuner.files import write_text
 
@@ -25,12 +25,9 @@ from tuner.files import write_text
     metavar="NAME",
     help="Metric to tune on; repeat for more. Default: bleu, port, qmean.",
 )
-@click.option(
-    "--metric",
-    "scored_with",
-    multiple=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric to compare with; repeat for more. Default: bleu, nist, ter, meteor, port, qmean.",
+@metrics_option(
+    "Metric to compare with; repeat for more. Default: bleu, nist, ter, meteor, port, qmean.",
+    name="scored_with",
 )
 @click.option(
     "--published",

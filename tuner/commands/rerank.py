@@ -12,7 +12,7 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import format_option, text_options
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, ref_links_option, source_option
+from tuner.commands._options import FILE, ref_links_option, refs_option, source_option
 from tuner.commands._progress import annotating
 from tuner.errors import InputError
 from tuner.files import writing
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     metavar="METRIC",
     help="Choose for a high score of this metric in place of the weights; needs --ref.",
 )
-@click.option("--ref", "refs", multiple=True, type=FILE, help="References, for --oracle.")
+@refs_option("References, for --oracle.")
 @source_option
 @ref_links_option
 @text_options

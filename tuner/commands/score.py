@@ -11,7 +11,13 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import lowercase_option, steps, text_options
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, ref_links_option, source_option
+from tuner.commands._options import (
+    FILE,
+    metrics_option,
+    ref_links_option,
+    refs_option,
+    source_option,
+)
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.commands._progress import annotating
 
@@ -20,18 +26,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--metric",
-    "metric",
-    multiple=True,
+@metrics_option(
+    "Metric, as bleu or port:alpha=0.5; repeat for more. `portmert metrics` lists all.",
     required=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric, as bleu or port:alpha=0.5; repeat for more. `portmert metrics` lists all.",
 )
 @click.option("--hyp", required=True, type=FILE, help="Hypotheses, one segment a line.")
-@click.option(
-    "--ref", "refs", multiple=True, required=True, type=FILE, help="References; repeat for more."
-)
+@refs_option(required=True)
 @source_option
 @click.option("--hyp-links", type=FILE, help="Links of source and hypothesis, as 0-0 1-2.")
 @ref_links_option
