@@ -105,6 +105,21 @@ def test_runs_bring_their_test_set_and_links(corpus):
     assert any("different numbers of replicas" in note for note in found["notes"])
 
 
+def test_runs_tuned_on_different_metrics_stand_in_a_matrix_first(corpus):
+    write_run(corpus, "old", [BAD, GOOD])
+    write_run(corpus, "new", [GOOD, GOOD, BAD], metric="port")
+    result = compare("old", "new", "--metric=ter", "--no-timing", "--latex=t.tex", "--html=t.html")
+    before, after = result.stdout.split("Tuned on, and judged by\n\n")
+    assert "----" not in before
+    assert after.split("\n")[0].split() == ["system", "tuned", "on", "replicas", "ter", "↓"]
+    rows = re.findall(r"^(old|new) +(\w+) +(\d) +[\d.]+ ± [\d.]+", result.stdout, re.MULTILINE)
+    assert rows == [("old", "bleu", "2"), ("new", "port", "3")]
+    tex, page = (corpus / "t.tex").read_text(), (corpus / "t.html").read_text()
+    assert tex.index("Tuned on, and judged by") < tex.index("Differences from")
+    assert page.index('id="matrix"') < page.index("Intervals, spread")
+    assert "PORT paper" not in result.stdout + tex + page.split("<script")[0]
+
+
 def test_several_sets_of_links(corpus):
     write_lines(corpus / "other.links", ["0-3 1-2 2-1 3-0", *LINKS[1:]])
     found, result = document(

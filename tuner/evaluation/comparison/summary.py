@@ -52,6 +52,11 @@ def summaries(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def tuned_apart(tuned_on: Sequence[str | None]) -> bool:
+    """Return whether systems were tuned on different metrics, by what is known of each."""
+    return len(set(filter(None, tuned_on))) > 1
+
+
 def untested_luck(systems: Sequence[str], replicas: Mapping[str, int]) -> str:
     """Return that luck of tuning is untested, and of which of these systems; nothing if it is."""
     single = [name for name in systems if replicas[name] == 1]

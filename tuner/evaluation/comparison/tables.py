@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tuner.evaluation.comparison.scores import ORDERING, shown
-from tuner.evaluation.comparison.summary import untested_luck
+from tuner.evaluation.comparison.summary import tuned_apart, untested_luck
 from tuner.tables import Table
 
 if TYPE_CHECKING:
@@ -26,11 +26,47 @@ EXAMPLES = 1
 def all_tables(comparison: Comparison) -> list[Table]:
     """Return the tables of a comparison that have something to say."""
     builders: tuple[Callable[[Comparison], Table | None], ...] = (
-        _systems, _scores, _tests, _similarity, _ordering, _port_forms, _qmean_port, _ngrams,
-        _links, _agreement, _timing, _by_length, _by_reordering, _ngram_differences, _segments,
+        _matrix, _systems, _scores, _tests, _similarity, _ordering, _port_forms, _qmean_port,
+        _ngrams, _links, _agreement, _timing, _by_length, _by_reordering, _ngram_differences,
+        _segments,
     )  # fmt: skip
     tables = [build(comparison) for build in builders]
     return [table for table in tables if table is not None and table.rows]
+
+
+def _matrix(comparison: Comparison) -> Table | None:
+    """Return what each system was tuned on down, by what it is judged across."""
+    if not tuned_apart([system.tuned_on for system in comparison.systems]):
+        return None
+    rows = []
+    for system in comparison.systems:
+        row = [system.name, (system.tuned_on or NOTHING).partition(":")[0], str(system.replicas)]
+        for metric in comparison.metrics:
+            found = _score_of(comparison, metric, system.name)
+            spread = "" if found.s_opt is None else f" ± {shown(found.s_opt, metric)}"
+            differs = found.p_holm is not None and found.p_holm < 1 - comparison.confidence
+            row.append(f"{shown(found.score, metric)}{spread}{' *' if differs else ''}")
+        rows.append(row)
+    names, replicas = _luck(comparison)
+    several = "±: s_opt, standard deviation over replicas; " if max(replicas.values()) > 1 else ""
+    note = several + (
+        f"*: differs from {comparison.systems[0].name}, corrected p below "
+        f"{1 - comparison.confidence:.2g}."
+    )
+    luck = untested_luck(names, replicas)
+    title = ", ".join(filter(None, ("Tuned on, and judged by", luck)))
+    columns = ("system", "tuned on", "replicas", *map(_directed, comparison.metrics))
+    return Table(title, columns, rows, label="matrix", left=2, note=note)
+
+
+def _luck(comparison: Comparison) -> tuple[list[str], dict[str, int]]:
+    """Return the systems, and how many replicas each has."""
+    replicas = {system.name: system.replicas for system in comparison.systems}
+    return list(replicas), replicas
+
+
+def _directed(metric: ComparedMetric) -> str:
+    return f"{metric.label} {'↑' if metric.higher_is_better else '↓'}"
 
 
 def _systems(comparison: Comparison) -> Table:
@@ -52,7 +88,7 @@ def _scores(comparison: Comparison) -> Table:
     """Return systems down, metrics across, with both standard deviations."""
     columns = ["system"]
     for metric in comparison.metrics:
-        columns += [f"{metric.label} {'↑' if metric.higher_is_better else '↓'}", "s_sel", "s_opt"]
+        columns += [_directed(metric), "s_sel", "s_opt"]
     rows = []
     for system in comparison.systems:
         row = [system.name]
@@ -73,7 +109,7 @@ def _scores(comparison: Comparison) -> Table:
 
 def _tests(comparison: Comparison) -> Table:
     level = f"{100 * comparison.confidence:g} %"
-    replicas = {system.name: system.replicas for system in comparison.systems}
+    names, replicas = _luck(comparison)
     several = max(replicas.values()) > 1
     columns = ["metric", "system", "difference", f"{level} interval"]
     columns += (
@@ -107,7 +143,7 @@ def _tests(comparison: Comparison) -> Table:
         f"{comparison.systems[0].name}; {comparison.samples} samples each, seed "
         f"{comparison.seed}. Holm: corrected for all rows of this table."
     )
-    luck = untested_luck(list(replicas), replicas)
+    luck = untested_luck(names, replicas)
     title = ", ".join(filter(None, (f"Differences from {comparison.systems[0].name}", luck)))
     return Table(title, columns, rows, label="tests", left=2, note=note)
 

@@ -27,7 +27,7 @@ from tuner.evaluation.comparison.formats import (
     signed_count,
     whole,
 )
-from tuner.evaluation.comparison.summary import summaries
+from tuner.evaluation.comparison.summary import summaries, tuned_apart
 from tuner.evaluation.page._run_charts import run_colours
 from tuner.evaluation.page.charts import charts_of
 
@@ -107,6 +107,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             charts=data["charts"],
             colours=run_colours(document),
             opening=_opening(document),
+            matrix=tuned_apart([system["tuned_on"] for system in document.get("systems", ())]),
             links_left_out=not keep_links,
             segments_left_out=not keep_segments,
         )
