@@ -123,27 +123,33 @@ def run(
         write_inputs(folder.path, experiment)
         numbers = range(1, experiment.tune.replicas + 1)
         seeds = tuple(streams.replica(experiment.tune.seed, number) for number in numbers)
-        results = tuple(
-            _replica(
-                experiment,
-                folder,
-                number,
-                seed,
-                log=note,
+
+        def replica(number: int, seed: int) -> Result:
+            tune = replace(experiment.tune, output=folder.replica(number), seed=seed, replicas=1)
+            return single.run(
+                replace(experiment, tune=tune),
+                log=lambda line: note(f"replica {number}: {line}"),
                 progress=progress,
                 annotated=annotated,
+                shared=single.Shared(
+                    annotations=folder.annotations,
+                    split_seed=experiment.tune.seed,
+                    first=None if number == 1 else folder.replica(1) / "iteration-01",
+                ),
             )
-            for number, seed in enumerate(seeds, 1)
-        )
-        return _finish(
+
+        results = tuple(replica(number, seed) for number, seed in enumerate(seeds, 1))
+        evaluator = Evaluator(
             experiment,
-            folder,
-            seeds,
-            results,
+            annotations=folder.annotations,
+            scratch=folder.scratch,
+            split_seed=experiment.tune.seed,
             note=note,
             progress=progress,
             annotated=annotated,
         )
+        with closing(evaluator):
+            return _finish(evaluator, folder, seeds, results)
 
 
 def averaged(weights: Sequence[FeatureWeights]) -> FeatureWeights:
@@ -156,56 +162,18 @@ def averaged(weights: Sequence[FeatureWeights]) -> FeatureWeights:
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
 
 
-def _replica(
-    experiment: Experiment,
-    folder: RunFolder,
-    number: int,
-    seed: int,
-    *,
-    log: Callable[[str], None],
-    progress: Progress,
-    annotated: Progress | None,
-) -> Result:
-    output = folder.replica(number)
-    first = folder.replica(1) / "iteration-01"
-    return single.run(
-        replace(experiment, tune=replace(experiment.tune, output=output, seed=seed, replicas=1)),
-        log=lambda line: log(f"replica {number}: {line}"),
-        progress=progress,
-        annotated=annotated,
-        shared=single.Shared(
-            annotations=folder.annotations,
-            split_seed=experiment.tune.seed,
-            first=None if number == 1 else first,
-        ),
-    )
-
-
 def _finish(
-    experiment: Experiment,
+    evaluator: Evaluator,
     folder: RunFolder,
     seeds: tuple[int, ...],
     results: tuple[Result, ...],
-    *,
-    note: Callable[[str], None],
-    progress: Progress,
-    annotated: Progress | None,
 ) -> Replicated:
+    experiment = evaluator.experiment
     weights = averaged([result.weights for result in results])
     scores = np.array([result.score for result in results])
     mean, spread = float(scores.mean()), _spread(scores)
-    evaluator = Evaluator(
-        experiment,
-        annotations=folder.annotations,
-        scratch=folder.scratch,
-        split_seed=experiment.tune.seed,
-        note=note,
-        progress=progress,
-        annotated=annotated,
-    )
-    with closing(evaluator):
-        dev, held_out = _dev(evaluator, weights, folder, note)
-        test = evaluator.test(weights, lambda: folder.test)
+    dev, held_out = _dev(evaluator, weights, folder)
+    test = evaluator.test(weights, lambda: folder.test)
     weights_path, config_path = folder.path / "weights.json", folder.path / CONFIG_NAME
     write_text(weights_path, weights.to_json() + "\n")
     signature = experiment.metric.signature
@@ -229,7 +197,7 @@ def _finish(
     )
     write_json(folder.path / "result.json", found.as_json())
     shown = experiment.metric.shown
-    note(
+    evaluator.note(
         f"{len(results)} replicas: dev {shown(mean)} (standard deviation {shown(spread)}), "
         f"averaged weights {shown(dev.score)}"
     )
@@ -237,15 +205,12 @@ def _finish(
 
 
 def _dev(
-    evaluator: Evaluator,
-    weights: FeatureWeights,
-    folder: RunFolder,
-    note: Callable[[str], None],
+    evaluator: Evaluator, weights: FeatureWeights, folder: RunFolder
 ) -> tuple[Scored, Scored | None]:
     """Decode and score the dev set, and what is held out, under the averaged weights."""
     out, scores = folder.average / "nbest.gz", folder.average / "scores.json"
     if not scores.exists():
-        note("decoding the dev set under the averaged weights")
+        evaluator.note("decoding the dev set under the averaged weights")
         evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
         dev, held_out = evaluator.dev(evaluator.read(out))
         held_out = held_out or evaluator.held_out(weights, folder.average)
