@@ -159,21 +159,6 @@ class Moses(Decoder):
 
     def decode(
         self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-    ) -> None:
-        """Let Moses write the list; see `translate`."""
-        self.translate(
-            weights, source=source, size=size, out=out, workdir=workdir, progress=progress
-        )
-
-    def translate(
-        self,
         weights: FeatureWeights | None,
         *,
         source: Path,

@@ -15,9 +15,10 @@ import numpy as np
 from metrics._base import Ragged, Texts
 from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
-from tuner.dropin._program import say
+from tuner.dropin._program import UsageError, last, say
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
+from tuner.nbest.moses_dat import read_dat
 from tuner.texts import corpus
 from tuner.texts.prepare import Preparation
 from tuner.texts.text_pipeline import TextPipeline
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from metrics._base import Metric, Vocabulary
     from tuner.annotation.annotating import TextAnnotator
+    from tuner.nbest.moses_dat import DatLists
     from tuner.texts.corpus import References
 
 
@@ -120,6 +122,37 @@ class Scorer:
                 f"{max(self.factors)} (they count from 0)"
             )
         return "|".join(parts[factor] for factor in self.factors)
+
+
+def scored_lists(given: dict[str, list[str]]) -> tuple[DatLists, Scorer]:
+    """Return the lists of all --ffile and --scfile, and their scorer; see `scorer_of`."""
+    features, scores = given.get("ffile", []), given.get("scfile", [])
+    if not features or not scores:
+        raise UsageError("no data to process: give --ffile and --scfile")
+    lists = read_dat(features, scores)
+    return lists, scorer_of(lists, given)
+
+
+def scorer_of(lists: DatLists, given: dict[str, list[str]]) -> Scorer:
+    """Return the scorer of what the score files hold, and say its notes.
+
+    mert-moses.pl glues its --sctype to the last of --mertmertargs, where it gets lost.
+
+    Raises
+    ------
+    InputError
+        Another metric is asked for.
+    """
+    wanted = last(given, "sctype", lists.score_name)
+    if wanted.lower() != lists.score_name.lower():
+        raise InputError(
+            f"--sctype {wanted}, but the score files hold statistics of {lists.score_name}; "
+            f"extractor and mert must get the same --sctype"
+        )
+    scorer = read_scorer(wanted, last(given, "scconfig", ""))
+    for note in scorer.notes:
+        say(note)
+    return scorer
 
 
 def read_scorer(

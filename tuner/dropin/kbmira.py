@@ -22,12 +22,10 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import read_scorer
+from tuner.dropin._scorer import scored_lists
 from tuner.dropin._search import Starts, search
-from tuner.dropin.mert import score_type
 from tuner.errors import InputError
 from tuner.files import read_lines, writing
-from tuner.nbest.moses_dat import read_dat
 from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
 from tuner.weights.moses_sparse import read_sparse
 
@@ -87,13 +85,7 @@ def _work(given: dict[str, list[str]]) -> int:
             raise UsageError(f"--{name}: {reason}")
     if last(given, "type", "nbest") != "nbest":
         raise UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
-    features, scores = given.get("ffile", []), given.get("scfile", [])
-    if not features or not scores:
-        raise UsageError("no data to process: give --ffile and --scfile")
-    lists = read_dat(features, scores)
-    scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
-    for note in scorer.notes:
-        say(note)
+    lists, scorer = scored_lists(given)
     options = {ours: last(given, name, "") for name, ours in NAMES.items() if name in given}
     start = dense_start(last(given, "dense-init", ""), lists.feature_names)
     sparse = {}

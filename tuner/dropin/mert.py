@@ -24,7 +24,7 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import read_scorer
+from tuner.dropin._scorer import scorer_of
 from tuner.dropin._search import Starts, column_names, optimizer_of_type, search
 from tuner.errors import InputError, PortmertError
 from tuner.files import read_lines, write_text
@@ -97,9 +97,7 @@ def _work(given: dict[str, list[str]]) -> int:
             f"-d {width}, but the feature files have {found} features: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
-    scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
-    for note in scorer.notes:
-        say(note)
+    scorer = scorer_of(lists, given)
     ignored(given)
     weights, score = search(
         lists,
@@ -124,25 +122,6 @@ def _work(given: dict[str, list[str]]) -> int:
 def best_point(point: FloatArray, score: float) -> str:
     """Return the line that mert-moses.pl looks for."""
     return f"Best point: {''.join(f'{number(value)} ' for value in point)} => {score:.6f}"
-
-
-def score_type(given: dict[str, list[str]], lists: DatLists) -> str:
-    """Return the metric: what the score files hold, if nothing else is asked for.
-
-    mert-moses.pl glues its --sctype to the last of --mertmertargs, where it gets lost.
-
-    Raises
-    ------
-    InputError
-        Another metric is asked for.
-    """
-    wanted = last(given, "sctype", lists.score_name)
-    if wanted.lower() != lists.score_name.lower():
-        raise InputError(
-            f"--sctype {wanted}, but the score files hold statistics of {lists.score_name}; "
-            f"extractor and mert must get the same --sctype"
-        )
-    return wanted
 
 
 def ignored(given: dict[str, list[str]]) -> None:

@@ -168,7 +168,7 @@ class _Run:
                 }
             )
         first_of_config = step == 1 and self.request.config_weights_first
-        self.decoder.translate(
+        self.decoder.decode(
             None if first_of_config else weights,
             source=self.request.source,
             size=self.request.nbest,

@@ -13,7 +13,6 @@ from tuner.components import registry
 from tuner.dropin._program import (
     SUCCESS,
     Option,
-    UsageError,
     integer,
     last,
     number,
@@ -21,10 +20,8 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import read_scorer
-from tuner.dropin.mert import score_type
+from tuner.dropin._scorer import scored_lists
 from tuner.files import writing
-from tuner.nbest.moses_dat import read_dat
 from tuner.search.optimizers._gains import gains
 from tuner.search.problem import StatTable, TuningProblem
 from tuner.search.stat_tables import moses_stats
@@ -59,13 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _work(given: dict[str, list[str]]) -> int:
-    features, scores = given.get("ffile", []), given.get("scfile", [])
-    if not features or not scores:
-        raise UsageError("no data to process: give --ffile and --scfile")
-    lists = read_dat(features, scores)
-    scorer = read_scorer(score_type(given, lists), last(given, "scconfig", ""))
-    for note in scorer.notes:
-        say(note)
+    lists, scorer = scored_lists(given)
     stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
     pro = cast("Pro", registry.optimizer("pro", settings(given)))
     problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
