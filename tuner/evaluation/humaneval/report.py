@@ -18,7 +18,7 @@ def tables(results: Results) -> list[Table]:
     (same,) = names if len(names) == 1 else (None,)
     return [
         Table(
-            "Human preference (PORT paper, Table 5); sign test without ties",
+            "Human preference; sign test without ties",
             [
                 "condition",
                 *([] if same else ["systems"]),

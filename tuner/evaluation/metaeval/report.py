@@ -62,8 +62,7 @@ def tables(found: MetaEvaluation) -> list[Table]:
 
 def _short(found: MetaEvaluation) -> Table:
     return Table(
-        "Correlations with human judgment (PORT paper, Table 2): Spearman of systems, Kendall "
-        "(WMT10) of segments",
+        "Correlations with human judgment: Spearman of systems, Kendall (WMT10) of segments",
         ["metric", "sys.", "seg."],
         [
             [one.label]
