@@ -109,5 +109,5 @@ def test_systems_are_tuned_on_and_scored_with_syntax(finished, tmp_path):
         f"--annotation-cache={tmp_path / 'cache'}", *options,
         f"--set=tune.output={tmp_path / 'run'}", "--set=tune.replicas=1",
     )  # fmt: skip
-    assert re.search(r"^dpm: .* dpm .* bleu", result.stdout, re.MULTILINE)
+    assert re.search(r"^dpm: .*DPM-tuned .*BLEU-tuned", result.stdout, re.MULTILINE)
     assert "| dpm " in (tmp_path / "run" / "paper.md").read_text()
