@@ -1,1 +1,1 @@
-"""Word aligners: one per public module, all returning 0-based source-target links."""
+"""Aligns words; one aligner per public module, all returning 0-based source-target links."""

@@ -1,4 +1,4 @@
-"""How well links agree with links made by hand: precision, recall, alignment error rate."""
+"""Compares links with links made by hand: precision, recall, alignment error rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOLD = re.compile(r"([0-9]+)([-?p])([0-9]+)")
 
 @dataclass(frozen=True)
 class Gold:
-    """The links of one pair made by hand; every sure link is possible too."""
+    """Holds the links of one pair made by hand; every sure link is possible too."""
 
     sure: frozenset[tuple[int, int]]
     possible: frozenset[tuple[int, int]]

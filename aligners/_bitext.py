@@ -1,4 +1,4 @@
-"""Reading the two sides of a bitext, plain, .gz or .xz."""
+"""Reads the two sides of a bitext, plain, .gz or .xz."""
 
 from __future__ import annotations
 

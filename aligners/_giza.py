@@ -1,4 +1,4 @@
-"""MGIZA++'s programs, files and tables: training both directions, aligning with old tables."""
+"""Runs MGIZA++: trains both directions, aligns with old tables."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many EM iterations each model gets; the last one that gets any makes the links."""
+    """Says how many EM iterations each model gets; the last one that gets any makes the links."""
 
     ibm1: int
     hmm: int

@@ -1,4 +1,4 @@
-"""Running outside programs: one log each, one line of error."""
+"""Runs outside programs: one log each, one line of error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True)
 class Command:
-    """A program and its arguments, run in a folder that its file arguments are relative to.
+    """Names a program and its arguments, run in a folder that its file arguments are relative to.
 
     Parameters
     ----------

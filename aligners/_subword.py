@@ -1,4 +1,4 @@
-"""Aligning pieces of words instead of words, and back."""
+"""Aligns pieces of words instead of words, and leads back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEED = 1
 
 
 class Subwords:
-    """A sentencepiece model that splits one word at a time."""
+    """Splits one word at a time by a sentencepiece model."""
 
     def __init__(self, path: Path) -> None:
         import sentencepiece  # noqa: PLC0415  start-up time

@@ -1,4 +1,4 @@
-"""One word alignment out of two: the heuristics of Moses' symal, point for point."""
+"""Makes one alignment out of two, by the heuristics of Moses' symal, point for point."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def symmetrize(
 
 
 class _Linked:
-    """Which words have a link."""
+    """Says which words have a link."""
 
     def __init__(self, points: Iterable[tuple[int, int]]) -> None:
         self.targets = {target for target, _ in points}

@@ -1,4 +1,4 @@
-"""thot's word alignment models: training, loading, escaping. The aligner and the decoder use it.
+"""Trains and loads thot's word alignment models, for the aligner and the decoder.
 
 Training runs in processes of its own with one OpenMP thread each: with more, fast_align's sums
 come in another order and its links differ from machine to machine. The two directions train at
@@ -159,7 +159,7 @@ def max_length(kind: Kind) -> int:
 
 
 class SymmetrizedModels:
-    """Two trained directions, ready to align."""
+    """Aligns by two trained directions."""
 
     def __init__(self, folder: Path, kind: Kind, symmetrization: Symmetrization) -> None:
         self.kind = kind

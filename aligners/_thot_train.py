@@ -1,4 +1,4 @@
-"""The process that trains one direction.
+"""Trains one direction, in a process of its own.
 
 python -m aligners._thot_train FOLDER KIND ITERATIONS DIRECTION
 """

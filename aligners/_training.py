@@ -1,4 +1,4 @@
-"""What all trained aligners share: their bitext, the folder of their models, pieces of words."""
+"""Holds what trained aligners share: their bitext, the folder of their models, pieces of words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Align = Callable[[Rows, Rows], list[Links]]
 
 @dataclass(frozen=True)
 class Training:
-    """Where the models of an aligner come from and where they are kept.
+    """Says where the models of an aligner come from and where they are kept.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Word alignment with the programs of eflomal."""
+"""Aligns words with the programs of eflomal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRIORS = "priors"
 
 @dataclass(frozen=True)
 class Eflomal(Aligner):
-    """The original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
+    """Runs the original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
 
     It draws its random numbers from the system and has no seed: two trainings give different
     links, and so do two alignments of one pair. Here the links of a call are kept in the working

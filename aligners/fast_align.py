@@ -1,4 +1,4 @@
-"""Word alignment with the program fast_align."""
+"""Aligns words with the program fast_align."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 @dataclass(frozen=True)
 class FastAlign(Aligner):
-    """The original fast_align, a reparameterised IBM model 2.
+    """Runs the original fast_align, a reparameterised IBM model 2.
 
     Trained on the training bitext and the pairs of the first call together. Every call, the first
     one too, aligns with the finished tables (fast_align's -f): the links of a pair are the same

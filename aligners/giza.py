@@ -1,4 +1,4 @@
-"""Word alignment with MGIZA++, through its programs."""
+"""Aligns words with MGIZA++, through its programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Giza(Aligner):
-    """IBM models 1, 3, 4 and the HMM as MGIZA++ trains them, the aligner of Moses.
+    """Aligns by IBM models 1, 3, 4 and the HMM as MGIZA++ trains them, the aligner of Moses.
 
     The programs mkcls, plain2snt, snt2cooc and mgiza are needed. They train on the training
     bitext and the pairs of the first call together. Every call, the first one too, aligns with

@@ -1,4 +1,4 @@
-"""Word alignments made elsewhere, read from a file."""
+"""Reads word alignments made elsewhere from a file."""
 
 from __future__ import annotations
 

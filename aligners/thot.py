@@ -1,4 +1,4 @@
-"""Word alignment with the models of sil-thot, trained in both directions and symmetrised."""
+"""Aligns words with the models of sil-thot, trained both ways and symmetrised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Thot(Aligner):
-    """The statistical word aligners of thot.
+    """Aligns by the statistical word aligners of thot.
 
     The models are trained on the training bitext and the pairs of the first call together, and
     kept: every later call with the same folder aligns with the same models, so that links of

@@ -1,6 +1,7 @@
 """The house's arrows point one way: derived from the imports, no list is kept here."""
 
 import ast
+import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 
@@ -17,6 +18,7 @@ ALLOWED = {
 }
 
 ARROWS = arrows()
+VERB = re.compile(r"[A-Z][a-z]*s,? |(Does|Has|Is) ")
 
 
 @pytest.mark.parametrize("folder", sorted(ARROWS), ids=lambda folder: folder or "(root)")
@@ -69,3 +71,18 @@ def test_long_files_give_a_reason():
         text = path.read_text(encoding="utf-8")
         if text.count("\n") > 500:
             assert "# Long because" in text, f"{path} has over 500 lines and gives no reason"
+
+
+def first_lines():
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in (tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))):
+            docstring = ast.get_docstring(node)
+            if docstring:
+                yield f"{name}.{getattr(node, 'name', '')}", docstring.split("\n")[0]
+
+
+def test_modules_and_classes_say_what_they_do():
+    """Their first words are verbs: "Reads ...", not "Reader of ..."."""
+    wrong = [f"{name}: {line}" for name, line in first_lines() if not VERB.match(line)]
+    assert not wrong, "\n".join(wrong)

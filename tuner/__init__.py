@@ -1,3 +1,3 @@
-"""Exact tuning of translation weights on any metric that has sufficient statistics."""
+"""Tunes translation weights exactly on any metric that has sufficient statistics."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The portmert command: finds the commands, turns a user's fault into one line and a status."""
+"""Finds the commands of `portmert`, turns a user's fault into one line and a status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asks this program to end; what it runs must end with it."""
+    """Says that a signal asks this program to end; what it runs must end with it."""
 
     def __init__(self, number: signal.Signals) -> None:
         super().__init__(number.name)
@@ -40,7 +40,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CommandFolder(click.Group):
-    """A group whose commands are the modules of `tuner.commands`, loaded when asked for."""
+    """Groups the commands, modules of `tuner.commands`, loaded when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""

@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 class PortmertError(Exception):
-    """Base of all faults that a user can mend; its text is one line."""
+    """Covers all faults that a user can mend; its text is one line."""
 
 
 class InputError(PortmertError):
-    """Input that is not what it should be: `where: found, expected, what to do`."""
+    """Says that input is not what it should be: `where: found, expected, what to do`."""
 
 
 class ConfigError(PortmertError):
-    """A wrong configuration key, option or component name."""
+    """Says that a configuration key, an option or the name of a component is wrong."""
 
 
 class ProgramError(PortmertError):
-    """An outside program or embedded library failed."""
+    """Says that an outside program or embedded library failed."""
 
 
 class AnnotatorError(ProgramError):
-    """An annotator cannot work (no library, no model, a crash); the message says what to do."""
+    """Says that an annotator cannot work (no library, no model, a crash), and what to do."""
 
 
 class StateError(PortmertError):
-    """A run folder or saved state does not fit what is asked of it."""
+    """Says that a run folder or saved state does not fit what is asked of it."""
 
 
 @contextmanager

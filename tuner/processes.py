@@ -193,7 +193,7 @@ class Crew:
 
 
 class _Call:
-    """Is one run over some tasks, in several threads."""
+    """Runs over some tasks, in several threads."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew

@@ -70,7 +70,7 @@ def read_nbest(
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """N-best lists as they are searched.
+    """Holds n-best lists as they are searched.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def optimize(
     length_penalty: str | float | None = None,
     prior: float = 0.0,
     samples: int = 0,
-    seed: int = 0,
+    seed: int = 1,
     threads: int = 0,
     notice: Notice = log_notice,
     progress: Progress | None = None,
@@ -336,7 +336,7 @@ def optimize_dat(
     constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
     prior: float = 0.0,
     samples: int = 0,
-    seed: int = 0,
+    seed: int = 1,
     threads: int = 0,
     notice: Notice = log_notice,
 ) -> Optimized:

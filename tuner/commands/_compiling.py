@@ -1,4 +1,4 @@
-"""One line to those who wait for the compiler: the first run after an installation."""
+"""Tells those who wait for the compiler: the first run after an installation."""
 
 from __future__ import annotations
 

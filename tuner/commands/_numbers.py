@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class FiniteRange(click.FloatRange):
-    """A finite number in a range; for click NaN is in all of them."""
+    """Accepts a finite number in a range; for click NaN is in all of them."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number, or fail as wrong usage."""

@@ -1,4 +1,4 @@
-"""`portmert align`: word alignment of a bitext, and how good an alignment is."""
+"""Offers `portmert align`: aligns the words of a bitext, or checks links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert annotate`: tags and parses of a text as CoNLL-U, and models that make them."""
+"""Offers `portmert annotate`: tags and parses a text, and trains models for it."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str])
 
 
 class _Bar:
-    """One bar for a text that is annotated in parts."""
+    """Shows one bar for a text that is annotated in parts."""
 
     def __init__(self, total: int, progress: Callable[[int, int], None]) -> None:
         self._total = total

@@ -1,4 +1,4 @@
-"""`portmert cache`: what is kept of annotators' answers."""
+"""Offers `portmert cache`: shows or clears what is kept of annotators' answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert compare`: systems side by side, and whether the difference is more than luck."""
+"""Offers `portmert compare`: systems side by side, and what is more than luck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert compile`: fill the cache of compiled kernels ahead of time."""
+"""Offers `portmert compile`: fills the cache of compiled kernels ahead of time."""
 
 from __future__ import annotations
 

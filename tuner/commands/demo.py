@@ -1,4 +1,4 @@
-"""`portmert demo`: the whole way, on a bitext it makes itself."""
+"""Offers `portmert demo`: the whole way, on a bitext it makes itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert examples`: the example data and the documentation, for who installed with pip."""
+"""Offers `portmert examples`: example data and documentation for who installed with pip."""
 
 from __future__ import annotations
 

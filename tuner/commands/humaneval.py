@@ -1,4 +1,4 @@
-"""`portmert humaneval`: people compare the outputs of two systems."""
+"""Offers `portmert humaneval`: people compare the outputs of two systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert mert-moses`: mert-moses.pl's command line and files."""
+"""Offers `portmert mert-moses`: mert-moses.pl's command line and files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
 
 class _Raw(click.Command):
-    """A command whose words are not looked at: they are of another program's syntax."""
+    """Leaves a command's words alone: they are of another program's syntax."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep all words."""

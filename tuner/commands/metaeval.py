@@ -1,4 +1,4 @@
-"""`portmert metaeval`: how well metrics agree with human scores."""
+"""Offers `portmert metaeval`: how well metrics agree with human scores."""
 
 from __future__ import annotations
 

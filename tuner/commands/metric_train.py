@@ -1,4 +1,4 @@
-"""`portmert metric-train`: learn a metric from human scores."""
+"""Offers `portmert metric-train`: learns a metric from human scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert optimize`: one optimization over given lists."""
+"""Offers `portmert optimize`: one optimization over given lists."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 @click.option("--optimizer", default=DEFAULT_OPTIMIZER, show_default=True)
 @set_option("Option of the optimizer, as effort=1600.")
 @click.option("--restarts", type=click.IntRange(1), help="Independent searches.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @threads_option
 @click.option("--fix", "fixed", multiple=True, metavar="NAME", help="Keep a feature's weight.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`portmert report`: how a run of tune came to its weights."""
+"""Offers `portmert report`: how a run of tune came to its weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert reproduce`: the tables of the PORT paper with one's own data and decoder."""
+"""Offers `portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
 
 from __future__ import annotations
 

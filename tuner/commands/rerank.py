@@ -1,4 +1,4 @@
-"""`portmert rerank`: the best hypothesis of each segment under given weights."""
+"""Offers `portmert rerank`: the best hypothesis of each segment under given weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert score`: score plain text against references."""
+"""Offers `portmert score`: scores plain text against references."""
 
 from __future__ import annotations
 

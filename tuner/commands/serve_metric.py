@@ -1,4 +1,4 @@
-"""`portmert serve-metric`: a metric for programs that speak METEOR's text protocol."""
+"""Offers `portmert serve-metric`: a metric for programs that speak METEOR's protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert shims`: programs that an unmodified mert-moses.pl takes for Moses' own."""
+"""Offers `portmert shims`: programs that mert-moses.pl takes for Moses' own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`portmert tune`: the outer loop."""
+"""Offers `portmert tune`: the outer loop."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def is_formula(text: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """Is a part of a formula.
+    """Stands for a part of a formula.
 
     Parameters
     ----------

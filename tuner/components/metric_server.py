@@ -1,4 +1,4 @@
-"""One of our metrics behind METEOR's text protocol; `external` describes its lines."""
+"""Answers with one of our metrics to METEOR's text protocol, described in `external`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ START = (-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1)
 
 @dataclass(frozen=True)
 class Thot(Decoder):
-    """A phrase-based decoder trained from a bitext; needs no outside program.
+    """Decodes by phrases learnt from a bitext; needs no outside program.
 
     Every hypothesis has eight features, all log probabilities or penalties, larger is better:
     WordPenalty0 (log 0.3 for each word), LM0, PhrasePenalty0 (the same for each phrase),

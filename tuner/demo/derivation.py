@@ -34,7 +34,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Is a node of the derivation.
+    """Stands for a node of the derivation.
 
     Parameters
     ----------

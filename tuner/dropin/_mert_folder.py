@@ -41,7 +41,7 @@ _DENSE = re.compile(r"F(\d+) (\S+)")
 
 @dataclass(frozen=True)
 class StepFolder:
-    """Is the folder of one run of mert-moses.pl.
+    """Reads and writes the folder of one run of mert-moses.pl.
 
     Parameters
     ----------

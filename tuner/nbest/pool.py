@@ -19,7 +19,7 @@ _LISTED = 5
 
 
 class Rows(NamedTuple):
-    """n hypotheses in order of arrival: all that makes two of them equal.
+    """Holds n hypotheses in order of arrival: all that makes two of them equal.
 
     No float is -0.0.
 

@@ -1,4 +1,4 @@
-"""A tuning experiment as a TOML file says it: read, checked and named before anything runs.
+"""Reads a tuning experiment from a TOML file and checks all of it before anything runs.
 
 Every table is a frozen dataclass; an unknown key anywhere is an error that names the nearest
 known one. Relative paths are relative to the folder of the file.
@@ -47,7 +47,7 @@ WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
 
 @dataclass(frozen=True)
 class Tune:
-    """The [tune] table: where the run lies, what is random in it, and when it stops.
+    """Holds the [tune] table: where the run lies, what is random in it, when it stops.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Tune:
 
 @dataclass(frozen=True)
 class Data:
-    """The [data] table: tokenised text, a segment a line.
+    """Holds the [data] table: tokenised text, a segment a line.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole configuration, checked: every file of [tune] and [data] exists.
+    """Holds a whole configuration, checked: every file of [tune] and [data] exists.
 
     `path` is the file it was read from.
     """

@@ -46,7 +46,7 @@ PRODUCTS = (
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Is a folder that this process holds the lock of and whose work is of one fingerprint.
+    """Holds the lock of a folder and whose work is of one fingerprint.
 
     It has no state in memory: a file that exists under its final name is a finished step.
     """

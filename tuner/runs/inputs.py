@@ -27,7 +27,7 @@ FAMILIES = ("aligner", "annotator")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run was made from.
+    """Names what a run was made from.
 
     Parameters
     ----------

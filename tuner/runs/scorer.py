@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scored:
-    """The score of one translation of a whole set.
+    """Holds the score of one translation of a whole set.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Stand:
-    """A place on the way: weights (F,), model scores (H,) of the problem at hand, objective."""
+    """Holds a place on the way: weights (F,), model scores (H,) of the problem, objective."""
 
     weights: FloatArray
     scores: FloatArray

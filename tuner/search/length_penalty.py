@@ -1,4 +1,4 @@
-"""A length penalty beside the weights: model score = weights . features / max(1, length)^alpha.
+"""Searches a length penalty beside the weights: weights . features / max(1, length)^alpha.
 
 For one alpha this is an ordinary tuning problem, all features of a hypothesis being divided by
 the same number; alpha itself is searched around it, by a grid and golden sections. The length is

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """strength * |u/|u| - u0/|u0||^2, u being weights times spread and u0 those pulled to.
+    """Computes strength * |u/|u| - u0/|u0||^2, u being weights times spread, u0 those pulled to.
 
     Only the direction of weights counts, as only that chooses hypotheses; and each weight counts
     by what its feature moves, whatever the unit it is measured in. The penalty is in units of the

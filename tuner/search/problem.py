@@ -80,7 +80,7 @@ class StatTable:
 
 @dataclass(frozen=True, eq=False)
 class TuningProblem:
-    """Find the weights whose best hypotheses, one a segment, score highest.
+    """Asks for the weights whose best hypotheses, one a segment, score highest.
 
     Parameters
     ----------

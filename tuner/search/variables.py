@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """V numbers that stand for F feature weights: w[columns[v]] = ratios[v] * x[v].
+    """Lets V numbers stand for F weights: w[columns[v]] = ratios[v] * x[v].
 
     Weights outside of all variables keep their start value.
 

@@ -1,4 +1,4 @@
-"""Plain tokenised text and word links, as files and as the arrays metrics read.
+"""Reads plain tokenised text and word links into the arrays that metrics read.
 
 A text file has one segment a line, tokens separated by spaces or tabs. A links file has the links
 of one text a line, `0-0 1-2`: source and target positions, counted from 0.
@@ -32,7 +32,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """The references of S segments.
+    """Holds the references of S segments.
 
     Parameters
     ----------

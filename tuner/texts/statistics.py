@@ -1,4 +1,4 @@
-"""Sufficient statistics of many hypotheses, checked and computed over threads."""
+"""Computes sufficient statistics of many hypotheses, checked, over threads."""
 
 from __future__ import annotations
 

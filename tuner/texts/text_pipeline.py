@@ -1,4 +1,4 @@
-"""Text made comparable before it is scored: subwords joined, tokens cut as a metric wants them.
+"""Makes text comparable before it is scored: joins subwords, cuts tokens as a metric wants.
 
 Steps are applied in the order given, `hyp:debpe,13a`: to hypotheses and references, or with `hyp:`
 or `ref:` before it to one of them.
@@ -64,7 +64,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Step(NamedTuple):
-    """One step: its name, and the sides it is for."""
+    """Names one step, and the sides it is for."""
 
     name: str
     sides: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Feature weights by name, and the file they are kept in."""
+"""Reads and writes feature weights by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class FeatureWeights:
-    """Feature weights: name -> one value for each of the feature's columns.
+    """Maps a feature's name to one weight for each of its columns.
 
     All values are finite. The order of names is the order in which they were given; two weights
     are compared by name, never by position.

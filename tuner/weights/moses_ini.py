@@ -1,4 +1,4 @@
-"""The text of a moses.ini: its sections, what its features are, and new weights put into it.
+"""Reads a moses.ini: sections and features; puts new weights into its text.
 
 Nothing but numbers in the [weight] section ever changes: comments, order, line ends and bytes that
 are not UTF-8 stay as they are.
@@ -29,7 +29,7 @@ NEVER_TUNED = frozenset({"UnknownWordPenalty"})
 
 @dataclass(frozen=True)
 class MosesIni:
-    r"""A moses.ini as lines without their `\n`; joined by `\n` they are the file.
+    r"""Holds a moses.ini as lines without their `\n`; joined by `\n` they are the file.
 
     Parameters
     ----------

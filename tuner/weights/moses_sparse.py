@@ -1,4 +1,4 @@
-"""Moses' file of sparse weights: `name value` a line."""
+"""Reads and writes Moses' file of sparse weights: `name value` a line."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _PARSER = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model of some size is trained; without a limit on all sentences of the treebank."""
+    """Says how a model of some size is trained; without a limit on all sentences."""
 
     sentences: int | None
     tagger: str

@@ -1,4 +1,4 @@
-"""BLLIP, Charniak's parser: lists of constituency trees with their probabilities."""
+"""Parses with BLLIP, Charniak's parser: lists of trees with their probabilities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPACE = re.compile(r"\s")
 
 @dataclass(frozen=True)
 class Bllip(LibraryAnnotator):
-    """Trees, their dependency parses and tags from BLLIP (Charniak's first-stage parser).
+    """Gives trees, their dependency parses and tags by BLLIP (Charniak's first-stage parser).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
+"""Reads constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spaCy: tags, dependency parses and, by a beam, weighted parses of any pipeline."""
+"""Parses with spaCy: tags, dependency parses and, by a beam, weighted parses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEAMS_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class Spacy(LibraryAnnotator):
-    """Tags, heads and weighted parses from a spaCy pipeline.
+    """Gives tags, heads and weighted parses by a spaCy pipeline.
 
     Parameters
     ----------

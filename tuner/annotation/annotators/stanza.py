@@ -1,4 +1,4 @@
-"""Stanza: tags, dependency parses and expected links over all trees from its arc scores."""
+"""Parses with Stanza: tags, dependency parses, expected links over all trees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RESOURCES = "resources.json"
 
 @dataclass(frozen=True)
 class Stanza(LibraryAnnotator):
-    """Tags, heads and expected links from a Stanza pipeline.
+    """Gives tags, heads and expected links by a Stanza pipeline.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""SuPar, experimental: expected links over all trees, dependency and constituency parses."""
+"""Parses with SuPar, experimental: expected links over all trees, and constituents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONSTITUENTS = "crf-constituency"
 
 @dataclass(frozen=True)
 class Supar(LibraryAnnotator):
-    """Expected links and heads, or trees, from a SuPar model; experimental.
+    """Gives expected links and heads, or trees, by a SuPar model; experimental.
 
     A dependency parser gives heads and expected links; a constituency parser gives trees, in
     which all parts of speech are `_`. Neither gives tags.

@@ -1,4 +1,4 @@
-"""UDPipe 1: tags and one dependency tree, a small model, no other program."""
+"""Parses with UDPipe 1: tags and one dependency tree, a small model, no other program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 
 @dataclass(frozen=True)
 class Udpipe(Annotator):
-    """UDPipe (Straka and Strakova, 2017): tags, features and one dependency tree, no scores.
+    """Gives tags, features and one dependency tree by UDPipe (Straka and Strakova, 2017).
 
     Parameters
     ----------

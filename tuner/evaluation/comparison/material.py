@@ -1,4 +1,4 @@
-"""The texts of a comparison as metrics read them: outputs, references, links."""
+"""Reads the texts of a comparison as metrics see them: outputs, references, links."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """All texts of a comparison under one set of links, as they are scored.
+    """Holds all texts of a comparison under one set of links, as they are scored.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ class Similarity:
 
 @dataclass(frozen=True)
 class OrderingScores:
-    """What word order says of one system: Tables 8 (qmean, port), 9 (port*) and 10 (v, rho, tau).
+    """Says what word order is like in a system: Tables 8 (qmean, port), 9 (port*), 10 (v, rho, tau).
 
     Parameters
     ----------

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
-    """Why something cannot be scored on a run's dev set."""
+    """Says why something cannot be scored on a run's dev set."""
 
 
 @dataclass(frozen=True, eq=False)
 class DevSet:
-    """The dev set of one run.
+    """Knows the dev set of one run.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class DevSet:
 
 
 class Kept:
-    """One file of results in a run's folder, of one state of the dev set."""
+    """Keeps results in one file of a run's folder, of one state of the dev set."""
 
     def __init__(self, dev: DevSet, name: str) -> None:
         self._path = dev.folder / "history" / name

@@ -107,7 +107,7 @@ class ReplicaHistory:
 
 @dataclass(frozen=True)
 class FeatureSpread:
-    """One feature's weight over replicas, each vector scaled to absolute values that add to 1.
+    """Shows one feature's weight over replicas, each vector scaled to absolute values of sum 1.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Filters:
-    """What a segment must be like.
+    """Says what a segment must be like.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Filters:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What the filters left.
+    """Holds what the filters left.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """B bootstrap samples.
+    """Holds B bootstrap samples.
 
     Parameters
     ----------

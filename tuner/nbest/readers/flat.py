@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Flat(Reader):
-    """A hypothesis a line, `n` lines for each segment, its scores behind tabs or in other files.
+    """Reads a hypothesis a line, `n` lines a segment, scores behind tabs or in other files.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Jsonl(Reader):
-    """One JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
+    """Reads a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     A key inside an object inside is written with a dot: `meta.score`.
 

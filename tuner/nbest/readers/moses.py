@@ -11,7 +11,7 @@ from tuner.nbest.readers._bars import BarsReader
 
 @dataclass(frozen=True)
 class Moses(BarsReader):
-    """`0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, then maybe segmentation and links.
+    """Reads `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, maybe with segments and links.
 
     A feature has as many values as stand behind its name; only one with `_` in its name may be
     missing in some hypotheses.

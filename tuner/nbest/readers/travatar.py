@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Travatar(BarsReader):
-    """`0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, the score first; an absent feature is 0."""
+    """Reads `0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, score first; an absent feature is 0."""
 
     title: ClassVar[str] = "Travatar"
     example: ClassVar[tuple[str, ...]] = (

@@ -23,7 +23,7 @@ LINKS = ("alignment", "links")
 
 @dataclass(frozen=True)
 class Tsv(Reader):
-    """A line of column names, then one hypothesis a line; columns are separated by tabs.
+    """Reads a line of column names, then a hypothesis a line; tabs separate columns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Steepest coordinate ascent."""
+"""Climbs along coordinates, the steepest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coordinate(ExactSearch):
-    """Search every feature's line, follow the best one, until none gains (Och 2003).
+    """Searches every feature's line, follows the best one, until none gains (Och 2003).
 
     A line along one feature needs only that feature's column: it is the slopes, and the model
     scores are carried from step to step.

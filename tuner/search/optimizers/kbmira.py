@@ -1,4 +1,4 @@
-"""K-best batch MIRA."""
+"""Learns weights by k-best batch MIRA."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ however large the start weights are; it has --safe-hope against this.)"""
 
 @dataclass(frozen=True)
 class Kbmira(Optimizer):
-    """Batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
+    """Learns by batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
 
     Segment by segment, in a random order, weights move so that the hope (high in model score plus
     worth) beats the fear (high in model score minus worth) by as much as it is worth more, as far

@@ -1,4 +1,4 @@
-"""The default optimizer: annealed local search with exact lines."""
+"""Searches for the highest score on the lists: annealed local search with exact lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RETURN = 0.7
 
 @dataclass(frozen=True)
 class Mert(ExactSearch):
-    """Climb, then kick the weights and climb again, many times, accepting less and less loss.
+    """Climbs, then kicks the weights and climbs again, many times, accepting less and less loss.
 
     After a first climb over the whole lists, weights are kicked in a random direction and improved
     by line searches along features and random directions. Where that ends not much lower it is

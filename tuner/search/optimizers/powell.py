@@ -1,4 +1,4 @@
-"""Powell's method of conjugate directions."""
+"""Searches lines by Powell's method of conjugate directions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Powell(ExactSearch):
-    """Search along a set of directions that learns from the way made (Powell 1964).
+    """Searches along a set of directions that learns from the way made (Powell 1964).
 
     The set begins as the features' own directions. After each round, the way made in the round
     is searched as well and takes the place of the direction that gained most, for this is the one

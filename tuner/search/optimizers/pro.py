@@ -1,4 +1,4 @@
-"""Pairwise ranking."""
+"""Learns weights by pairwise ranking."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PILOT = 100
 
 @dataclass(frozen=True)
 class Pro(Optimizer):
-    """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
+    """Learns to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
 
     Pairs of hypotheses of a segment are drawn at random; of those that differ enough in what they
     are worth the largest differences are kept, and a logistic regression on the differences of

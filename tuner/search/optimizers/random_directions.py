@@ -1,4 +1,4 @@
-"""Line searches along random directions."""
+"""Searches lines along random directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RandomDirections(ExactSearch):
-    """Search along random directions until many in a row gain nothing (Cer et al. 2008).
+    """Searches along random directions until many in a row gain nothing (Cer et al. 2008).
 
     Directions are normal, each feature scaled by the spread of its values, so that no feature
     dominates for the units it is measured in.
