@@ -125,7 +125,7 @@ class Similarity:
 
 @dataclass(frozen=True)
 class OrderingScores:
-    """Says what word order is like in a system: Tables 8 (qmean, port), 9 (port*), 10 (v, rho, tau).
+    """Says what word order is in a system: Tables 8 (qmean, port), 9 (port*), 10 (v, rho, tau).
 
     Parameters
     ----------
