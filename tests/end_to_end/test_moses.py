@@ -17,7 +17,7 @@ def tune(folder, *options, status=0):
 def test_the_shipped_config_tunes_on_links_of_moses_lists(tmp_path):
     result = tune(tmp_path / "run")
     found = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert found["dev_score"] > found["start_dev_score"] + 0.03
+    assert found["dev_score"] > found["start_dev_score"] + 0.02
     assert "model scores are not weights" not in result.stderr
     assert not (tmp_path / "run" / "annotations").exists()  # no aligner was needed
     tuned = (tmp_path / "run" / "decoder.config").read_text()

@@ -50,7 +50,7 @@ def test_load_reads_paths_relative_to_the_file(folder):
     assert experiment.data.references == (folder / "dev.ref",)
     assert experiment.metric.name() == "bleu"
     assert experiment.decoder.lists == (folder / "run1.nbest",)
-    assert type(experiment.optimizer).__name__ == "Mert"
+    assert type(experiment.optimizer).__name__ == "Shrunk"
     assert experiment.aligner is None
 
 
