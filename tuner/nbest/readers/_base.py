@@ -191,11 +191,14 @@ class Collector:
         The feature columns.
     segments : int or None
         Every segment id must be below it.
+    remark : str
+        What to tell of the list.
     """
 
     file: ListFile
     names: FeatureNames
     segments: int | None
+    remark: str = ""
     _lines: list[int] = field(default_factory=list)
     _ids: list[int] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
@@ -258,7 +261,7 @@ class Collector:
         self._scores.append(score)
         self._links.append(links)
 
-    def finish(self, vocabulary: Vocabulary, *, remark: str = "") -> ArrivedList:
+    def finish(self, vocabulary: Vocabulary) -> ArrivedList:
         """Return the list.
 
         Raises
@@ -301,8 +304,26 @@ class Collector:
             (),
             linked,
             self.file.where,
-            remark=remark,
+            remark=self.remark,
         )
+
+
+class CollectingReader(Reader):
+    """Reads a list hypothesis by hypothesis."""
+
+    @abstractmethod
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file; see `read`."""
+
+    def read(
+        self,
+        file: ListFile,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
+    ) -> ArrivedList:
+        """Parse a whole file."""
+        return self.collect(file, segments).finish(vocabulary)
 
 
 def finite_number(file: ListFile, line: int, text: str, what: str) -> float:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
-from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number, shown
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from metrics._base import Vocabulary
 
 _RECORD = re.compile(r"([A-Z])-(\d+)(?:_\d+)?\t(.*)", re.ASCII)
 _LOG = re.compile(
@@ -40,7 +38,7 @@ class _Hypothesis:
 
 
 @dataclass(frozen=True)
-class Fairseq(Reader):
+class Fairseq(CollectingReader):
     """Lines `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
     Features: Score (of the H line), and where there are P lines PSum and PMean, the sum and the
@@ -73,14 +71,8 @@ class Fairseq(Reader):
             _RECORD.fullmatch(line) or _LOG.fullmatch(line) for line in head
         )
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
-    ) -> ArrivedList:
-        """Parse a whole file."""
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file."""
         checks = Collector(file, (), segments)
         found: list[_Hypothesis] = []
         logged = 0
@@ -103,7 +95,7 @@ class Fairseq(Reader):
                 self._attach(checks, number, kind, segment, rest, found)
             elif kind not in _PASSED:
                 file.fail(number, f"unknown kind of line {kind}-{segment}")
-        return self._collected(file, found, segments, vocabulary, logged)
+        return self._collected(file, found, segments, logged)
 
     def _attach(
         self,
@@ -137,9 +129,8 @@ class Fairseq(Reader):
         file: ListFile,
         found: list[_Hypothesis],
         segments: int | None,
-        vocabulary: Vocabulary,
         logged: int,
-    ) -> ArrivedList:
+    ) -> Collector:
         positional = bool(found) and found[0].positions is not None
         names = ["Score", "PSum", "PMean"] if positional else ["Score"]
         collector = Collector(file, tuple((name, 1) for name in names), segments)
@@ -162,9 +153,8 @@ class Fairseq(Reader):
                 score=each.score,
                 links=each.links,
             )
-        return collector.finish(
-            vocabulary, remark=f"{logged} log lines passed over" if logged else ""
-        )
+        collector.remark = f"{logged} log lines passed over" if logged else ""
+        return collector
 
 
 def _scored(file: ListFile, line: int, kind: str, rest: str) -> tuple[float, str]:

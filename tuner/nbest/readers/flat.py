@@ -9,17 +9,14 @@ from pydantic.dataclasses import dataclass
 
 from tuner.errors import InputError
 from tuner.files import read_lines
-from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
-from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metrics._base import Vocabulary
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
-class Flat(Reader):
+class Flat(CollectingReader):
     """Reads a hypothesis a line, `n` lines a segment, scores behind tabs or in other files.
 
     Parameters
@@ -51,14 +48,8 @@ class Flat(Reader):
         """Never: plain text is anything."""
         return False
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
-    ) -> ArrivedList:
-        """Parse a whole file."""
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file."""
         lines = file.lines()
         if len(lines) % self.n:
             raise InputError(
@@ -88,7 +79,7 @@ class Flat(Reader):
             ]
             values += [column[number - 1] for column in others]
             collector.add(number, segment=(number - 1) // self.n, text=text, values=values)
-        return collector.finish(vocabulary)
+        return collector
 
     def _names(self, columns: int, files: int, file: ListFile) -> list[str]:
         if not columns + files:

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from pydantic.dataclasses import dataclass
 
 from tuner.errors import InputError
-from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
-from tuner.nbest.readers._base import Collector, ListFile, Reader, shown
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from metrics._base import Vocabulary
     from tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True)
-class Jsonl(Reader):
+class Jsonl(CollectingReader):
     """Reads a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     A key inside an object inside is written with a dot: `meta.score`.
@@ -63,14 +61,8 @@ class Jsonl(Reader):
         """Whether every line is in braces."""
         return all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
-    ) -> ArrivedList:
-        """Parse a whole file."""
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file."""
         collector: Collector | None = None
         for number, segment, item in self._items(file):
             names, values = self._features(file, number, item)
@@ -96,7 +88,7 @@ class Jsonl(Reader):
             )
         if collector is None:
             raise InputError(f"{file.where}: no hypothesis in the file")
-        return collector.finish(vocabulary)
+        return collector
 
     def _items(self, file: ListFile) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Yield line, segment id and object of each hypothesis."""

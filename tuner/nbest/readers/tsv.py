@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic.dataclasses import dataclass
 
 from tuner.errors import suggest
-from tuner.nbest.arrived import ArrivedList  # noqa: TC001  part of the signature
-from tuner.nbest.readers._base import Collector, ListFile, Reader, finite_number
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from metrics._base import Vocabulary
 
 IDS = ("id", "segment", "seg_id", "sent_id")
 TEXTS = ("hypothesis", "hyp", "text", "translation")
@@ -22,7 +20,7 @@ LINKS = ("alignment", "links")
 
 
 @dataclass(frozen=True)
-class Tsv(Reader):
+class Tsv(CollectingReader):
     """Reads a line of column names, then a hypothesis a line; tabs separate columns.
 
     Parameters
@@ -59,14 +57,8 @@ class Tsv(Reader):
         names = head[0].split("\t")
         return any(name in names for name in IDS) and any(name in names for name in TEXTS)
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
-    ) -> ArrivedList:
-        """Parse a whole file."""
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file."""
         header, *lines = file.lines()
         columns = header.split("\t")
         twice = next((name for name in columns if columns.count(name) > 1), None)
@@ -106,7 +98,7 @@ class Tsv(Reader):
                 else finite_number(file, number, cells[score_at], f"column {columns[score_at]}"),
                 links=None if links_at is None else collector.links(number, cells[links_at]),
             )
-        return collector.finish(vocabulary)
+        return collector
 
 
 def _index(file: ListFile, columns: list[str], option: str, name: str) -> int:
