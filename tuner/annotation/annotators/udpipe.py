@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -92,13 +93,7 @@ class Udpipe(Annotator):
                 progress(number, len(sentences))
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "model": str(self.model),
-            "tagset": self.tagset,
-            "beam": self.beam,
-            "contractions": self.contractions,
-            "lowercase": self.lowercase,
-        }
+        return {**dataclasses.asdict(self), "model": str(self.model)}
 
 
 def load(options: dict[str, Any]) -> Parse:
