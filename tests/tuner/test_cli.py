@@ -93,10 +93,14 @@ def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number):
     decoder.chmod(0o755)
     command = [sys.executable, "-m", "portmert", "tune", ROOT / "configs" / "moses.toml"]
     overrides = [f"decoder.program={decoder}", f"tune.output={tmp_path / 'run'}"]
-    run = subprocess.Popen(
-        [*command, *(f"--set={override}" for override in overrides)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-    )  # fmt: skip
+    before = signal.signal(number, signal.SIG_DFL)  # `nohup make test` ignores SIGHUP
+    try:
+        run = subprocess.Popen(
+            [*command, *(f"--set={override}" for override in overrides)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        )  # fmt: skip
+    finally:
+        signal.signal(number, before)
     wait_for(lambda: started.exists() or run.poll() is not None)
     run.send_signal(number)
     said = run.communicate(timeout=60)[1]
