@@ -38,35 +38,29 @@ if TYPE_CHECKING:
     from tuner.texts.scoring import Score as Score
     from tuner.weights.feature_weights import FeatureWeights as FeatureWeights
 
-_MODULES = {
-    "align": "tuner.api.aligning",
-    "compare": "tuner.api.comparing",
-    "metric": "tuner.api.components",
-    "optimize": "tuner.api.optimizing",
-    "read_nbest": "tuner.api.lists",
-    "rerank": "tuner.api.reranking",
-    "score": "tuner.api.scoring",
-    "tune": "tuner.api.tuning",
-    "Aligner": "aligners._base",
-    "Annotator": "tuner.annotation.annotators._base",
-    "Batch": "metrics._base",
-    "Compared": "tuner.api.comparing",
-    "Constraints": "tuner.search.constraints",
-    "Decoder": "tuner.decoders._base",
-    "FeatureWeights": "tuner.weights.feature_weights",
-    "Metric": "metrics._base",
-    "NBest": "tuner.nbest.model",
-    "Need": "metrics._base",
-    "Optimized": "tuner.api.optimizing",
-    "Optimizer": "tuner.search.optimizers._base",
-    "PortmertError": "tuner.errors",
-    "Reader": "tuner.nbest.readers._base",
-    "Reranked": "tuner.api.reranking",
-    "Score": "tuner.texts.scoring",
-    "Texts": "metrics._base",
-    "Vocabulary": "metrics._base",
-    "__version__": "tuner",
+_NAMES = {
+    "aligners._base": "Aligner",
+    "metrics._base": "Batch Metric Need Texts Vocabulary",
+    "tuner": "__version__",
+    "tuner.annotation.annotators._base": "Annotator",
+    "tuner.api.aligning": "align",
+    "tuner.api.comparing": "compare Compared",
+    "tuner.api.components": "metric",
+    "tuner.api.lists": "read_nbest",
+    "tuner.api.optimizing": "optimize Optimized",
+    "tuner.api.reranking": "rerank Reranked",
+    "tuner.api.scoring": "score",
+    "tuner.api.tuning": "tune",
+    "tuner.decoders._base": "Decoder",
+    "tuner.errors": "PortmertError",
+    "tuner.nbest.model": "NBest",
+    "tuner.nbest.readers._base": "Reader",
+    "tuner.search.constraints": "Constraints",
+    "tuner.search.optimizers._base": "Optimizer",
+    "tuner.texts.scoring": "Score",
+    "tuner.weights.feature_weights": "FeatureWeights",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 """Name -> where it is defined: imported when it is first asked for."""
 
 __all__ = [*_MODULES]  # noqa: PLE0604  strings, all of them

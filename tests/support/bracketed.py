@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tuner.annotation.annotators._tokens import escaped
+from tuner.demo.derivation import Leaf
 
 
 def tree(words):
@@ -17,3 +18,16 @@ def write_trees(path, lines):
     sentences = dict.fromkeys(tuple(line.split()) for line in lines if line.split())
     path.write_text("".join(f"{tree(words)}\n" for words in sentences))
     return f"ptb:files={path}"
+
+
+def to_brackets(pair):
+    """Return the constituents of the target sentence in brackets, as the Penn Treebank has."""
+    return f"(S1 {_brackets(pair.tree)})"
+
+
+def _brackets(node):
+    if isinstance(node, Leaf):
+        tag = "." if node.tag == "PUNCT" else node.tag
+        return " ".join(f"({tag} {form})" for form in node.target)
+    inside = [_brackets(node.children[child]) for child in node.target_order]
+    return f"({node.label} {' '.join(text for text in inside if text)})"

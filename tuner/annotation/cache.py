@@ -84,11 +84,6 @@ def size_limit() -> int:
     return int(found[1]) * _SUFFIXES[found[2].upper()]
 
 
-def sentence_key(words: Sequence[str]) -> bytes:
-    """Return the key of a sentence; no word holds a space."""
-    return line_key(" ".join(words))
-
-
 def line_key(line: str) -> bytes:
     """Return the key of a sentence whose words are joined by spaces."""
     return hashlib.blake2b(line.encode(), digest_size=16).digest()

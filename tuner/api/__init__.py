@@ -37,36 +37,20 @@ if TYPE_CHECKING:
     from tuner.api.tuning import load_config as load_config
     from tuner.api.tuning import tune as tune
 
-_MODULES = {
-    "align": "aligning",
-    "check_links": "aligning",
-    "format_links": "aligning",
-    "Compared": "comparing",
-    "compare": "comparing",
-    "key_values": "components",
-    "metric": "components",
-    "Report": "judging",
-    "checked_groups": "judging",
-    "metaeval": "judging",
-    "make_sheets": "human_evaluation",
-    "read_sheets": "human_evaluation",
-    "report": "reporting",
-    "reproduce": "reporting",
-    "train_metric": "judging",
-    "read_nbest": "lists",
-    "Optimized": "optimizing",
-    "optimize": "optimizing",
-    "optimize_dat": "optimizing",
-    "Reranked": "reranking",
-    "rerank": "reranking",
-    "score": "scoring",
-    "scores_as_json": "scoring",
-    "scores_as_text": "scoring",
-    "Replicated": "tuning",
-    "Result": "tuning",
-    "load_config": "tuning",
-    "tune": "tuning",
+_NAMES = {
+    "aligning": "align check_links format_links",
+    "comparing": "Compared compare",
+    "components": "key_values metric",
+    "human_evaluation": "make_sheets read_sheets",
+    "judging": "Report checked_groups metaeval train_metric",
+    "lists": "read_nbest",
+    "optimizing": "Optimized optimize optimize_dat",
+    "reporting": "report reproduce",
+    "reranking": "Reranked rerank",
+    "scoring": "score scores_as_json scores_as_text",
+    "tuning": "Replicated Result load_config tune",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 """Name -> the module of this folder that holds it."""
 
 

@@ -91,16 +91,3 @@ def to_conllu(pairs: Sequence[Pair], name: str) -> str:
             )
         blocks.append("\n".join(lines) + "\n\n")
     return "".join(blocks)
-
-
-def to_brackets(pair: Pair) -> str:
-    """Return the constituents of the target sentence in brackets, as the Penn Treebank has."""
-    return f"(S1 {_brackets(pair.tree)})"
-
-
-def _brackets(node: Node) -> str:
-    if isinstance(node, Leaf):
-        tag = "." if node.tag == "PUNCT" else node.tag
-        return " ".join(f"({tag} {form})" for form in node.target)
-    inside = [_brackets(node.children[child]) for child in node.target_order]
-    return f"({node.label} {' '.join(text for text in inside if text)})"

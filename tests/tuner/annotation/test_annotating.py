@@ -409,7 +409,7 @@ def test_what_was_answered_before_an_interrupt_is_kept(tmp_path):
 def test_a_damaged_record_sets_the_cache_aside(tmp_path):
     one = Fixed([CAT, GO], OneTree, cache=tmp_path)
     first = one.annotate([CAT, GO], ["tags", "heads"])
-    key = annotation_cache.sentence_key(CAT.words)
+    key = annotation_cache.line_key(" ".join(CAT.words))
     one.annotator._cache.put([(key, {"heads": b"1\ndet\n"})])
     again = Fixed([CAT, GO], OneTree, cache=tmp_path)
     second = again.annotate([CAT, GO], ["tags", "heads"])
@@ -523,7 +523,7 @@ def test_damaged_records_are_made_anew_for_whole_annotations(tmp_path, layer, re
         )
         one.backend.known[GO.words] = None
         if damaged:
-            key = annotation_cache.sentence_key(CAT.words)
+            key = annotation_cache.line_key(" ".join(CAT.words))
             one.annotator._cache.put([(key, {layer: record})])
         sentences = [GO.words, CAT.words, GO.words]
         said.append(list(one.annotator.annotations(sentences, parses=2)))

@@ -14,7 +14,7 @@ from tuner.annotation import cache_file as annotation_file
 from tuner.annotation.cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
 from tuner.errors import ConfigError, StateError
 
-KEYS = [annotation_cache.sentence_key([str(number)]) for number in range(2000)]
+KEYS = [annotation_cache.line_key(str(number)) for number in range(2000)]
 DAY = 86_400
 
 
@@ -82,13 +82,13 @@ def test_without_a_folder_records_are_kept_in_memory(opened, said, tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from tuner.annotation.cache import AnnotationCache, sentence_key
+from tuner.annotation.cache import AnnotationCache, line_key
 folder, first = Path(sys.argv[1]), int(sys.argv[2])
 def fail(line):
     raise SystemExit(line)
 cache = AnnotationCache(folder, f"annotator {first % 2}", notice=fail)
 for number in range(first, first + 60):
-    key = sentence_key([str(number)])
+    key = line_key(str(number))
     cache.put([(key, {"heads": str(number).encode()})])
     found = cache.get(["heads"], [key])
     assert found == {"heads": [str(number).encode()]}, found
@@ -106,7 +106,7 @@ def test_several_processes_share_a_new_file(tmp_path, opened, said):
     ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     numbers = [*range(60), *range(1000, 1060)]
-    keys = [annotation_cache.sentence_key([str(number)]) for number in numbers]
+    keys = [annotation_cache.line_key(str(number)) for number in numbers]
     assert get(opened("annotator 0"), keys, "heads") == [str(n).encode() for n in numbers]
     assert said == []
 

@@ -1,9 +1,10 @@
 from collections import Counter
 
+from tests.support.bracketed import to_brackets
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.demo.derivation import Leaf, Phrase, pair
 from tuner.demo.grammar import generate
-from tuner.demo.treebank import RELATIONS, parse, to_brackets, to_conllu
+from tuner.demo.treebank import RELATIONS, parse, to_conllu
 
 PAIRS = generate(500, seed=5)
 
