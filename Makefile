@@ -43,11 +43,11 @@ test-slow: $(READY)  ## Run the slow tests.
 	$(BIN)/python -m pytest -q -m slow
 
 test-all: $(READY) programs  ## Run all tests, with every extra and program that can be installed.
-	@for extra in $(EXTRAS); do \
-		$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[$$extra]" || \
-			echo "portmert[$$extra] cannot be installed: tests that need it are skipped"; \
+	@for package in $(EXTRAS:%='--editable=.[%]') eflomal; do \
+		$(BIN)/pip install --quiet --disable-pip-version-check "$$package" || \
+			echo "$$package cannot be installed: tests that need it are skipped"; \
 	done
-	$(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -n auto -m "slow or not slow"
 
 programs:  ## Install a browser and a library of Moses for tests, where apt is at hand (root only).
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
