@@ -29,6 +29,8 @@ def summaries(document: Mapping[str, Any]) -> list[str]:
         system["name"]: spoken(system["name"], system.get("tuned_on"))
         for system in document.get("systems", ())
     }
+    words = list(called.values())  # of two that would be called the same each keeps its name
+    called = {name: said if words.count(said) == 1 else name for name, said in called.items()}
     systems = list(called.values())
     verdicts = {said: _verdict(document, name) for name, said in list(called.items())[1:]}
     replicas = {

@@ -92,6 +92,14 @@ def test_many_systems_of_one_verdict_share_a_sentence():
     ]
 
 
+def test_systems_that_would_be_called_the_same_keep_their_names():
+    given = document(1, systems=("base", "port", "Port"))
+    for system in given["systems"]:
+        system["tuned_on"] = "port:alpha=0.25"
+    said = [sentence.split()[0] for sentence in summaries(given)]
+    assert said == ["port", "Port"]
+
+
 def test_hostile_texts_are_escaped_wherever_they_stand():
     page = render(everywhere(document(3), HOSTILE))
     plain = render(document(3))
