@@ -1,4 +1,9 @@
-"""Holds what a chart of the page is made of."""
+"""Makes a chart of the page as plain data, which charts.js draws.
+
+It has one or more choices (metrics, features), each with series of numbers; `intervals` and `bars`
+lie, `columns` stand, then there are `lines` and `steps`. Colours are numbers of systems: the page
+knows what they look like in either theme.
+"""
 
 from __future__ import annotations
 

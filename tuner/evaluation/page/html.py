@@ -28,11 +28,13 @@ from tuner.evaluation.comparison.formats import (
     whole,
 )
 from tuner.evaluation.comparison.summary import summaries, tuned_apart
-from tuner.evaluation.page._run_charts import run_colours
-from tuner.evaluation.page.charts import charts_of
+from tuner.evaluation.page._comparison_charts import difference_chart, group_charts
+from tuner.evaluation.page._run_charts import run_charts, run_colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tuner.evaluation.page._chart import Chart
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -268,3 +270,9 @@ def _environment() -> jinja2.Environment:
         "percent": percent,
     }
     return environment
+
+
+def charts_of(document: Mapping[str, Any]) -> list[Chart]:
+    """Return all charts that a document has the numbers for."""
+    made = (difference_chart(document), *group_charts(document), *run_charts(document))
+    return [chart for chart in made if chart is not None and chart["choices"]]

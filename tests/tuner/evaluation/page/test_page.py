@@ -7,8 +7,7 @@ import pytest
 from tests.support.documents import document
 from tuner.evaluation.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
 from tuner.evaluation.comparison.summary import summaries
-from tuner.evaluation.page.charts import charts_of
-from tuner.evaluation.page.html import MOST_BYTES, render
+from tuner.evaluation.page.html import MOST_BYTES, charts_of, render
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
 
