@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.commands._notice import VOICE
-from tuner.commands._numbers import FiniteRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +21,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 METRIC = "NAME[:OPTION=VALUE,...]"
+
+
+class FiniteRange(click.FloatRange):
+    """Accepts a finite number in a range; for click NaN is in all of them."""
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
+        """Return the number, or fail as wrong usage."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 class Renamed(click.Option):

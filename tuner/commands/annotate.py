@@ -9,8 +9,7 @@ import click
 
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
-from tuner.commands._numbers import FiniteRange
-from tuner.commands._options import defaulted, renamed
+from tuner.commands._options import FiniteRange, defaulted, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

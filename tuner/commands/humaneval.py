@@ -11,8 +11,7 @@ import click
 from tuner import api
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
-from tuner.commands._numbers import FiniteRange
-from tuner.commands._options import FILE, defaulted, refs_option, seed_option
+from tuner.commands._options import FILE, FiniteRange, defaulted, refs_option, seed_option
 from tuner.commands._outputs import check_outputs, output_options, show
 
 

@@ -11,10 +11,10 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
-from tuner.commands._numbers import FiniteRange
 from tuner.commands._options import (
     FILE,
     FOLDER,
+    FiniteRange,
     defaulted,
     human_options,
     seed_option,

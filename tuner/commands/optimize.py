@@ -11,9 +11,9 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import format_option, lowercase_option, steps, text_options
 from tuner.commands._notice import notice
-from tuner.commands._numbers import FiniteRange
 from tuner.commands._options import (
     FILE,
+    FiniteRange,
     ref_links_option,
     refs_option,
     set_option,
