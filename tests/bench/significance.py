@@ -16,7 +16,7 @@ from tuner.evaluation.comparison.material import read_material
 from tuner.evaluation.comparison.scores import count
 from tuner.evaluation.comparison.systems import TestSet, find_systems
 from tuner.evaluation.significance import Resampling, systems_tested
-from tuner.texts.text_pipeline import TextPipeline
+from tuner.texts.prepare import Preparation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def significance(folder: Path) -> list[list[str]]:
     reference, outputs = _corpus(folder)
     systems = find_systems([f"{path.stem}={path}" for path in outputs])
     test = TestSet(None, (reference,))
-    (material,) = read_material(systems, test, Linking((), None), TextPipeline())
+    (material,) = read_material(systems, test, Linking((), None), Preparation())
     counted = count(material, {name: registry.metric(name) for name in METRICS}, threads=1)
     stats = [[one.of_system(material, system) for one in counted] for system in range(SYSTEMS)]
     metrics = [one.metric for one in counted]
