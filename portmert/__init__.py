@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tuner import __version__ as __version__
     from tuner.annotation.annotators._base import Annotator as Annotator
     from tuner.api.aligning import align as align
+    from tuner.api.annotating import annotate as annotate
+    from tuner.api.annotating import train_annotator as train_annotator
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import metric as metric
@@ -44,6 +46,7 @@ _NAMES = {
     "tuner": "__version__",
     "tuner.annotation.annotators._base": "Annotator",
     "tuner.api.aligning": "align",
+    "tuner.api.annotating": "annotate train_annotator",
     "tuner.api.comparing": "compare Compared",
     "tuner.api.components": "metric",
     "tuner.api.lists": "read_nbest",

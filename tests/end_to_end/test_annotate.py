@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import portmert
 from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
 from tests.support.cli import run
 
@@ -271,3 +272,20 @@ def test_wrong_input_is_one_line(tmp_path, arguments, status, message):
     if status == 1:
         assert result.stderr.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_python_writes_what_the_command_writes(text, tmp_path):
+    run(*udpipe_on(text, "one.conllu"))
+    steps = []
+    done = portmert.annotate(
+        LINES,
+        tmp_path / "two.conllu",
+        annotator=f"udpipe:model={udpipe()}",
+        annotation_cache=tmp_path / "other",
+        progress=lambda *step: steps.append(step),
+    )
+    assert (done.lines, done.cached, done.annotated, done.failed) == (14, 0, 12, 0)
+    assert steps[-1] == (14, 14)
+    assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
+    with pytest.raises(portmert.PortmertError, match="unknown annotator 'udpip'; did"):
+        portmert.annotate(LINES, tmp_path / "three.conllu", annotator="udpip")

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from tuner.api.aligning import align as align
     from tuner.api.aligning import check_links as check_links
     from tuner.api.aligning import format_links as format_links
+    from tuner.api.annotating import Annotated as Annotated
+    from tuner.api.annotating import Trained as Trained
+    from tuner.api.annotating import annotate as annotate
+    from tuner.api.annotating import train_annotator as train_annotator
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import key_values as key_values
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "aligning": "align check_links format_links",
+    "annotating": "Annotated Trained annotate train_annotator",
     "comparing": "Compared compare",
     "components": "key_values metric",
     "human_evaluation": "make_sheets read_sheets",

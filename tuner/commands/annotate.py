@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
 from tuner.commands._options import FiniteRange, defaulted, renamed
+from tuner.commands._progress import decoding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from metrics._base import Need
-    from tuner.annotation.annotating import TextAnnotator
-    from tuner.annotation.annotators._base import Annotation
-    from tuner.annotation.annotators._conllu import Tagset
+    from tuner.annotation.annotators._udpipe_training import Case, Size
 
 FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
-
-LINES_AT_ONCE = 2048
-"""So many are held in memory; a line of them is written when all of them are there."""
 
 
 @click.group(invoke_without_command=True)
@@ -83,34 +77,27 @@ def command(
         missing = [name for name, value in needed.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing")
 
-    from tuner.annotation.annotating import TextAnnotator  # noqa: PLC0415
-    from tuner.annotation.cache import default_folder  # noqa: PLC0415
-    from tuner.commands._progress import decoding  # noqa: PLC0415
-    from tuner.components import registry  # noqa: PLC0415  start-up time
-    from tuner.files import check_writable, read_lines, writing  # noqa: PLC0415
-    from tuner.processors import available_processors  # noqa: PLC0415
+    from tuner import api  # noqa: PLC0415  start-up time
 
-    check_writable(out)
-    lines = [tuple(w.decode() for w in line.encode().split()) for line in read_lines(text)]
     with decoding("annotating") as progress:
-        bar = _Bar(len(lines), progress)
-        annotator = TextAnnotator(
-            registry.annotator(annotator_text, model=model or ""),
-            cache=default_folder() if cache is None else cache,
-            processes=processes or available_processors(),
-            notice=notice,
-            progress=bar.part,
+        done = api.annotate(
+            text,
+            out,
+            annotator=annotator_text,
+            model=model or "",
+            parses=parses,
+            layers=layers,
+            processes=processes,
             max_failed=max_failed,
+            annotation_cache=cache,
+            notice=notice,
+            progress=progress,
         )
-        with writing(out) as file:
-            _write(file, annotator, lines, bar, parses=parses, needs=layers)
     click.echo(
-        f"{len(lines)} lines, {annotator.hits + annotator.misses} different sentences: "
-        f"{annotator.hits} from the cache, {annotator.misses} annotated, {annotator.failed} "
-        f"without a parse",
+        f"{done.lines} lines, {done.cached + done.annotated} different sentences: {done.cached} "
+        f"from the cache, {done.annotated} annotated, {done.failed} without a parse",
         err=True,
     )
-    annotator.close()
 
 
 @command.command()
@@ -135,94 +122,23 @@ def command(
     type=FILE,
     help="CoNLL-U: show how much of it the model gets right.",
 )
-def train(treebank: Path, out: Path, size: str, case: str, test: Path | None) -> None:
+def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser.
 
     \b
     portmert annotate train --treebank train.conllu --out model.udpipe
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.annotation.annotators import _udpipe_training as training  # noqa: PLC0415  start-up time
-    from tuner.annotation.annotators.udpipe import Udpipe  # noqa: PLC0415
+    from tuner import api  # noqa: PLC0415  start-up time
 
-    gold = None if test is None else training.read_test(test)
-    count = training.train(treebank, out, size=size, case=case, notice=notice)  # type: ignore[arg-type]  # click has checked
-    click.echo(f"{out}: trained on {count} sentences", err=True)
-    if gold is None:
-        return
-    tagsets: dict[str, Tagset] = {"XPOS": "xpos", "UPOS": "upos"}
-    for name, tagset in tagsets.items():
-        annotator = Udpipe(out, tagset, lowercase=case == "lower")
-        found = training.accuracy(annotator, gold, tagset)
-        click.echo(f"{name} {100 * found.tags:.1f}")
-    click.echo(f"UAS {100 * found.heads:.1f}")
-    click.echo(f"LAS {100 * found.links:.1f}")
-    click.echo(f"{test}: {found.sentences} sentences, {found.words} words", err=True)
-
-
-def _write(
-    file: IO[bytes],
-    annotator: TextAnnotator,
-    lines: Sequence[tuple[str, ...]],
-    bar: _Bar,
-    *,
-    parses: int,
-    needs: Sequence[Need],
-) -> None:
-    first = [f"generator = portmert annotate, {annotator.fingerprint}"]
-    for begin in range(0, len(lines), LINES_AT_ONCE):
-        part = lines[begin : begin + LINES_AT_ONCE]
-        bar.begin(begin, len(part))
-        answers = annotator.annotations(part, needs=needs, parses=parses)
-        for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
-            if words:
-                comments = [*first, f"sent_id = {number}"]
-                file.write(_trees(words, answer, comments).encode())
-                first = []
-        bar.end()
-
-
-def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
-    """Return the CoNLL-U of one sentence."""
-    from tuner.annotation.annotators import _conllu  # noqa: PLC0415  start-up time
-    from tuner.errors import InputError  # noqa: PLC0415
-
-    try:
-        if answer is None:
-            return _conllu.write(words, (), (), [*comments, "unparsed"])
-        tree = [f"tree = {answer.tree}"] if answer.tree else []
-        if not answer.parses:
-            return _conllu.write(words, answer.tags, answer.heads, [*comments, *tree])
-        text = []
-        for score, heads in answer.parses:
-            logprob = [f"parse_logprob = {score!r}"]
-            text.append(_conllu.write(words, answer.tags, heads, [*comments, *logprob, *tree]))
-            comments, tree = comments[-1:], []
-        return "".join(text)
-    except ValueError as error:
-        raise InputError(f"{comments[-1]}: {error}") from None
-
-
-class _Bar:
-    """Shows one bar for a text that is annotated in parts."""
-
-    def __init__(self, total: int, progress: Callable[[int, int], None]) -> None:
-        self._total = total
-        self._progress = progress
-        self._begin = self._size = self._shown = 0
-
-    def begin(self, begin: int, size: int) -> None:
-        self._begin, self._size = begin, size
-
-    def part(self, done: int, total: int) -> None:
-        self._show(self._begin + self._size * done // total)
-
-    def end(self) -> None:
-        self._show(self._begin + self._size)
-
-    def _show(self, done: int) -> None:
-        if done > self._shown:
-            self._shown = done
-            self._progress(done, self._total)
+    done = api.train_annotator(treebank, out, size=size, case=case, check=test, notice=notice)
+    click.echo(f"{out}: trained on {done.sentences} sentences", err=True)
+    for tagset, found in done.accuracy.items():
+        click.echo(f"{tagset.upper()} {100 * found.tags:.1f}")
+    if "upos" in done.accuracy:  # heads are read off the universal tags
+        found = done.accuracy["upos"]
+        click.echo(f"UAS {100 * found.heads:.1f}")
+        click.echo(f"LAS {100 * found.links:.1f}")
+        click.echo(f"{test}: {found.sentences} sentences, {found.words} words", err=True)
 
 
 def _refuse_options(ctx: click.Context) -> None:
