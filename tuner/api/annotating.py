@@ -1,0 +1,237 @@
+"""Tags and parses texts into CoNLL-U, and trains models for that."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.annotators import _conllu
+from tuner.annotation.annotators import _udpipe_training as training
+from tuner.annotation.annotators.udpipe import Udpipe
+from tuner.annotation.cache import default_folder
+from tuner.api.texts import log_notice, text_file
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.files import check_writable, read_lines, writing
+from tuner.processors import available_processors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import Need
+    from tuner.annotation.annotators._base import Annotation, Annotator
+    from tuner.annotation.annotators._conllu import Tagset
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+
+__all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
+
+LINES_AT_ONCE = 2048
+"""So many are held in memory; a line of them is written when all of them are there."""
+TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Counts what was done: lines, and of their different sentences where the answers are from.
+
+    Attributes
+    ----------
+    lines, cached, annotated, failed
+        Lines of the text; sentences from the cache; sentences annotated now; those of both that
+        have no parse.
+    """
+
+    lines: int
+    cached: int
+    annotated: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Says what a model was trained on and, where a text was given to check it, its accuracy.
+
+    Attributes
+    ----------
+    sentences
+        How many it was trained on.
+    accuracy
+        By tag set, `"xpos"` and `"upos"`; empty where nothing was given to check.
+    """
+
+    sentences: int
+    accuracy: dict[Tagset, training.Accuracy]
+
+
+def annotate(
+    text: TextLike,
+    out: PathLike,
+    *,
+    annotator: str | Annotator,
+    model: PathLike = "",
+    parses: int = 1,
+    layers: Sequence[Need] = (),
+    processes: int | None = None,
+    max_failed: float = 0.5,
+    annotation_cache: Path | None = None,
+    notice: Notice = log_notice,
+    progress: Progress = lambda _done, _total: None,
+) -> Annotated:
+    """Tag and parse a text, and write CoNLL-U.
+
+    Parameters
+    ----------
+    text
+        The name of a file of tokenised text or a list of lines. An empty line gives no tree.
+    out
+        The file to write, whole or not at all; packed where it ends in .gz, .xz or .zst.
+    annotator, model
+        By its name and options, as `"udpipe:model=FILE"`, or itself.
+    parses
+        How many weighted parses of each sentence are written, where the annotator gives them.
+    layers
+        What is written, of tags, heads and trees; all that the annotator gives if empty.
+    processes
+        Worker processes; all processors if not given.
+    max_failed
+        The share of sentences without a parse, 0 to 1, above which the work ends with a fault.
+    annotation_cache
+        Where answers are kept; PORTMERT_CACHE or the user's cache folder if not given.
+    notice, progress
+        Called with a line the user should know, and with (done, total) lines.
+
+    Raises
+    ------
+    PortmertError
+        A text or model that cannot be read, or an annotator that is not there or failed.
+    """
+    check_writable(out)
+    lines = [
+        tuple(w.decode() for w in s.encode().split())
+        for s in read_lines(text_file(text, "the text"))
+    ]
+    bar = _Bar(len(lines), progress)
+    if isinstance(annotator, str):
+        annotator = registry.annotator(annotator, model=str(model))
+    cache = default_folder() if annotation_cache is None else annotation_cache
+    with closing(
+        TextAnnotator(
+            annotator,
+            cache=cache,
+            processes=processes or available_processors(),
+            notice=notice,
+            progress=bar.part,
+            max_failed=max_failed,
+        )
+    ) as texts:
+        with writing(out) as file:
+            _write(file, texts, lines, bar, parses=parses, needs=layers)
+        return Annotated(len(lines), texts.hits, texts.misses, texts.failed)
+
+
+def train_annotator(
+    treebank: PathLike,
+    out: PathLike,
+    *,
+    size: training.Size = "tiny",
+    case: training.Case = "keep",
+    check: PathLike | None = None,
+    notice: Notice = log_notice,
+) -> Trained:
+    """Train a model of UDPipe on a treebank: a tagger and a parser.
+
+    Parameters
+    ----------
+    treebank
+        CoNLL-U (.gz, .xz, .zst too).
+    out
+        The model to write.
+    size
+        "micro": seconds on 300 sentences; "tiny": minutes on 1,500; "full": all sentences, a
+        quarter of an hour on 200,000 words.
+    case
+        "keep": words as they are; "lower": lowercased; "both": each sentence both ways.
+    check
+        CoNLL-U on which the model's accuracy is measured.
+    notice
+        Called with a line the user should know.
+
+    Raises
+    ------
+    PortmertError
+        A treebank that cannot be read or does not suffice to train on.
+    """
+    gold = None if check is None else training.read_test(Path(check))
+    count = training.train(Path(treebank), Path(out), size=size, case=case, notice=notice)
+    accuracy = {}
+    if gold is not None:
+        for tagset in TAGSETS:
+            annotator = Udpipe(Path(out), tagset, lowercase=case == "lower")
+            accuracy[tagset] = training.accuracy(annotator, gold, tagset)
+    return Trained(count, accuracy)
+
+
+def _write(
+    file: IO[bytes],
+    annotator: TextAnnotator,
+    lines: Sequence[tuple[str, ...]],
+    bar: _Bar,
+    *,
+    parses: int,
+    needs: Sequence[Need],
+) -> None:
+    first = [f"generator = portmert annotate, {annotator.fingerprint}"]
+    for begin in range(0, len(lines), LINES_AT_ONCE):
+        part = lines[begin : begin + LINES_AT_ONCE]
+        bar.begin(begin, len(part))
+        answers = annotator.annotations(part, needs=needs, parses=parses)
+        for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
+            if words:
+                comments = [*first, f"sent_id = {number}"]
+                file.write(_trees(words, answer, comments).encode())
+                first = []
+        bar.end()
+
+
+def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
+    """Return the CoNLL-U of one sentence."""
+    try:
+        if answer is None:
+            return _conllu.write(words, (), (), [*comments, "unparsed"])
+        tree = [f"tree = {answer.tree}"] if answer.tree else []
+        if not answer.parses:
+            return _conllu.write(words, answer.tags, answer.heads, [*comments, *tree])
+        text = []
+        for score, heads in answer.parses:
+            logprob = [f"parse_logprob = {score!r}"]
+            text.append(_conllu.write(words, answer.tags, heads, [*comments, *logprob, *tree]))
+            comments, tree = comments[-1:], []
+        return "".join(text)
+    except ValueError as error:
+        raise InputError(f"{comments[-1]}: {error}") from None
+
+
+class _Bar:
+    """Shows one bar for a text that is annotated in parts."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total = total
+        self._progress = progress
+        self._begin = self._size = self._shown = 0
+
+    def begin(self, begin: int, size: int) -> None:
+        self._begin, self._size = begin, size
+
+    def part(self, done: int, total: int) -> None:
+        self._show(self._begin + self._size * done // total)
+
+    def end(self) -> None:
+        self._show(self._begin + self._size)
+
+    def _show(self, done: int) -> None:
+        if done > self._shown:
+            self._shown = done
+            self._progress(done, self._total)
