@@ -27,7 +27,7 @@ $(READY): pyproject.toml
 demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).
 	$(BIN)/portmert demo --out $(DEMO)
 
-paper: $(READY)  ## Tune on BLEU, PORT and Qmean, three times each, and fill the PORT paper's tables (hours).
+paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's tables (hours).
 	$(BIN)/portmert reproduce $(PAPER)
 
 test: $(READY)  ## Run all tests but the slow ones.

@@ -1,6 +1,7 @@
 """`portmert reproduce` on the recorded lists: tunings of several metrics, one document."""
 
 import gzip
+import json
 import re
 import shutil
 
@@ -11,6 +12,8 @@ from tests.support.cli import run
 from tests.support.readme import ROOT
 
 SHORT = ["--set=tune.iterations=1", "--set=optimizer.effort=5", "--set=tune.replicas=2"]
+
+SYSTEMS = ("bleu", "port", "qmean", "port-rho", "port-tau", "port@hand")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,10 @@ def finished(tmp_path_factory):
         f'--set=data.test_reference_links=["{configs / "recorded" / "dev.links"}"]',
         f"--set=tune.output={folder / 'run'}",
     ]
+    links = (configs / "recorded" / "dev.links").read_text().splitlines()
+    hand = folder / "hand.links"
+    hand.write_text("".join(f"{line.rpartition(' ')[0]}\n" for line in links))  # the last missed
+    options.append(f"--links=hand={hand}")
     result = run(
         "reproduce", configs / "recorded.toml", "--metric=bleu", "--metric=port", "--metric=ter",
         *options,
@@ -33,20 +40,67 @@ def finished(tmp_path_factory):
     return folder, options, result
 
 
+def sections(text):
+    """Return number of a table -> its section of the document."""
+    parts = re.split(r"^## Table (\d+)", text, flags=re.MULTILINE)
+    return dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
+
+
+def cells(section, first):
+    """Return the rows of a section that begin with this cell, without it."""
+    rows = [[cell.strip() for cell in row[1:-1].split("|")] for row in section.splitlines()
+            if row.startswith("|")]  # fmt: skip
+    return [row[1:] for row in rows if row[0] == first]
+
+
 def test_the_document_has_every_table(finished):
     folder, _, _ = finished
     text = (folder / "run" / "paper.md").read_text()
-    numbers = [int(number) for number in re.findall(r"^## Table (\d+)", text, re.MULTILINE)]
-    assert numbers == [3, 4, 6, 8, 9, 10, 11]
+    assert list(sections(text)) == [3, 4, 6, 7, 8, 9, 10, 11]
     assert "2 tunings for each metric" in text
-    for system in ("bleu", "port", "qmean"):
+    for system in SYSTEMS:
         assert re.search(rf"^\| {system} +\|.*\| +2 \|", text, re.MULTILINE), system
-    assert "figures are not at hand for table 3, 4, 6, 8, 9, 10, 11." in text
+    assert "figures are not at hand for table 3, 4, 6, 7, 8, 9, 10, 11." in text
+    assert "Nothing of ours" not in text
+
+
+def test_each_table_shows_the_systems_that_the_paper_compares_in_it(finished):
+    folder, _, _ = finished
+    tables = sections((folder / "run" / "paper.md").read_text())
+    shown = {number: [row[0] for row in cells(tables[number], "ours")] for number in (4, 7, 8, 9)}
+    assert shown == {
+        4: list(SYSTEMS),
+        7: ["bleu", "port", "port@hand"],
+        8: ["bleu", "port", "qmean"],
+        9: ["bleu", "port", "port-rho", "port-tau"],
+    }
+
+
+def test_a_score_is_the_same_in_every_table_and_1_ter_is_1_less_ter(finished):
+    folder, _, _ = finished
+    tables = sections((folder / "run" / "paper.md").read_text())
+    detailed = {(row[0], "ter"): float(row[1]) for row in cells(tables[4], "ter")}
+    detailed |= {(row[0], "bleu"): float(row[1]) for row in cells(tables[4], "bleu")}
+    for number in (4, 7, 8, 9):
+        for system, bleu, meteor, accuracy, *_ in cells(tables[number], "ours"):
+            assert float(bleu) == detailed[system, "bleu"]
+            assert float(accuracy) == pytest.approx(100 - detailed[system, "ter"], abs=0.011)
+            assert meteor == "n/a"  # it was not asked for
+
+
+def test_other_links_are_tuned_with_and_judged_by_the_same_ones(finished):
+    folder, _, _ = finished
+    held = {
+        system: json.loads((folder / "run" / system / "state.json").read_text())["fingerprint"]
+        for system in ("port", "port@hand")
+    }
+    differing = {key for key, value in held["port"].items() if value != held["port@hand"][key]}
+    assert differing == {"data.reference_links"}
 
 
 def test_each_metric_has_a_run_of_its_own(finished):
     folder, _, _ = finished
-    for name in ("bleu", "port", "qmean"):
+    for name in SYSTEMS:
         assert (folder / "run" / name / "replica-2" / "result.json").is_file()
 
 
@@ -59,10 +113,20 @@ def test_started_again_it_tunes_nothing(finished):
     )  # fmt: skip
     assert "optimizing over" not in result.stderr
     assert result.stdout == first.stdout
-    assert "## Table 5, published only" in (folder / "run" / "paper.md").read_text()
+    text = (folder / "run" / "paper.md").read_text()
+    assert "not at hand" not in text
+    tables = sections(text)
+    assert list(tables) == list(range(1, 12))
+    for number in (1, 2, 5):
+        assert tables[number].startswith(", published only: ")
+    assert ["BLEU", "26.8", "55.2", "38.0", "49.7"] in cells(tables[4], "zh-en small")
+    for number in (3, 4, 7, 8, 9, 10, 11):  # one table: the paper's rows, then ours
+        table = tables[number]
+        assert table.index("| zh-en small" if number != 10 else "| NIST06") < table.index("| ours")
+        assert table.count("In the paper: ") == 1
 
 
-def test_published_figures_stand_below_ours(finished, tmp_path):
+def test_a_published_table_of_another_form_stands_below_ours(finished, tmp_path):
     folder, options, _ = finished
     published = tmp_path / "published.toml"
     published.write_text(
@@ -75,9 +139,40 @@ def test_published_figures_stand_below_ours(finished, tmp_path):
         "--published", published, "--out", out,
     )  # fmt: skip
     text = out.read_text()
-    ours = text.split("## Table 8: ")[1].split("## Table 9")[0]
-    assert ours.index("| port ") < ours.index("In the paper: theirs") < ours.index("|   12.34 |")
-    assert "figures are not at hand for table 3, 4, 6, 9, 10, 11." in text
+    ours = sections(text)[8]
+    assert ours.index("| port  ") < ours.index("In the paper: theirs") < ours.index("|   12.34 |")
+    assert "figures are not at hand for table 3, 4, 6, 7, 9, 10, 11." in text
+
+
+def test_tables_without_their_systems_say_how_to_get_them(finished, tmp_path):
+    folder, options, _ = finished
+    out = tmp_path / "paper.md"
+    run(
+        "reproduce", folder / "configs" / "recorded.toml", "--tune-on=bleu", "--tune-on=port",
+        "--metric=bleu", *options[:-1], "--out", out,
+    )  # fmt: skip
+    tables = sections(out.read_text())
+    for number, remedy in ((7, "--links NAME=FILE"), (8, "--tune-on qmean"), (9, "port-rho")):
+        assert "Nothing of ours to show: no system" in tables[number]
+        assert remedy in tables[number]
+        assert not cells(tables[number], "ours")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hand", "expected NAME=FILE"),
+        ("hand=one,two", "2 files; expected 1 (links of each reference)"),
+        ("by hand=one", "a name of letters, digits"),
+        ("hand=none.links", "there is no file"),
+    ],
+)
+def test_wrong_links_are_one_line_before_anything_is_tuned(finished, text, message):
+    folder, options, _ = finished
+    config = str(folder / "configs" / "recorded.toml")
+    result = run("reproduce", config, *options[:-1], f"--links={text}", status=1)
+    assert message in result.stderr
+    assert "tuning on" not in result.stderr
 
 
 def test_one_metric_is_no_comparison(finished):

@@ -144,6 +144,7 @@ def reproduce(
     *,
     tuned_on: Sequence[str] = (),
     scored_with: Sequence[str] = (),
+    links: Sequence[str] = (),
     published: Path | None = None,
     out: Path | None = None,
     overrides: Sequence[str] = (),
@@ -161,6 +162,9 @@ def reproduce(
     ----------
     tuned_on, scored_with
         Metrics. Default: the paper's.
+    links
+        Other links of the dev set's references, `NAME=FILE[,FILE...]` each: PORT is tuned on with
+        these too, for the paper's table 7.
     published
         The paper's own figures. Default: published.toml beside the configuration.
     out
@@ -173,6 +177,7 @@ def reproduce(
     experiments = experiments_of(
         config,
         tuned_on or TUNED_ON,
+        links=links,
         overrides=overrides,
         threads=threads,
         annotator=None if annotator is None else registry.annotator(annotator),

@@ -11,7 +11,7 @@ from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._notice import log, notice
-from tuner.commands._options import FILE, metrics_option, overrides_option
+from tuner.commands._options import FILE, metrics_option, overrides_option, several
 from tuner.commands._progress import annotating, decoding
 from tuner.files import write_text
 
@@ -23,11 +23,18 @@ from tuner.files import write_text
     "tuned_on",
     multiple=True,
     metavar="NAME",
-    help="Metric to tune on; repeat for more. Default: bleu, port, qmean.",
+    help="Metric to tune on; repeat for more. Default: bleu, port, qmean, port-rho, port-tau.",
 )
 @metrics_option(
     "Metric to compare with; repeat for more. Default: bleu, nist, ter, meteor, port, qmean.",
     name="scored_with",
+)
+@several(
+    "--links",
+    kind=str,
+    metavar="NAME=FILE[,FILE...]",
+    help="Other links of the dev set's references, a file for each, as made by hand: PORT is "
+    "tuned on with these too (table 7); repeat for more.",
 )
 @click.option(
     "--published",

@@ -24,9 +24,29 @@ def test_tables_are_found_by_number(tmp_path):
     assert found.find(4) is None
 
 
-def test_the_shipped_file_reads():
-    table = read_published(ROOT / "configs" / "paper-port" / "published.toml").find(5)
-    assert sum(int(row[2]) for row in table.rows) == 300
+@pytest.fixture(scope="module")
+def shipped():
+    return read_published(ROOT / "configs" / "paper-port" / "published.toml")
+
+
+def test_the_shipped_file_has_every_table_of_the_paper(shipped):
+    assert [table.number for table in shipped.table] == list(range(1, 12))
+
+
+def test_the_shipped_preferences_add_up(shipped):
+    *tasks, whole = [list(map(int, row[1::2] + row[7:])) for row in shipped.find(5).rows]
+    assert [sum(column) for column in zip(*tasks, strict=True)] == whole
+    assert [sum(row[:3]) for row in tasks] == [row[3] for row in tasks]
+
+
+def test_the_shipped_tables_agree_where_they_repeat_each_other(shipped):
+    scores = {row[:2]: row[2:] for row in shipped.find(4).rows}
+    repeated = {row[:2]: row[2:] for row in shipped.find(8).rows if row[1] != "Qmean"}
+    assert {
+        key: tuple(cell.rstrip("*") for cell in row) for key, row in scores.items()
+    } == repeated
+    by_hand, with_v = shipped.find(7).rows, shipped.find(9).rows
+    assert [row[2:5] for row in by_hand[:2]] == [row[2:] for row in with_v[:2]]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class Linking:
     linker: Linker | None
 
 
-def parse_link_set(text: str, *, references: int, outputs: int) -> LinkSet:
+def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
     """Return the set written `name=FILE[,FILE...]`: links of references, then maybe of outputs.
 
     Raises
@@ -71,9 +71,10 @@ def parse_link_set(text: str, *, references: int, outputs: int) -> LinkSet:
     if not equals or not name or not files:
         raise InputError(f"--links {text}: expected NAME=FILE[,FILE...]")
     if len(files) not in (references, references + outputs):
+        more = f", or {references + outputs} (then those of each output)" if outputs else ""
         raise InputError(
             f"--links {text}: {len(files)} files; expected {references} (links of each "
-            f"reference), or {references + outputs} (then those of each output)"
+            f"reference){more}"
         )
     return LinkSet(name, files[:references], files[references:], required=True)
 

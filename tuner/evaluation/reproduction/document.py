@@ -10,19 +10,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tuner.evaluation.comparison.model import ComparedMetric, Comparison
-    from tuner.evaluation.reproduction.published import Published
+    from tuner.evaluation.reproduction.published import Published, PublishedTable
 
 Rows = list[list[str]]
 
 MISSING = "n/a"
+OURS = "ours"
+
+
+class Shown(NamedTuple):
+    """Holds a table's headers and rows."""
+
+    headers: Sequence[str]
+    rows: Rows
 
 
 class Table(NamedTuple):
-    """Holds one table of the paper: its number, what it shows, and how ours is made."""
+    """Holds one table of the paper: its number, what it shows, and how ours is made.
+
+    Parameters
+    ----------
+    ours
+        Ours in the form of the paper, so that both stand in one table.
+    absent
+        What is said where ours has no rows.
+    detail
+        More of ours, which the paper has not.
+    """
 
     number: int
     caption: str
-    rows: Callable[[Comparison], tuple[list[str], Rows]]
+    ours: Callable[[Comparison], Shown]
+    absent: str = ""
+    detail: Callable[[Comparison], Shown] | None = None
 
 
 def document(comparison: Comparison, published: Published, *, origin: str) -> str:
@@ -39,7 +59,10 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
     """
     parts = ["# The tables of the PORT paper, with our own systems", origin]
     if published.citation:
-        parts.append(f"The paper: {published.citation}.")
+        parts.append(
+            f"The paper: {published.citation}. Rows that begin with `{OURS}` are of these "
+            f"systems, the others of the paper."
+        )
     if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
         parts.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
     parts.append(_systems(comparison))
@@ -47,19 +70,40 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
         parts.append("\n".join(f"- {_cell(line)}" for line in comparison.headlines))
     if comparison.notes:
         parts.append("Notes:\n\n" + "\n".join(f"- {_cell(line)}" for line in comparison.notes))
-    for table in TABLES:
-        parts.append(f"## Table {table.number}: {table.caption}")
-        headers, rows = table.rows(comparison)
-        parts.append(_markdown(headers, rows) if rows else "Nothing to show: links are not known.")
-        if found := published.find(table.number):
-            parts.append(f"In the paper: {_cell(found.caption)}")
-            parts.append(_markdown(list(found.headers), [list(row) for row in found.rows]))
-    shown = {table.number for table in TABLES}
-    for one in published.table:
-        if one.number not in shown:
-            parts.append(f"## Table {one.number}, published only: {_cell(one.caption)}")
-            parts.append(_markdown(list(one.headers), [list(row) for row in one.rows]))
+    tables = {table.number: table for table in TABLES}
+    for number in sorted(tables.keys() | {one.number for one in published.table}):
+        parts += _section(tables.get(number), published.find(number), comparison)
     return "\n\n".join(parts) + "\n"
+
+
+def _section(
+    table: Table | None, found: PublishedTable | None, comparison: Comparison
+) -> list[str]:
+    """Return the heading and the paragraphs of one table, of which ours or theirs is known."""
+    if table is None:
+        assert found is not None  # noqa: S101
+        return [
+            f"## Table {found.number}, published only: {_cell(found.caption)}",
+            _markdown(found.headers, found.rows),
+        ]
+    ours = table.ours(comparison)
+    parts = [f"## Table {table.number}: {table.caption}"]
+    if not ours.rows:
+        parts.append(f"Nothing of ours to show: {table.absent}.")
+    below: list[str] = []
+    if found is not None:
+        below = [f"In the paper: {_cell(found.caption)}"]
+        if found.headers == tuple(ours.headers):
+            ours = Shown(ours.headers, [*map(list, found.rows), *ours.rows])
+            parts += below
+            below = []
+        else:
+            below.append(_markdown(found.headers, found.rows))
+    if ours.rows:
+        parts.append(_markdown(*ours))
+    if table.detail is not None:
+        parts.append(_markdown(*table.detail(comparison)))
+    return parts + below
 
 
 def _systems(comparison: Comparison) -> str:
@@ -77,7 +121,7 @@ def _systems(comparison: Comparison) -> str:
     return _markdown(headers, rows)
 
 
-def _markdown(headers: Sequence[str], rows: Rows) -> str:
+def _markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     escaped = [[_cell(cell) for cell in row] for row in rows]
     return aligned([_cell(header) for header in headers], escaped, style="pipe")
 
@@ -96,15 +140,35 @@ def _shown(value: float | None, metric: ComparedMetric | None = None) -> str:
     return f"{100 * value:.2f}" if in_percent else f"{value:.4f}"
 
 
-def _similarity(comparison: Comparison) -> tuple[list[str], Rows]:
+def _similarity(comparison: Comparison) -> Shown:
     rows = [
-        [f"{one.first} / {one.second}", _shown(one.identical), _shown(one.one_minus_ter)]
+        [OURS, f"{one.first} / {one.second}", _shown(one.identical), _shown(one.one_minus_ter)]
         for one in comparison.similarity
     ]
-    return ["systems", "identical segments %", "1-TER %"], rows
+    return Shown(["task", "systems", "same sentence", "1-TER"], rows)
 
 
-def _scores(comparison: Comparison) -> tuple[list[str], Rows]:
+def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Comparison], Shown]:
+    """Return what shows the systems tuned on BLEU, on PORT, and `own` ones, if there are any."""
+
+    def ours(comparison: Comparison) -> Shown:
+        scores = {(one.system, one.metric): one.score for one in comparison.scores}
+
+        def cell(system: str, judge: str) -> str:
+            if judge == "1-TER":
+                error = scores.get((system, "ter"))
+                return _shown(None if error is None else 1 - error)
+            return _shown(scores.get((system, judge.lower())))
+
+        names = [system.name for system in comparison.systems]
+        shown = [name for name in names if name in (names[0], "port") or own(name)]
+        rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in shown]
+        return Shown(["task", "tuned on", *judges], rows if any(map(own, names)) else [])
+
+    return ours
+
+
+def _scores(comparison: Comparison) -> Shown:
     metrics = {metric.label: metric for metric in comparison.metrics}
     headers = [
         "metric", "system", "score", "s_sel", "s_opt", "difference",
@@ -130,7 +194,7 @@ def _scores(comparison: Comparison) -> tuple[list[str], Rows]:
         ]
         for one in comparison.scores
     ]
-    return headers, rows
+    return Shown(headers, rows)
 
 
 def _signed(value: float, metric: ComparedMetric) -> str:
@@ -138,53 +202,76 @@ def _signed(value: float, metric: ComparedMetric) -> str:
     return shown if value < 0 else f"+{shown}"
 
 
-def _timing(comparison: Comparison) -> tuple[list[str], Rows]:
+def _timing(comparison: Comparison) -> Shown:
     rows = [
         [one.metric, f"{1000 * one.seconds:.2f}", f"{one.ratio:.2f}"] for one in comparison.timing
     ]
-    return ["metric", "milliseconds", "ratio to BLEU"], rows
+    return Shown(["metric", "milliseconds", "ratio to BLEU"], rows)
 
 
-def _ordering(*names: str) -> Callable[[Comparison], tuple[list[str], Rows]]:
-    def rows(comparison: Comparison) -> tuple[list[str], Rows]:
-        found = [
-            [one.system, *(_shown(one.scores[name]) for name in names)]
-            for one in comparison.ordering
-        ]
-        return ["system", *names], found
-
-    return rows
+def _ordering(comparison: Comparison) -> Shown:
+    names = ("rho", "tau", "v")
+    rows = [
+        [OURS, one.system, *(f"{one.scores[name]:.3f}" for name in names)]
+        for one in comparison.ordering
+    ]
+    return Shown(["test set", "tuned on", *names], rows)
 
 
-def _ngrams(comparison: Comparison) -> tuple[list[str], Rows]:
+def _ngrams(comparison: Comparison) -> Shown:
+    rows = []
+    for one in comparison.ngrams:
+        counts = {f.order: f"{f.matched:.0f}/{f.total:.0f}" for f in one.orders}
+        rows.append([OURS, one.system, counts[1], counts[4], f"{one.brevity_penalty:.3f}"])
+    return Shown(["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
+
+
+def _all_ngrams(comparison: Comparison) -> Shown:
     orders = [order.order for order in comparison.ngrams[0].orders]
     headers = ["system", *(f"{n}-grams matched" for n in orders)]
-    headers += [*(f"{n}-grams in all" for n in orders), "BP", "SBP", "SRP"]
+    headers += [*(f"{n}-grams in all" for n in orders), "SBP", "SRP"]
     rows = [
         [
             one.system,
             *(f"{order.matched:.1f}" for order in one.orders),
             *(f"{order.total:.1f}" for order in one.orders),
-            *(
-                f"{penalty:.4f}"
-                for penalty in (
-                    one.brevity_penalty,
-                    one.strict_brevity_penalty,
-                    one.strict_redundancy_penalty,
-                )
-            ),
+            f"{one.strict_brevity_penalty:.4f}",
+            f"{one.strict_redundancy_penalty:.4f}",
         ]
         for one in comparison.ngrams
     ]
-    return headers, rows
+    return Shown(headers, rows)
 
+
+SCORES = ("BLEU", "METEOR", "1-TER", "PORT")
 
 TABLES = (
     Table(3, "how alike the outputs are", _similarity),
-    Table(4, "scores of the tuned systems on the test set", _scores),
+    Table(
+        4,
+        "scores of the tuned systems on the test set",
+        _tuned(SCORES, lambda _name: True),
+        detail=_scores,
+    ),
     Table(6, "time to compute a metric's statistics", _timing),
-    Table(8, "tuning on Qmean and on PORT", _ordering("qmean", "port")),
-    Table(9, "PORT with v, rho and tau", _ordering("port", "port-rho", "port-tau")),
-    Table(10, "word order of the outputs", _ordering("v", "rho", "tau")),
-    Table(11, "n-grams and length penalties", _ngrams),
+    Table(
+        7,
+        "tuning on PORT with other links",
+        _tuned(SCORES, lambda name: name.startswith("port@")),
+        "no system was tuned on PORT with other links; --links NAME=FILE does",
+    ),
+    Table(
+        8,
+        "tuning on Qmean, which is PORT without word order",
+        _tuned(SCORES, lambda name: name == "qmean"),
+        "no system was tuned on Qmean; --tune-on qmean does",
+    ),
+    Table(
+        9,
+        "tuning on PORT with rho or tau in place of v",
+        _tuned(SCORES[:3], lambda name: name in ("port-rho", "port-tau")),
+        "no system was tuned on PORT with rho or tau; --tune-on port-rho --tune-on port-tau does",
+    ),
+    Table(10, "word order of the outputs", _ordering, "links are not known"),
+    Table(11, "n-grams and length penalties", _ngrams, detail=_all_ngrams),
 )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tuner.errors import InputError
+from tuner.evaluation.comparison.linking import parse_link_set
 from tuner.evaluation.comparison.request import Request, compare_request
 from tuner.evaluation.reproduction.document import document
 from tuner.evaluation.reproduction.published import Published, read_published
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from tuner.runs.config import Experiment
     from tuner.texts.prepare import Prepare
 
-TUNED_ON = ("bleu", "port", "qmean")
+TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 """What the paper tunes on; the first is what the others are compared with."""
 
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
@@ -43,6 +47,7 @@ def experiments_of(
     config: Path,
     tuned_on: Sequence[str],
     *,
+    links: Sequence[str] = (),
     overrides: Sequence[str] = (),
     threads: int | None = None,
     annotator: Annotator | None = None,
@@ -50,21 +55,40 @@ def experiments_of(
 ) -> dict[str, Experiment]:
     """Return metric -> the experiment of `config` with that metric, in a folder of its own.
 
+    Parameters
+    ----------
+    links
+        Other links of the dev set's references, `NAME=FILE[,FILE...]` each; `port@NAME` is the
+        experiment of PORT with them.
+
     Raises
     ------
     ConfigError
         As `load_config`; or the experiment of one metric lacks what it needs, as links.
+    InputError
+        Links of another form, or not a file for each reference.
     """
-    found = {}
-    for name in tuned_on:
+    found: dict[str, Experiment] = {}
+
+    def add(system: str, metric: str, *more: str) -> None:
         one = load_config(
             config,
-            overrides=[*overrides, f"metric.name={name}"],
+            overrides=[*overrides, f"metric.name={metric}", *more],
             threads=threads,
             annotator=annotator,
             annotation_cache=annotation_cache,
         )
-        found[name] = replace(one, tune=replace(one.tune, output=one.tune.output / name))
+        found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
+
+    for name in tuned_on:
+        add(name, name)
+    references = len(found[tuned_on[0]].data.references)
+    for text in links:
+        given = parse_link_set(text, references=references)
+        files = json.dumps([str(file.absolute()) for file in given.references])
+        if not re.fullmatch(r"[\w.-]+", given.name):
+            raise InputError(f"--links {text}: a name of letters, digits, '.', '_' and '-' alone")
+        add(f"port@{given.name}", "port", f"data.reference_links={files}")
     return found
 
 
