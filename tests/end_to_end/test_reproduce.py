@@ -140,7 +140,7 @@ def test_a_published_table_of_another_form_stands_below_ours(finished, tmp_path)
     )  # fmt: skip
     text = out.read_text()
     ours = sections(text)[8]
-    assert ours.index("| port  ") < ours.index("In the paper: theirs") < ours.index("|   12.34 |")
+    assert ours.index("| ours") < ours.index("In the paper: theirs") < ours.index("|   12.34 |")
     assert "figures are not at hand for table 3, 4, 6, 7, 9, 10, 11." in text
 
 
