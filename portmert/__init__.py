@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import metric as metric
+    from tuner.api.crossvalidating import CrossValidation as CrossValidation
+    from tuner.api.crossvalidating import crossval as crossval
     from tuner.api.lists import read_nbest as read_nbest
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
@@ -49,6 +51,7 @@ _NAMES = {
     "tuner.api.annotating": "annotate train_annotator",
     "tuner.api.comparing": "compare Compared",
     "tuner.api.components": "metric",
+    "tuner.api.crossvalidating": "crossval CrossValidation",
     "tuner.api.lists": "read_nbest",
     "tuner.api.optimizing": "optimize Optimized",
     "tuner.api.reranking": "rerank Reranked",

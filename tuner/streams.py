@@ -52,6 +52,19 @@ def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:
     return np.random.default_rng(sequence), _seed(sequence)
 
 
+# Tuning on some segments, judging on others.
+
+
+def split(seed: int, number: int) -> np.random.Generator:
+    """Return what halves the segments; splits are counted from 1."""
+    return _generator(seed, number)
+
+
+def split_search(seed: int, number: int, repeat: int) -> int:
+    """Return the seed of a search on a half; searches on one are counted from 1."""
+    return _seed(_sequence(seed, number, repeat))
+
+
 # Judging systems.
 
 

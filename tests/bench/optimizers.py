@@ -10,7 +10,6 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from tabulate import tabulate
@@ -21,9 +20,6 @@ from tuner.components import registry
 from tuner.nbest.moses_dat import read_dat
 from tuner.search.optimization import Setup, optimize_dat
 from tuner.weights.feature_weights import read_weights
-
-if TYPE_CHECKING:
-    from tuner.search.optimizers._base import Optimizer
 
 DEFAULT = (
     "coordinate",
@@ -53,8 +49,10 @@ def main() -> None:
         start = read_weights(lists.weights)
     rows = []
     for text in arguments.optimizers:
-        optimizer = parse(text)
-        optimize_dat(dat, metric, Setup(parse("mert:effort=1")), notice=lambda _: None)  # compile
+        optimizer = registry.optimizer(text)
+        optimize_dat(
+            dat, metric, Setup(registry.optimizer("mert:effort=1")), notice=lambda _: None
+        )  # compile
         scores, units, searches = [], [], []
         for seed in range(arguments.seeds):
             before, begin = unit_seconds(), time.process_time()
@@ -79,14 +77,6 @@ def main() -> None:
 def say(line: str) -> None:
     """Show a notice."""
     click.echo(line, err=True)
-
-
-def parse(text: str) -> Optimizer:
-    """Return the optimizer written as `name:option=value,...`."""
-    name, _, rest = text.partition(":")
-    return registry.optimizer(
-        name, dict(item.split("=") for item in filter(None, rest.split(",")))
-    )
 
 
 if __name__ == "__main__":

@@ -35,6 +35,15 @@ def test_no_two_streams_of_a_comparison_are_the_same(seed):
 
 
 @given(SEEDS)
+def test_no_two_streams_of_a_cross_validation_are_the_same(seed):
+    numbers = [(split, repeat) for split in range(1, 9) for repeat in range(1, 4)]
+    searches = {streams.split_search(seed, *number) for number in numbers}
+    assert len(searches) == len(numbers)
+    halves = [streams.split(seed, split).bit_generator.seed_seq for split in range(1, 9)]
+    assert not searches & {int(one.generate_state(1, np.uint64)[0] >> 1) for one in halves}
+
+
+@given(SEEDS)
 def test_restarts_keep_their_streams_however_many_follow(seed):
     few, many = streams.restarts(seed, 2), streams.restarts(seed, 5)
     assert [state(one) for one in few] == [state(one) for one in many[:2]]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tuner.api.comparing import compare as compare
     from tuner.api.components import key_values as key_values
     from tuner.api.components import metric as metric
+    from tuner.api.crossvalidating import CrossValidation as CrossValidation
+    from tuner.api.crossvalidating import crossval as crossval
     from tuner.api.human_evaluation import make_sheets as make_sheets
     from tuner.api.human_evaluation import read_sheets as read_sheets
     from tuner.api.judging import Report as Report
@@ -46,6 +48,7 @@ _NAMES = {
     "annotating": "Annotated Trained annotate train_annotator",
     "comparing": "Compared compare",
     "components": "key_values metric",
+    "crossvalidating": "CrossValidation crossval",
     "human_evaluation": "make_sheets read_sheets",
     "judging": "Report checked_groups metaeval train_metric",
     "lists": "read_nbest",

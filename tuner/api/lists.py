@@ -100,7 +100,7 @@ def read_lists(
     refs: Sequence[TextLike] | PathLike,
     *,
     ready: Preparation,
-    metric: Metric | None = None,
+    metrics: Sequence[Metric] = (),
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     nbest_format: str | Reader = "auto",
@@ -121,15 +121,15 @@ def read_lists(
                 links=text_files(ref_links, "links of references"),
             )
         )
-    elif metric is not None and metric.reads_references:
-        raise InputError(f"metric {metric.name()} compares with references; give them too")
+    elif reading := [metric for metric in metrics if metric.reads_references]:
+        raise InputError(f"metric {reading[0].name()} compares with references; give them too")
     if isinstance(lists, NBest):
         nbest = lists
     else:
         paths = [lists] if isinstance(lists, Path | str) else list(lists)
         segments = None if references is None else len(references)
         nbest = _read(paths, nbest_format, vocabulary, segments, notice)
-        if metric is not None:
+        for metric in metrics:
             metric.check_lists(paths, nbest.list_sizes)
     if references is None:
         references = corpus.no_references(vocabulary, len(nbest))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tuner.search.weight_bootstrap import Confidence
     from tuner.texts.text_pipeline import TextPipeline
 
+    ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
     WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
 
 
@@ -147,7 +148,7 @@ def optimize(
     weights: WeightsLike | None = None,
     optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
     options: Mapping[str, object] | None = None,
-    constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
+    constraints: ConstraintsLike | None = None,
     length_penalty: str | float | None = None,
     prior: float = 0.0,
     samples: int = 0,
@@ -251,7 +252,7 @@ def optimize(
             cast("ListsLike", lists),
             refs,
             ready=ready,
-            metric=chosen,
+            metrics=[chosen],
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,
@@ -275,17 +276,15 @@ def optimize(
 def _setup(
     start: FeatureWeights | None,
     optimizer: Optimizer,
-    constraints: Constraints | Mapping[str, Sequence[str]] | None,
+    constraints: ConstraintsLike | None,
     seed: int,
     threads: int,
     prior: float,
 ) -> Setup:
-    if not isinstance(constraints, Constraints):
-        constraints = Constraints.from_options(**(constraints or {}))
     return Setup(
         optimizer=optimizer,
         starts=() if start is None else (start,),
-        constraints=constraints,
+        constraints=as_constraints(constraints),
         seed=seed,
         threads=threads or available_processors(),
         prior=prior,
@@ -333,7 +332,7 @@ def optimize_dat(
     weights: WeightsLike | None = None,
     optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
     options: Mapping[str, object] | None = None,
-    constraints: Constraints | Mapping[str, Sequence[str]] | None = None,
+    constraints: ConstraintsLike | None = None,
     prior: float = 0.0,
     samples: int = 0,
     seed: int = 1,
@@ -381,6 +380,13 @@ def as_weights(given: WeightsLike | None) -> tuple[FeatureWeights | None, float,
         for name, number in given.items()
     }
     return FeatureWeights(values), 0.0, "weights"
+
+
+def as_constraints(given: ConstraintsLike | None) -> Constraints:
+    """Return constraints given by themselves or as on the command line."""
+    if isinstance(given, Constraints):
+        return given
+    return Constraints.from_options(**(given or {}))
 
 
 @dataclass(eq=False)

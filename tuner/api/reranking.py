@@ -113,7 +113,7 @@ def rerank(
             lists,
             refs,
             ready=prepare(metrics, pipeline_of(text, text_model), None),
-            metric=metric,
+            metrics=metrics,
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,

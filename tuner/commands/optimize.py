@@ -22,6 +22,7 @@ from tuner.commands._options import (
 )
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.commands._progress import annotating
+from tuner.commands._searching import constraint_options, start_option, take_constraints
 from tuner.files import write_text
 from tuner.search import DEFAULT_OPTIMIZER
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _OF_LISTS = ("refs", "source", "ref_links")
 _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
-_CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 
 
 @click.command()
@@ -56,22 +56,18 @@ _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 @annotator_options
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
+@start_option
 @click.option(
-    "--weights", type=FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
+    "--optimizer",
+    default=DEFAULT_OPTIMIZER,
+    show_default=True,
+    metavar="NAME[:OPTION=VALUE,...]",
 )
-@click.option("--optimizer", default=DEFAULT_OPTIMIZER, show_default=True)
 @set_option("Option of the optimizer, as effort=1600.")
 @click.option("--restarts", type=click.IntRange(1), help="Independent searches.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @threads_option
-@click.option("--fix", "fixed", multiple=True, metavar="NAME", help="Keep a feature's weight.")
-@click.option(
-    "--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH", help="Keep a weight in a range."
-)
-@click.option("--sign", "signs", multiple=True, metavar="NAME=+", help="Demand a weight's sign.")
-@click.option(
-    "--tie", "tied", multiple=True, metavar="NAME,NAME", help="Keep the ratios of some weights."
-)
+@constraint_options
 @click.option(
     "--length-penalty",
     metavar="ALPHA|LOW:HIGH",
@@ -119,7 +115,7 @@ def command(
     given["options"] = api.key_values(settings, where="--set")
     if restarts is not None:
         given["options"]["restarts"] = restarts
-    given["constraints"] = {name: given.pop(name) for name in _CONSTRAINTS}
+    given["constraints"] = take_constraints(given)
     if features:
         for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "annotation_cache"):
             del given[name]

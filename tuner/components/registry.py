@@ -144,7 +144,7 @@ def annotator(text: str, *, model: str = "") -> Annotator:
     name or, where there is none, one of the `files`.
     """
     hints = get_type_hints(component("annotator", text.partition(":")[0]))
-    several = {key for key, hint in hints.items() if get_origin(hint) is tuple}
+    several = _several("annotator", text)
     name, options = written("annotator", text, several)
     if model:
         key = "model" if "model" in hints else "files"
@@ -199,7 +199,28 @@ def decoder(name: str, options: Mapping[str, Any], *, where: str = "") -> Decode
     return built
 
 
-def optimizer(name: str, options: Mapping[str, Any], *, where: str = "") -> Optimizer:
-    """Return an optimizer."""
-    built: Optimizer = build("optimizer", name, options, where=where)
+def optimizer(
+    text: str, options: Mapping[str, Any] | None = None, *, where: str = ""
+) -> Optimizer:
+    """Return the optimizer written `name` or `name:option=value,...`, with more `options`.
+
+    An option that takes several values is given once for each.
+
+    Raises
+    ------
+    ConfigError
+        As `build`; or an option is written in the text and given again.
+    """
+    name, found = written("optimizer", text, _several("optimizer", text))
+    for key, value in (options or {}).items():
+        if key in found:
+            raise ConfigError(f"optimizer '{text}': option '{key}' is given twice")
+        found[key] = value
+    built: Optimizer = build("optimizer", name, found, where=where)
     return built
+
+
+def _several(family: str, text: str) -> set[str]:
+    """Return the options of a component, written with options or not, that take several values."""
+    hints = get_type_hints(component(family, text.partition(":")[0]))
+    return {key for key, hint in hints.items() if get_origin(hint) is tuple}

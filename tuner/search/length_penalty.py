@@ -109,7 +109,7 @@ def optimize_penalised(
     Returns
     -------
     found : Optimization
-        `known`, `line_searches` and `seconds` are those of all alphas together.
+        `known`, `line_searches` and all seconds are those of all alphas together.
     alpha : float
         Of equal scores the alpha nearest 0.
     """
@@ -144,6 +144,7 @@ def optimize_penalised(
         ),
         known=stats.known,
         line_searches=sum(each.line_searches for each in tried.values()),
+        cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
         seconds=seconds,
     )
     return found, alpha

@@ -85,6 +85,8 @@ class Optimization:
     unseen_score, unseen_error : float or None
         An estimate of the score of `weights` on unseen text, with its standard error, from
         segments that were held out; None where the optimizer holds none out.
+    cpu_seconds : float
+        Processor time of the search, all threads together.
     seconds : dict
         Wall-clock time of each phase.
     """
@@ -100,6 +102,7 @@ class Optimization:
     seconds: dict[str, float]
     unseen_score: float | None = None
     unseen_error: float | None = None
+    cpu_seconds: float = 0.0
 
 
 def optimize_lists(
@@ -276,7 +279,7 @@ def _optimize(
     problem = _problem(lists, variables, moving)
     if setup.prior > 0:
         problem = replace(problem, prior=_prior(setup, starts[0], problem, variables, lists))
-    final, line_searches, unseen = starts[0], 0, None
+    final, line_searches, unseen, cpu_seconds = starts[0], 0, None, 0.0
     restarts: tuple[float, ...] = (start_score,)
     if problem.width:
         outcome = setup.optimizer.optimize(
@@ -292,6 +295,7 @@ def _optimize(
         )
         restarts = tuple(lists.metric.oriented(value) for value in outcome.restarts)
         line_searches, unseen = outcome.line_searches, outcome.unseen
+        cpu_seconds = outcome.cpu_seconds
         final = found_weights(outcome.weights, starts[0], problem, variables, lists)
     else:
         notice("no feature is left to search; the weights are the start weights")
@@ -323,6 +327,7 @@ def _optimize(
         seconds=seconds,
         unseen_score=None if unseen is None else lists.metric.oriented(unseen.value),
         unseen_error=None if unseen is None else unseen.error,
+        cpu_seconds=cpu_seconds,
     )
 
 

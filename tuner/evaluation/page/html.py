@@ -29,6 +29,7 @@ from tuner.evaluation.comparison.formats import (
 )
 from tuner.evaluation.comparison.summary import summaries, tuned_apart
 from tuner.evaluation.page._comparison_charts import difference_chart, group_charts
+from tuner.evaluation.page._crossval_charts import crossval_charts
 from tuner.evaluation.page._run_charts import run_charts, run_colours
 
 if TYPE_CHECKING:
@@ -52,12 +53,13 @@ _DELETE = 0x7F
 
 
 def render(document: Mapping[str, Any]) -> str:
-    """Return the page of a comparison, or of a single run.
+    """Return the page of a comparison, of a single run, or of a cross-validation.
 
     Parameters
     ----------
     document
-        `Comparison.as_json()`, or as much of it as is known: of a run, `runs` alone.
+        `Comparison.as_json()`, or as much of it as is known: of a run, `runs` alone; of a
+        cross-validation, its document as `crossval`, with its `metrics` and `headlines`.
 
     Returns
     -------
@@ -119,7 +121,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
 def _title(document: Mapping[str, Any]) -> str:
     names = [system["name"] for system in document.get("systems", ())]
     names = names or [run["name"] for run in document.get("runs", ())]
-    return " / ".join(names)
+    return " / ".join(names) or "Cross-validation"
 
 
 def _opening(document: Mapping[str, Any]) -> int:
@@ -274,5 +276,10 @@ def _environment() -> jinja2.Environment:
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts that a document has the numbers for."""
-    made = (difference_chart(document), *group_charts(document), *run_charts(document))
+    made = (
+        *crossval_charts(document),
+        difference_chart(document),
+        *group_charts(document),
+        *run_charts(document),
+    )
     return [chart for chart in made if chart is not None and chart["choices"]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -13,6 +13,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner import streams
+from tuner.processors import each
 from tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Outcome:
         0 where the optimizer makes none.
     unseen : Unseen or None
         Of optimizers that hold segments out.
+    cpu_seconds : float
+        Processor time of all restarts together.
     """
 
     weights: FloatArray
@@ -88,6 +91,7 @@ class Outcome:
     restarts: tuple[float, ...]
     line_searches: int
     unseen: Unseen | None = None
+    cpu_seconds: float = 0.0
 
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -156,6 +160,7 @@ class Optimizer(ABC):
         count = max(self.restarts, len(starts))
         generators = streams.restarts(seed, count)
         dense = len(problem.features)
+        seconds = [0.0] * count
 
         def run(restart: int) -> Found:
             rng = generators[restart]
@@ -165,22 +170,12 @@ class Optimizer(ABC):
                 length = np.linalg.norm(weights[:dense] * problem.spread)
                 weights = weights.copy()
                 weights[:dense] += self.spread * length / dense**0.5 * noise
-            return self.search(problem, bounds.clip(weights), bounds, rng)
+            begin = time.thread_time()
+            found = self.search(problem, bounds.clip(weights), bounds, rng)
+            seconds[restart] = time.thread_time() - begin
+            return found
 
-        ends = []
-        pool = ThreadPoolExecutor(max(1, min(threads, count)))
-        interrupted = False
-        try:
-            for done, found in enumerate(pool.map(run, range(count)), 1):
-                ends.append(found)
-                if progress is not None:
-                    progress(done, count)
-        except KeyboardInterrupt:
-            interrupted = True
-            raise
-        finally:
-            # A search that parses takes minutes: who interrupts it does not wait for its end.
-            pool.shutdown(wait=not interrupted, cancel_futures=True)
+        ends = each(run, count, threads=threads, progress=progress)
         best = max(ends, key=Found.worth)  # of equal ones the first
         return Outcome(
             best.weights,
@@ -188,4 +183,5 @@ class Optimizer(ABC):
             tuple(found.value for found in ends),
             sum(found.line_searches for found in ends),
             best.unseen,
+            sum(seconds),
         )

@@ -305,3 +305,27 @@ def test_a_run_has_the_colour_of_its_system():
     given["runs"] = [document(1)["runs"][1]]
     (chart,) = [chart for chart in charts_of(given) if chart["id"] == "chart-weights"]
     assert [series["system"] for series in chart["choices"][0]["series"]] == [2]
+
+
+def test_the_page_of_a_cross_validation_takes_hostile_names():
+    row = {
+        "seen": 0.5, "unseen": 0.4, "gain": None, "error": None, "p": None, "seed_spread": None,
+        "estimate": None, "estimate_error": None,
+    }  # fmt: skip
+    metrics = [{"label": HOSTILE, "signature": HOSTILE, "in_percent": True,
+                "higher_is_better": False}]  # fmt: skip
+    other = {**row, "gain": -0.1, "error": 0.05, "p": 0.04}
+    choices = [
+        {"name": HOSTILE, "cpu_seconds": None, "judged": {HOSTILE: row}},
+        {"name": "untuned", "cpu_seconds": 1.5, "judged": {HOSTILE: other}},
+    ]
+    found = {
+        "segments": 9, "learnt_from": 4, "judged_on": 5, "splits": 2, "seeds": 1, "seed": 1,
+        "metrics": metrics, "choices": choices,
+    }  # fmt: skip
+    page = render({"crossval": found, "metrics": metrics, "headlines": [HOSTILE]})
+    assert "alert(1)</script>" not in page
+    assert "\N{MINUS SIGN}10.00" in page
+    gains, halves = (one for one in data_of(page)["charts"])
+    assert gains["choices"][0]["series"][0]["low"] == [pytest.approx(-0.15)]
+    assert [one["values"] for one in halves["choices"][0]["series"]] == [[0.5, 0.5], [0.4, 0.4]]

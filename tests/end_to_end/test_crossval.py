@@ -1,0 +1,220 @@
+"""`portmert crossval`, as users call it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import portmert
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+from tuner import streams
+from tuner.nbest.write import write_nbest
+
+DATA = ROOT / "configs" / "recorded"
+LISTS = ("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz")
+GIVEN = (*LISTS, "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
+QUICK = (*GIVEN, "--metric", "bleu", "--optimizer", "mert:effort=5,restarts=1", "--splits", "2")
+
+
+def crossval(*arguments, status=0):
+    return run("crossval", *arguments, status=status)
+
+
+def test_the_scores_are_found_again_by_hand(tmp_path):
+    """Lists of one half are written and tuned on; those of the other reranked and scored."""
+    out = tmp_path / "out.json"
+    crossval(*GIVEN, "--metric", "bleu", "--optimizer", "mert:effort=20", "--seed", 3,
+             "--splits", 2, "--seeds", 2, "--out-dir", tmp_path / "cells",
+             "--json", out)  # fmt: skip
+    document = json.loads(out.read_text())
+    assert json.loads((tmp_path / "cells" / "result.json").read_text()) == document
+    tuned, untuned = document["choices"]
+    nbest = portmert.read_nbest([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id)
+    lines = (DATA / "dev.tgt").read_text().splitlines()
+    seen, unseen, start = [], [], []
+    for split in (1, 2):
+        order = streams.split(3, split).permutation(40)
+        parts = [np.sort(order[:20]), np.sort(order[20:])]
+        paths = [tmp_path / f"{split}-{n}.nbest" for n in range(2)]
+        for part, path in zip(parts, paths, strict=True):
+            write_nbest(of_segments(nbest, part), path)
+        refs = [[[lines[n] for n in part]] for part in parts]
+        start.append(best_score(paths[1], DATA / "start.json", refs[1]))
+        for repeat in (1, 2):
+            found = portmert.optimize(
+                paths[0], refs[0], metric="bleu", weights=DATA / "start.json", optimizer="mert",
+                options={"effort": 20}, seed=streams.split_search(3, split, repeat), notice=id,
+            )  # fmt: skip
+            for scores, path, ref in zip((seen, unseen), paths, refs, strict=True):
+                scores.append(best_score(path, found, ref))
+    assert tuned["judged"]["bleu"]["seen"] == pytest.approx(np.mean(seen), abs=1e-12)
+    assert tuned["judged"]["bleu"]["unseen"] == pytest.approx(np.mean(unseen), abs=1e-12)
+    assert untuned["judged"]["bleu"]["unseen"] == pytest.approx(np.mean(start), abs=1e-12)
+    spread = np.std(np.reshape(unseen, (2, 2)), axis=1, ddof=1).mean()
+    assert tuned["judged"]["bleu"]["seed_spread"] == pytest.approx(spread, abs=1e-12)
+    assert tuned["cpu_seconds"] > 0
+    assert (document["segments"], document["learnt_from"], document["judged_on"]) == (40, 20, 20)
+
+
+def best_score(path, weights, refs):
+    best = portmert.rerank(path, weights, notice=id)
+    return portmert.score(best.lines, refs, metric="bleu").score
+
+
+def of_segments(nbest, segments):
+    rows = np.concatenate([np.arange(nbest.offsets[s], nbest.offsets[s + 1]) for s in segments])
+    lengths = np.diff(nbest.offsets)[segments]
+    return replace(
+        nbest, texts=nbest.texts.take(rows), features=nbest.features[rows],
+        offsets=np.concatenate([[0], np.cumsum(lengths)]), model_scores=nbest.model_scores[rows],
+    )  # fmt: skip
+
+
+def test_every_metric_judges_every_choice(tmp_path):
+    page = tmp_path / "page.html"
+    shown = crossval(
+        *QUICK, "--metric", "ter", "--optimizer", "kbmira:epochs=2",
+        "--without", "LM0,Distortion0", "--html", page,
+    ).stdout  # fmt: skip
+    assert shown.count("untuned") == 3
+    names = [
+        f"{by} on {metric}{without}"
+        for metric in ("bleu", "ter")
+        for without in ("", ", without LM0, Distortion0")
+        for by in ("mert:effort=5,restarts=1", "kbmira:epochs=2")
+    ]
+    rows = [line.split("  ")[0] for line in shown.split("Judged by")[1].splitlines()[4:12]]
+    assert rows == names
+    assert "ter ↓: learnt from 20 segments, judged on 20; 2 splits, 1 seed" in shown
+    text = page.read_text()
+    for name in names:
+        assert name in text
+    assert "chart-gains" in text
+    assert "<title>Cross-validation" in text
+
+
+def test_a_prior_is_a_choice():
+    shown = crossval(*QUICK, "--prior", 0, "--prior", 100, "--json").stdout
+    free, held, untuned = json.loads(shown)["choices"]
+    assert free["name"].endswith(", prior 0")
+    assert held["name"].endswith(", prior 100")
+    # Pulled so strongly it stays where it began.
+    assert held["judged"]["bleu"]["unseen"] == pytest.approx(
+        untuned["judged"]["bleu"]["unseen"], abs=0.02
+    )
+    assert free["judged"]["bleu"]["seen"] > held["judged"]["bleu"]["seen"]
+
+
+def test_threads_and_earlier_work_change_no_byte(tmp_path):
+    def files(name, threads, *more):
+        page, out = tmp_path / f"{name}.html", tmp_path / f"{name}.json"
+        shown = crossval(
+            *QUICK, "--optimizer", "shrunk", "--no-timing", "--html", page, "--json", out,
+            "--threads", threads, *more,
+        ).stdout  # fmt: skip
+        return shown, page.read_bytes(), out.read_bytes()
+
+    first = files("one", 1, "--out-dir", tmp_path / "work")
+    kept = cells(tmp_path / "work")
+    assert len(kept) == 4
+    assert first == files("three", 3, "--out-dir", tmp_path / "other")
+    assert kept == cells(tmp_path / "other")
+    assert first == files("again", 2, "--out-dir", tmp_path / "work")
+    assert first == files("without", 2)
+
+
+def cells(folder):
+    return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
+
+
+DRIVER = """
+import os, pathlib, signal, sys
+from tuner.cli import main
+replace = pathlib.Path.replace
+def replace_then_die(self, target):
+    replace(self, target)
+    os.kill(os.getpid(), signal.SIGKILL)
+pathlib.Path.replace = replace_then_die
+main(sys.argv[1:])
+"""
+
+
+def test_killed_after_every_file_it_ends_as_one_left_alone(tmp_path):
+    options = [*map(str, QUICK), "--no-timing", "--threads", "1"]
+    alone = crossval(*options, "--out-dir", tmp_path / "alone").stdout
+    folder = tmp_path / "killed"
+    before = []
+    while len(before) < 3:  # two searches and the result
+        ended = subprocess.run(
+            [sys.executable, "-c", DRIVER, "crossval", *options, "--out-dir", folder],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+            check=False, timeout=600,
+        )  # fmt: skip
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        before.append({path: path.stat().st_mtime_ns for path in folder.rglob("*.json")})
+    assert [len(found) for found in before] == [1, 2, 3]
+    for earlier, later in pairwise(before):
+        assert earlier.items() <= later.items()  # nothing is made again
+    assert crossval(*options, "--out-dir", folder).stdout == alone
+    assert cells(folder) == cells(tmp_path / "alone")
+
+
+def test_more_is_tried_later_without_searching_again(tmp_path):
+    crossval(*QUICK, "--out-dir", tmp_path)
+    first = cells(tmp_path)
+    crossval(*QUICK, "--splits", 3, "--without", "LM0", "--metric", "ter", "--out-dir", tmp_path)
+    assert first.items() <= cells(tmp_path).items()
+    assert len(cells(tmp_path)) == 2 + 10  # 3 splits, 2 metrics, with LM0 and without: 12
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    crossval(*QUICK, "--out-dir", tmp_path)
+    cell = min((tmp_path / "cells").iterdir())
+    cell.write_text(cell.read_text().replace('"cpu_seconds": ', '"cpu_seconds": "x",\n"then": '))
+    assert f"{cell}: not what portmert writes; delete it" in fault(
+        *("crossval", *QUICK), "--out-dir", tmp_path
+    )
+    cell.write_text(cell.read_text()[:30])
+    assert f"{cell}:" in fault("crossval", *QUICK, "--out-dir", tmp_path)
+    cell.unlink()
+    crossval(*QUICK, "--out-dir", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--without", "LM1"],
+            "--without LM1: the lists have no such feature; did you mean 'LM0'",
+        ),
+        (["--size", 21], "21 segments to learn from, but half of the 40 segments are 20"),
+        (["--optimizer", "mert:efort=5"], "optimizer mert has no option 'efort'"),
+        (["--optimizer", "mrt"], "did you mean 'mert'"),
+        (["--metric", "port"], "links of the references"),
+        (["--metric", "tre"], "unknown metric 'tre'"),
+    ],
+)
+def test_faults_are_one_line(options, message):
+    assert message in fault("crossval", *QUICK, *options)
+
+
+def test_an_optimizer_is_written_with_options_everywhere(tmp_path):
+    options = ["optimize", *GIVEN, "--metric", "bleu", "--out"]
+    run(*options, tmp_path / "a", "--optimizer", "mert", "--set", "effort=7")
+    run(*options, tmp_path / "b", "--optimizer", "mert:effort=7")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    both = fault(*options, tmp_path / "c", "--optimizer", "mert:effort=7", "--set", "effort=7")
+    assert "optimizer 'mert:effort=7': option 'effort' is given twice" in both
+
+
+def test_links_serve_metrics_of_word_order():
+    shown = crossval(*QUICK, "--metric", "port", "--source", DATA / "dev.src", "--ref-links",
+                     DATA / "dev.links").stdout  # fmt: skip
+    assert "port: learnt from 20 segments" in shown

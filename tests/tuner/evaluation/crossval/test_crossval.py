@@ -1,0 +1,208 @@
+"""Cross-validation by hand: splits, features left out, means and their errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.api.arrays import lists_of_arrays
+from tuner.components import registry
+from tuner.errors import ConfigError, InputError
+from tuner.evaluation.crossval.cells import Judged, Measured, Plan, measure
+from tuner.evaluation.crossval.choices import choices_of, leave_out
+from tuner.evaluation.crossval.report import headlines, tables_of
+from tuner.evaluation.crossval.summary import corrected_p, document_of
+from tuner.nbest.model import SparseFeatures, model_scores
+from tuner.search.problem import StatTable
+from tuner.weights.feature_weights import FeatureWeights
+
+MERT = registry.optimizer("mert:effort=20,restarts=1")
+BLEU = registry.metric("bleu")
+
+
+def plan_of(segments=6, **given):
+    """Return lists of two hypotheses a segment: A prefers the first, B the second and better."""
+    features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
+    nbest, stats, metric = lists_of_arrays(
+        features, np.tile([0.25, 0.75], (segments, 1)), None, None, ["A", "B"], None
+    )
+    return Plan(nbest, {"mean": Judged(metric, StatTable(stats), "mean|v", "d")}, **given)
+
+
+@given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())
+def test_no_segment_is_learnt_from_and_judged(segments, seed, split, data):
+    plan = plan_of(segments, seed=seed)
+    seen, unseen = plan.parts(split)
+    assert sorted([*seen, *unseen]) == list(range(segments))
+    assert len(seen) == segments // 2
+    assert (np.diff(seen) > 0).all()
+    fewer, same = replace(plan, size=data.draw(st.integers(1, segments // 2))).parts(split)
+    assert set(fewer) <= set(seen)
+    assert same.tolist() == unseen.tolist()
+
+
+def test_splits_follow_the_seed():
+    parts = {tuple(plan_of(30, seed=seed).parts(split)[0]) for seed in (1, 2) for split in (0, 1)}
+    assert len(parts) == 4
+    assert plan_of(30).parts(1)[0].tolist() == plan_of(30, splits=9).parts(1)[0].tolist()
+
+
+def test_too_few_segments_are_refused():
+    with pytest.raises(InputError, match="halves the segments; the lists have only one"):
+        plan_of(1)
+    with pytest.raises(InputError, match="4 segments to learn from, but half of the 6 segments"):
+        plan_of(6, size=4)
+
+
+def test_what_is_left_out_moves_nothing():
+    nbest = plan_of().nbest
+    before = nbest.features.copy()
+    without = leave_out(nbest, ["A"])
+    scores = [
+        model_scores(without, FeatureWeights({"A": (a,), "B": (1.0,)})).tolist() for a in (-9, 9)
+    ]
+    assert scores[0] == scores[1] == [1.0, 2.0] * 6
+    assert (nbest.features == before).all()
+    assert leave_out(nbest, []) is nbest
+
+
+def test_values_and_sparse_features_are_left_out_by_name():
+    nbest = replace(
+        plan_of(1 + 1).nbest,
+        feature_names=(("T", 2),),
+        sparse=SparseFeatures(
+            ("x_1", "y_1"),
+            np.array([0, 2, 3, 3, 3]),
+            np.array([0, 1, 0], dtype=np.int32),
+            np.array([1.0, 2.0, 3.0]),
+        ),
+    )
+    without = leave_out(nbest, ["T_1", "x_1"])
+    assert without.features[0].tolist() == [2.0, 0.0]
+    assert without.sparse.values.tolist() == [0.0, 2.0, 0.0]
+    with pytest.raises(ConfigError, match="--without U: the lists have no such feature; known: T"):
+        leave_out(nbest, ["U"])
+
+
+def test_every_metric_is_tuned_on_with_every_optimizer_prior_and_set_of_features():
+    found = choices_of(["x", "y"], {"m": MERT, "n": MERT}, [("A",)], [0.0, 0.5])
+    assert len(found) == 16
+    assert (found[0].tuned_on, found[0].by, found[0].without, found[0].prior) == ("x", "m", (), 0)
+    assert len({(c.tuned_on, c.by, c.without, c.prior) for c in found}) == 16
+
+
+def test_p_by_hand():
+    # Mean 2, variance 1; corrected (1/3 + 1) * 1, t = sqrt(3); for two degrees of freedom the
+    # tail is 1/2 - t / (2 sqrt(2 + t^2)).
+    tail = 0.5 - 3**0.5 / (2 * 5**0.5)
+    assert corrected_p(np.array([1.0, 2.0, 3.0]), 1.0) == pytest.approx(2 * tail)
+    assert corrected_p(np.array([-1.0, -2.0, -3.0]), 1.0) == pytest.approx(2 * tail)
+    assert corrected_p(np.array([0.0, 0.0]), 1.0) == 1.0
+    assert corrected_p(np.array([3.0]), 1.0) is None
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=20), st.sampled_from([0.5, 1.0, 5.0]))
+def test_shared_segments_make_less_sure(gains, ratio):
+    values = np.array(gains, dtype=np.float64)
+    assert corrected_p(values, ratio) >= corrected_p(values, 0.0) - 1e-12
+
+
+def measured(choice, unseen, estimate=np.nan):
+    unseen = np.array(unseen, dtype=np.float64)
+    return Measured(
+        choice, {"ter": unseen - 0.1}, {"ter": unseen},
+        np.full(unseen.shape, estimate), np.full(unseen.shape, 2.0),
+    )  # fmt: skip
+
+
+def test_means_errors_and_signs_by_hand():
+    plan = plan_of()
+    judged = plan.judges["mean"]
+    plan = replace(
+        plan, judges={"ter": replace(judged, metric=registry.metric("ter"))}, splits=2, seeds=2
+    )
+    first, second = choices_of(["ter"], {"m": MERT, "n": MERT}, [], [0.0])
+    document = document_of(
+        plan,
+        [
+            measured(first, [[0.5, 0.5], [0.6, 0.6]]),
+            measured(second, [[0.4, 0.2], [0.6, 0.4]], 0.5),  # 0.2 lower and 0.1 lower
+            measured(None, [[0.7, 0.7], [0.7, 0.7]]),
+        ],
+    )
+    one, other, none = (choice["judged"]["ter"] for choice in document["choices"])
+    assert one["gain"] is one["error"] is one["p"] is one["estimate"] is None
+    assert other["unseen"] == pytest.approx(0.4)
+    assert other["seen"] == pytest.approx(0.3)
+    assert other["gain"] == pytest.approx(0.15)  # of TER less is better
+    assert other["error"] == pytest.approx(0.05)  # 0.1 / sqrt(2) / sqrt(2)
+    assert other["seed_spread"] == pytest.approx(0.2 / 2**0.5)
+    assert other["estimate"] == pytest.approx(0.1)  # 0.5 - 0.3 and 0.5 - 0.5
+    assert other["estimate_error"] == pytest.approx(0.1)
+    assert none["gain"] == pytest.approx(-0.15)
+    assert [choice["name"] for choice in document["choices"]] == ["m", "n", "untuned"]
+    p = corrected_p(np.array([0.2, 0.1]), 1.0)
+    (line,) = headlines(document)
+    assert line == (
+        f"ter: n is best on unseen segments, 40.00, +15.00 ± 5.00 against m (p {p:.2f}, which may "
+        f"be luck)"
+    )
+    (table,) = tables_of(document)
+    assert table.headers == ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
+    assert table.rows[1][:4] == ["n", "30.00", "40.00", "+15.00 ± 5.00"]
+    assert table.rows[2][3] == "\N{MINUS SIGN}15.00 ± 5.00"
+
+
+def test_tuning_that_gains_nothing_is_said():
+    metric = replace(plan_of().judges["mean"], metric=BLEU)
+    plan = replace(plan_of(), judges={"ter": metric}, splits=2)
+    (choice,) = choices_of(["ter"], {"m": MERT}, [], [0.0])
+    (line,) = headlines(
+        document_of(plan, [measured(choice, [[0.5], [0.5]]), measured(None, [[0.5], [0.5]])])
+    )
+    assert line == (
+        "ter: m is best on unseen segments, 50.00; neither another choice nor the start weights "
+        "are better"
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
+    plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
+    tuned, without, untuned = measure(
+        plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
+        threads=threads, folder=tmp_path, notice=pytest.fail,
+    )  # fmt: skip
+    assert (tuned.unseen["mean"] == 0.75).all()
+    assert (tuned.seen["mean"] == 0.75).all()
+    assert (without.unseen["mean"] == 0.75).all()  # A with a weight below 0
+    assert (untuned.unseen["mean"] == 0.25).all()
+    assert (tuned.cpu_seconds > 0).all()
+    assert len(list((tmp_path / "cells").glob("*.json"))) == 8
+
+
+def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
+    plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
+    choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
+
+    def made(plan, choices):
+        before = set(tmp_path.rglob("*.json"))
+        measure(plan, choices, threads=1, folder=tmp_path, notice=lambda _: None)
+        return len(set(tmp_path.rglob("*.json")) - before)
+
+    assert made(plan, choices) == 1
+    assert made(plan, choices) == 0
+    assert made(replace(plan, splits=2, seeds=2), choices) == 3
+    assert made(replace(plan, size=1), choices) == 1
+    assert made(replace(plan, seed=2), choices) == 1
+    assert made(replace(plan, start=FeatureWeights({"A": (1.0,), "B": (2.0,)})), choices) == 1
+    assert made(plan, choices_of(["mean"], {"m": registry.optimizer("mert")}, [], [0.0])) == 1
+    assert made(plan, choices_of(["mean"], {"called otherwise": MERT}, [], [0.1])) == 1
+    assert made(plan, choices_of(["mean"], {"called otherwise": MERT}, [], [0.0])) == 0
+    (judged,) = plan.judges.values()
+    assert made(replace(plan, judges={"mean": replace(judged, digest="e")}), choices) == 1
+    features = plan.nbest.features.copy()
+    features[0, 0] += 1
+    assert made(replace(plan, nbest=replace(plan.nbest, features=features)), choices) == 1

@@ -1,0 +1,248 @@
+"""Tunes on half of the segments and judges on the others, for every choice there is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metrics._base import Metric
+from tuner.api.components import as_metric
+from tuner.api.lists import read_lists
+from tuner.api.optimizing import as_constraints, as_weights
+from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.components import registry
+from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
+from tuner.evaluation.crossval.choices import choices_of
+from tuner.evaluation.crossval.report import headlines, tables_of
+from tuner.evaluation.crossval.summary import document_of
+from tuner.evaluation.page.html import render
+from tuner.files import write_text
+from tuner.processors import available_processors
+from tuner.search import DEFAULT_OPTIMIZER
+from tuner.search.length_penalty import penalised
+from tuner.search.stat_tables import statistics_table
+from tuner.tables import as_text
+from tuner.texts.statistics import needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.lists import Lists, ListsLike
+    from tuner.api.optimizing import ConstraintsLike, WeightsLike
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.nbest.readers._base import Reader
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.texts.prepare import Preparation
+    from tuner.texts.text_pipeline import TextPipeline
+
+    OptimizerLike = str | Optimizer
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Holds what cross-validation found; `str()` of it is what `portmert crossval` prints.
+
+    Parameters
+    ----------
+    headlines
+        What is best on unseen segments, a sentence for each metric.
+    document
+        Everything as plain data.
+    """
+
+    headlines: tuple[str, ...]
+    document: dict[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.headlines, "", as_text(tables_of(self.document))])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `portmert crossval --json` prints."""
+        return self.document
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        shared = {key: self.document[key] for key in ("portmert", "metrics", "headlines")}
+        return render({"kind": "crossval", "crossval": self.document, **shared})
+
+
+def crossval(
+    lists: ListsLike,
+    refs: Sequence[TextLike] | PathLike = (),
+    *,
+    metric: str | Metric | Sequence[str | Metric],
+    optimizer: OptimizerLike | Sequence[OptimizerLike] = DEFAULT_OPTIMIZER,
+    without: Sequence[str | Sequence[str]] = (),
+    prior: float | Sequence[float] = 0.0,
+    source: TextLike | None = None,
+    ref_links: Sequence[TextLike] | PathLike = (),
+    nbest_format: str | Reader = "auto",
+    text: str | Sequence[str] | TextPipeline = "",
+    text_model: PathLike | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
+    weights: WeightsLike | None = None,
+    constraints: ConstraintsLike | None = None,
+    splits: int = 10,
+    seeds: int = 1,
+    size: int | None = None,
+    seed: int = 1,
+    threads: int = 0,
+    out_dir: PathLike | None = None,
+    timing: bool = True,
+    notice: Notice = log_notice,
+    progress: Progress | None = None,
+    annotating: Progress | None = None,
+) -> CrossValidation:
+    r"""Tune on half of the segments and judge on the others, for every choice given.
+
+    The segments are halved at random, `splits` times. On one half weights are tuned, once for each
+    metric, optimizer, prior and set of features left out; on the other they are judged by every
+    metric. Differences from the first choice are paired over the splits.
+
+    Parameters
+    ----------
+    lists, refs, source, ref_links, nbest_format, text, text_model, annotator, annotation_cache
+        As of `optimize`.
+    metric
+        One or more; each is tuned on, and all judge.
+    optimizer
+        One or more, as `"mert:effort=400"`, or itself.
+    without
+        Features to leave out: each item is tried for itself, several names of one item together,
+        as `"LM0"` or `("LM0", "WP0")`. Beside them all features are tried.
+    prior
+        One or more strengths of a pull towards the start weights.
+    weights
+        Start weights, which also stand for no tuning at all. Default: all equal. A length penalty
+        that goes with them stays.
+    constraints
+        As of `optimize`, for every choice.
+    splits, seeds
+        How often the segments are halved, and searches on each half.
+    size
+        Learn from so many segments of the half only. Default: from all.
+    seed
+        Equal seeds give equal splits and weights, whatever the number of threads.
+    threads
+        Searches at once; 0: one for each processor.
+    out_dir
+        A folder that keeps what each search found: called again, after a kill too or with more
+        choices, splits or seeds, only what is missing is searched.
+    timing
+        Whether times are measured, the only numbers that differ from call to call.
+    notice
+        Called with one line for what is worth knowing. Default: the log `portmert`.
+    progress, annotating
+        Called with how many searches are done, and how many sentences are annotated, and of how
+        many.
+
+    Raises
+    ------
+    PortmertError
+        Lists, references and metrics do not fit, or an option is wrong.
+    ValueError
+        There is no metric or optimizer, or numbers of splits, seeds or size are below 1.
+
+    Examples
+    --------
+    >>> import portmert, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
+    >>> _ = path.write_text("".join(
+    ...     f"{n} ||| a b c {word} ||| LM= {lm} TM= {tm} ||| 0\n"
+    ...     for n in range(8) for word, lm, tm in (("d", -2, -1), ("x", -1, -2))
+    ... ))
+    >>> found = portmert.crossval(path, [["a b c d"] * 8], metric="bleu", splits=2, timing=False)
+    >>> for choice in found.document["choices"]:
+    ...     print(choice["name"], round(choice["judged"]["bleu"]["unseen"], 4))
+    shrunk 1.0
+    untuned 0.0
+    """
+    metrics = {_label(one): as_metric(one) for one in _several(metric)}
+    optimizers = {
+        _label(one): registry.optimizer(one) if isinstance(one, str) else one
+        for one in _several(optimizer)
+    }
+    if not metrics or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
+        raise ValueError("give a metric and an optimizer; splits, seeds and size are above 0")
+    choices = choices_of(
+        list(metrics),
+        optimizers,
+        [(one,) if isinstance(one, str) else tuple(one) for one in without],
+        [prior] if isinstance(prior, int | float) else list(prior),
+    )
+    start, alpha, origin = as_weights(weights)
+    if alpha:
+        notice(f"length penalty {alpha:g}, as in {origin}")
+    threads = threads or available_processors()
+    with preparing(annotator, annotation_cache, notice=notice, progress=annotating) as prepare:
+        ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
+        read = read_lists(
+            lists,
+            refs,
+            ready=ready,
+            metrics=list(metrics.values()),
+            source=source,
+            ref_links=ref_links,
+            nbest_format=nbest_format,
+            notice=notice,
+        )
+        plan = Plan(
+            penalised(read.scored, alpha, lengths=read.lengths),
+            {label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()},
+            start=start,
+            constraints=as_constraints(constraints),
+            splits=splits,
+            seeds=seeds,
+            size=size,
+            seed=seed,
+            timing=timing,
+        )
+        measured = measure(
+            plan,
+            choices,
+            threads=threads,
+            folder=None if out_dir is None else Path(out_dir),
+            notice=notice,
+            progress=progress,
+        )
+    document = document_of(plan, measured)
+    document["headlines"] = headlines(document)
+    if out_dir is not None:
+        text_of = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        write_text(Path(out_dir, "result.json"), text_of)
+    return CrossValidation(tuple(document["headlines"]), document)
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _label(given: object) -> str:
+    """Return what a component is called in tables: as it was written."""
+    if isinstance(given, Metric):
+        return given.signature
+    return given if isinstance(given, str) else repr(given)
+
+
+def _judged(
+    read: Lists, ready: Preparation, metric: Metric, threads: int, notice: Notice
+) -> Judged:
+    table = statistics_table(
+        read.scored,
+        read.references,
+        metric,
+        threads=threads,
+        notice=notice,
+        annotate=read.annotate if needs_of([metric]) else None,
+    )
+    signature = ready.signature(metric, read.references.offsets)
+    if not table.is_lazy:
+        return Judged(metric, table, signature, digest(table.rows))
+    texts = (read.scored.texts.tokens, read.references.texts.tokens)  # what it will follow from
+    parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
+    words = "\n".join(read.scored.texts.vocabulary.words)
+    return Judged(metric, table, signature, digest(words, *parts))

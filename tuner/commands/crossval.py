@@ -1,0 +1,143 @@
+"""Offers `portmert crossval`: what each way to tune is worth on segments it has not seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner import api
+from tuner.commands._annotating import annotator_options
+from tuner.commands._compiling import announce_compiling
+from tuner.commands._lists import format_option, lowercase_option, steps, text_options
+from tuner.commands._notice import notice
+from tuner.commands._options import (
+    FOLDER,
+    FiniteRange,
+    defaulted,
+    html_option,
+    metrics_option,
+    ref_links_option,
+    refs_option,
+    renamed,
+    seed_option,
+    several,
+    source_option,
+)
+from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from tuner.commands._progress import annotating, decoding
+from tuner.commands._searching import constraint_options, start_option, take_constraints
+from tuner.files import write_text
+from tuner.search import DEFAULT_OPTIMIZER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
+@format_option
+@refs_option("References; repeat for more than one.")
+@source_option
+@ref_links_option
+@lowercase_option
+@text_options
+@annotator_options
+@metrics_option(
+    "Metric to tune on; repeat for more. Each choice is judged by all of them.", required=True
+)
+@several(
+    "--optimizer",
+    kind=str,
+    default=[DEFAULT_OPTIMIZER],
+    show_default=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="Optimizer, as mert:effort=400; repeat for more.",
+)
+@several(
+    "--without",
+    kind=str,
+    metavar="NAME[,NAME...]",
+    help="Try without this feature too, or without these; repeat for more.",
+)
+@several(
+    "--prior",
+    kind=FiniteRange(0),
+    default=[0.0],
+    help="Pull towards the start weights; repeat to try several. 0, the default: none.",
+)
+@start_option
+@constraint_options
+@defaulted(
+    "--splits",
+    click.IntRange(1),
+    10,
+    "So many times the segments are halved at random: one half is learnt from, the other judged. "
+    "Not folds: a score of a tenth of the segments says little.",
+)
+@defaulted("--seeds", click.IntRange(1), 1, "Searches on each half, with different seeds.")
+@click.option("--size", type=click.IntRange(1), help="Learn from so many segments of the half.")
+@seed_option
+@renamed(
+    "--threads",
+    old=["--workers"],
+    type=click.IntRange(0),
+    default=0,
+    help="Searches at once. 0, the default: one for each processor. No number of them changes a "
+    "result.",
+)
+@click.option(
+    "--out-dir",
+    type=FOLDER,
+    help="Keep here what each search found: the same command goes on after a kill, and with more "
+    "choices, splits or seeds searches only what is missing.",
+)
+@click.option(
+    "--no-timing",
+    is_flag=True,
+    help="Leave out measured times: the same call then writes the same bytes.",
+)
+@html_option
+@json_option
+def command(
+    *,
+    lists: tuple[Path, ...],
+    refs: tuple[Path, ...],
+    without: tuple[str, ...],
+    lowercase: bool,
+    no_timing: bool,
+    html_out: Path | None,
+    json_out: Path | None,
+    **given: Any,
+) -> None:
+    """Tune on half of the segments and judge on the others, to see what tuning is worth.
+
+    Every metric is tuned on with every optimizer, prior and set of features left out. The table
+    has the scores on both halves, how much better each choice is on the unseen half than the
+    first, and the time; its last row is the start weights, which nobody tuned.
+
+    \b
+    portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\
+        --optimizer shrunk --optimizer kbmira --without LM0 --html page.html
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    check_outputs(html_out, json_out)
+    announce_compiling()
+    given["text"] = steps(given["text"], lowercase=lowercase)
+    given["constraints"] = take_constraints(given)
+    with annotating() as annotated, decoding("tuning") as progress:
+        found = api.crossval(
+            lists,
+            refs,
+            without=[names.split(",") for names in without],
+            timing=not no_timing,
+            notice=notice,
+            annotating=annotated,
+            progress=progress,
+            **given,
+        )
+    in_place = print_json(json_out, found.as_json())
+    if html_out is not None:
+        write_text(html_out, found.as_html())
+    if not in_place:
+        click.echo(str(found))
+    say_written(html_out, json_out)

@@ -1,0 +1,333 @@
+"""Finds weights on part of the segments, once for each choice, split and seed.
+
+A cell is one such search. What it found is kept in a file that is named after all that it
+depends on: whoever asks again, after a kill or with more choices, splits or seeds, gets it from
+there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tuner
+from tuner import streams
+from tuner.errors import InputError, PortmertError, StateError
+from tuner.evaluation.crossval.choices import leave_out
+from tuner.files import write_text
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.processors import each
+from tuner.search.constraints import Constraints
+from tuner.search.optimization import Setup, equal_weights, optimize_stats
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray, Metric
+    from tuner.evaluation.crossval.choices import Choice
+    from tuner.nbest.model import NBest
+    from tuner.search.problem import StatTable
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Holds a metric, and the statistics of all hypotheses.
+
+    Parameters
+    ----------
+    signature
+        The metric and all else that scores depend on.
+    digest
+        Of what the statistics are computed from.
+    """
+
+    metric: Metric
+    stats: StatTable
+    signature: str
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Says what is tuned and judged.
+
+    Parameters
+    ----------
+    nbest : NBest
+        Its texts are not read.
+    judges : dict
+        The metrics, as they were written.
+    splits, seeds : int
+        Each split puts half of the segments, at random, into what is learnt from, and the others
+        into what is judged; it is searched once with each seed.
+    size : int or None
+        Learn from so many segments of the half; None: from all.
+    timing : bool
+        Whether times are measured, the only numbers that differ from call to call.
+    """
+
+    nbest: NBest
+    judges: Mapping[str, Judged]
+    start: FeatureWeights | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    splits: int = 10
+    seeds: int = 1
+    size: int | None = None
+    seed: int = 1
+    timing: bool = True
+
+    def __post_init__(self) -> None:
+        half = len(self.nbest) // 2
+        if half == 0:
+            raise InputError("cross-validation halves the segments; the lists have only one")
+        if self.size is not None and self.size > half:
+            raise InputError(
+                f"{self.size} segments to learn from, but half of the {len(self.nbest)} segments "
+                f"are {half}; the others are judged"
+            )
+
+    @property
+    def untuned(self) -> FeatureWeights:
+        """The weights that searches begin at."""
+        return self.start or equal_weights(self.nbest.feature_names)
+
+    def parts(self, split: int) -> tuple[IntArray, IntArray]:
+        """Return the segments learnt from and those judged, both rising; splits count from 0."""
+        order = streams.split(self.seed, split + 1).permutation(len(self.nbest))
+        half = len(order) // 2
+        return np.sort(order[: self.size or half]), np.sort(order[half:])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Holds what one search found.
+
+    Parameters
+    ----------
+    estimate
+        The search's own estimate for unseen text; None where it makes none.
+    cpu_seconds
+        Of the search; None where it was not to be measured.
+    """
+
+    weights: FeatureWeights
+    estimate: float | None = None
+    cpu_seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Holds what was measured of one choice, (splits, seeds) arrays on the metrics' scales.
+
+    Parameters
+    ----------
+    choice : Choice or None
+        None: the weights that nobody tuned.
+    seen, unseen : dict
+        By metric: on the segments learnt from, and on the others.
+    estimate, cpu_seconds : (splits, seeds) float64
+        NaN where there is none.
+    """
+
+    choice: Choice | None
+    seen: dict[str, FloatArray]
+    unseen: dict[str, FloatArray]
+    estimate: FloatArray
+    cpu_seconds: FloatArray
+
+
+def measure(
+    plan: Plan,
+    choices: list[Choice],
+    *,
+    threads: int,
+    folder: Path | None,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Measured]:
+    """Tune and judge: one record for each choice, then that of the untuned weights.
+
+    Parameters
+    ----------
+    threads
+        Searches at once; no number of them changes a result.
+    folder
+        Where what each search found is kept; None: nowhere.
+    progress
+        Called with how many searches are done, and of how many.
+    """
+    for names in {choice.without for choice in choices}:
+        leave_out(plan.nbest, names)  # an unknown name is found before the work
+    cells = folder and _made(folder)
+    shape = (len(choices), plan.splits, plan.seeds)
+    lists = digest(plan.nbest.features, plan.nbest.offsets, *_of_sparse(plan.nbest))
+    said: dict[str, None] = {}
+
+    def search(number: int) -> tuple[Cell, dict[str, tuple[float, float]]]:
+        place, split, repeat = (int(index) for index in np.unravel_index(number, shape))
+        choice = choices[place]
+        nbest = leave_out(plan.nbest, choice.without)
+        key = _key(plan, choice, lists, split, repeat)
+        path = cells and cells / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+        cell = None if path is None else _read(path)
+        if cell is None:
+            lines: list[str] = []
+            cell = _search(plan, choice, nbest, split, repeat, lines.append)
+            if split == repeat == 0 and not choice.without:
+                said.update(dict.fromkeys(lines))
+            if path is not None:
+                _write(path, key, cell)
+        return cell, _judged(plan, nbest, cell.weights, split)
+
+    found = each(search, math.prod(shape), threads=threads, progress=progress)
+    for line in sorted(said):
+        notice(f"first split: {line}")
+    rows = [
+        found[i : i + math.prod(shape[1:])] for i in range(0, len(found), math.prod(shape[1:]))
+    ]
+    measured = [_measured(plan, choice, row) for choice, row in zip(choices, rows, strict=True)]
+    start = Cell(plan.untuned)
+    untuned = [
+        (start, scores)
+        for split in range(plan.splits)
+        for scores in [_judged(plan, plan.nbest, start.weights, split)] * plan.seeds
+    ]
+    return [*measured, _measured(plan, None, untuned)]
+
+
+def _search(
+    plan: Plan,
+    choice: Choice,
+    nbest: NBest,
+    split: int,
+    repeat: int,
+    notice: Callable[[str], None],
+) -> Cell:
+    judged = plan.judges[choice.tuned_on]
+    setup = Setup(
+        choice.optimizer,
+        starts=() if plan.start is None else (plan.start,),
+        seed=streams.split_search(plan.seed, split + 1, repeat + 1),
+        prior=choice.prior,
+        constraints=plan.constraints,
+    )
+    found = optimize_stats(
+        nbest, judged.stats, judged.metric, setup, notice=notice, segments=plan.parts(split)[0]
+    )
+    seconds = found.cpu_seconds if plan.timing else None
+    return Cell(found.weights, found.unseen_score, seconds)
+
+
+def _judged(
+    plan: Plan, nbest: NBest, weights: FeatureWeights, split: int
+) -> dict[str, tuple[float, float]]:
+    """Return the score by each metric on the segments learnt from and on the others."""
+    best = best_hypotheses(nbest, model_scores(nbest, weights))
+    seen, unseen = (best[part] for part in plan.parts(split))
+
+    def score(judged: Judged, rows: IntArray) -> float:
+        return float(judged.metric.score(judged.stats.total(rows)))
+
+    return {
+        label: (score(judged, seen), score(judged, unseen))
+        for label, judged in plan.judges.items()
+    }
+
+
+def _measured(
+    plan: Plan, choice: Choice | None, row: list[tuple[Cell, dict[str, tuple[float, float]]]]
+) -> Measured:
+    shape = (plan.splits, plan.seeds)
+
+    def array(numbers: list[float] | list[float | None]) -> FloatArray:
+        return np.array(numbers, dtype=np.float64).reshape(shape)  # None becomes NaN
+
+    return Measured(
+        choice,
+        {label: array([scores[label][0] for _, scores in row]) for label in plan.judges},
+        {label: array([scores[label][1] for _, scores in row]) for label in plan.judges},
+        array([cell.estimate for cell, _ in row]),
+        array([cell.cpu_seconds for cell, _ in row]),
+    )
+
+
+def _key(plan: Plan, choice: Choice, lists: str, split: int, repeat: int) -> str:
+    """Return all that a cell depends on."""
+    judged = plan.judges[choice.tuned_on]
+    return json.dumps(
+        {
+            "portmert": tuner.__version__,
+            "lists": lists,
+            "features": plan.nbest.feature_names,
+            "metric": judged.signature,
+            "statistics": judged.digest,
+            "optimizer": repr(choice.optimizer),
+            "without": sorted(choice.without),
+            "prior": choice.prior,
+            "constraints": repr(plan.constraints),
+            "start": {} if plan.start is None else dict(plan.start.values),
+            "seed": plan.seed,
+            "size": plan.size,
+            "split": split + 1,
+            "search": repeat + 1,
+        }
+    )
+
+
+def _made(folder: Path) -> Path:
+    cells = folder / "cells"
+    try:
+        cells.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PortmertError(f"{cells}: cannot be made: {error.strerror or error}") from None
+    return cells
+
+
+def _read(path: Path) -> Cell | None:
+    if not path.is_file():
+        return None
+    weights = read_weights(path)
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    estimate, seconds = content.get("unseen_score"), content.get("cpu_seconds")
+    if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):
+        raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
+    return Cell(weights, estimate, seconds)
+
+
+def _write(path: Path, key: str, cell: Cell) -> None:
+    content = {
+        "weights": {name: list(numbers) for name, numbers in cell.weights.values.items()},
+        "unseen_score": cell.estimate,
+        "cpu_seconds": cell.cpu_seconds,
+        "of": json.loads(key),
+    }
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def _of_sparse(nbest: NBest) -> list[Any]:
+    sparse = nbest.sparse
+    if sparse is None:
+        return []
+    return [sparse.offsets, sparse.columns, sparse.values, "\n".join(sparse.names)]
+
+
+def digest(*parts: NDArray[Any] | str) -> str:
+    """Return a digest of arrays and texts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, str):
+            data = part.encode("utf-8", "surrogatepass")
+        else:
+            data = np.ascontiguousarray(part).tobytes()
+        digest.update(f"{len(data)} ".encode())
+        digest.update(data)
+    return digest.hexdigest()
