@@ -153,7 +153,7 @@ def crossval(
     >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
     >>> _ = path.write_text("".join(
     ...     f"{n} ||| a b c {word} ||| LM= {lm} TM= {tm} ||| 0\n"
-    ...     for n in range(8) for word, lm, tm in (("d", -2, -1), ("x", -1, -2))
+    ...     for n in range(8) for word, lm, tm in (("x", -1, -2), ("d", -2, -1))
     ... ))
     >>> found = portmert.crossval(path, [["a b c d"] * 8], metric="bleu", splits=2, timing=False)
     >>> for choice in found.document["choices"]:
