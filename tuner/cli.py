@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import pkgutil
 import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +19,7 @@ import tuner
 from tuner import commands
 from tuner.commands._notice import VOICE
 from tuner.commands._options import with_volume
-from tuner.errors import PortmertError, suggest
+from tuner.errors import PortmertError, exhausted, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +65,23 @@ class CommandFolder(click.Group):
             ctx.fail(f"no command '{name}'{suggest(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program; what the machine lacks ends as one line and exit status 1."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
+        try:
+            return super().main(*args, **kwargs)
+        except (MemoryError, RecursionError) as error:
+            click.echo(f"portmert: error: {exhausted(error)}", err=True)
+            sys.exit(1)
+        except OSError as error:
+            if error.errno not in DISK_FAULTS:
+                raise
+            place = error.filename or "standard output or a temporary file"
+            click.echo(f"portmert: error: {place}: cannot write: {error.strerror}", err=True)
+            _discard_output()  # what waits to be written fails once more when Python ends
+            sys.exit(1)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
@@ -76,13 +94,6 @@ class CommandFolder(click.Group):
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
             sys.stderr.close()
             ctx.exit(1)
-        except OSError as error:
-            if error.errno not in DISK_FAULTS:
-                raise
-            place = error.filename or "standard output or a temporary file"
-            click.echo(f"portmert: error: {place}: cannot write: {error.strerror}", err=True)
-            sys.stderr.close()  # what waits to be written fails once more when Python ends
-            ctx.exit(1)
         except KeyboardInterrupt as error:
             number = error.number if isinstance(error, Interrupted) else signal.SIGINT
             said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
@@ -91,6 +102,16 @@ class CommandFolder(click.Group):
             if any(thread is not threading.main_thread() for thread in _waited_for()):
                 os._exit(status)
             ctx.exit(status)
+
+
+def _discard_output() -> None:
+    """Let what waits to be written go nowhere."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # stdout is no file
+        pass
 
 
 @contextmanager

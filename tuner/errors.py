@@ -15,6 +15,8 @@ calling program.
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,8 +26,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+LONGEST = 80
+"""Characters of a piece of input that a message shows."""
+_LONG_WORD = re.compile(rf"[^\s/]{{{LONGEST + 1},}}")
+_LONG_PATH = re.compile(r"\S{1000,}")
+_LONG_QUOTE = re.compile(rf"(?<!\S)'(?=\S)([^'\n]{{{LONGEST + 1},}}?)(?<=\S)'(?!\w)")
+
+
+def shown(text: str) -> str:
+    """Return input as a message shows it."""
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+
+
+def as_message(text: str) -> str:
+    """Return a message with what is too long in it cut, and nothing in it that moves a cursor."""
+    text = "".join(c if c == "\n" else _inert(c) for c in text)
+    text = _LONG_QUOTE.sub(lambda found: f"'{shown(found[1])}'", text)
+    text = _LONG_PATH.sub(lambda found: shown(found[0]), text)
+    return _LONG_WORD.sub(lambda found: shown(found[0]), text)
+
+
+def _inert(character: str) -> str:
+    if unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp"):
+        return character
+    return " " if character.isspace() else "\ufffd"
+
+
 class PortmertError(Exception):
     """Covers all faults that a user can mend; its text is one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(as_message(message))
 
 
 class InputError(PortmertError):
@@ -46,6 +77,24 @@ class AnnotatorError(ProgramError):
 
 class StateError(PortmertError):
     """Says that a run folder or saved state does not fit what is asked of it."""
+
+
+def exhausted(error: MemoryError | RecursionError) -> str:
+    """Return one line for input that is too large for this machine: what was being done with it.
+
+    The innermost function of ours tells: what it is for is its first line.
+    """
+    what, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] in ("tuner", "metrics", "aligners", "portmert"):
+            what = f"{module}.{code.co_qualname}"
+        trace = trace.tb_next
+    if isinstance(error, RecursionError):
+        return f"the input is nested too deep (in {what})"
+    size = f": {error}" if str(error) else ""
+    return f"not enough memory{size} (in {what}); give less input at once, or a larger machine"
 
 
 @contextmanager

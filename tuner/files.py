@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import secrets
@@ -82,6 +83,21 @@ def read_lines(path: TextFile) -> list[str]:
     return [
         decode_line(line.removesuffix(b"\r"), path, number) for number, line in enumerate(lines, 1)
     ]
+
+
+def file_digest(path: Path) -> str:
+    """Return a hash of what a file holds, as it lies there.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 def decode_line(line: bytes, path: Path | str, number: int) -> str:
@@ -202,9 +218,9 @@ def _is_stream(path: Path) -> bool:
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a whole UTF-8 text, see `writing`."""
+    """Write a whole UTF-8 text, see `writing`; names of files that are not UTF-8 get a `?`."""
     with writing(path) as out:
-        out.write(text.encode("utf-8"))
+        out.write(text.encode("utf-8", "replace"))
 
 
 def copy_file(source: Path, path: Path) -> None:

@@ -27,6 +27,7 @@ from tuner.annotation.cache_file import (
     check_place,
     connect,
     evict,
+    primary_code,
     set_aside,
     transaction,
 )
@@ -198,7 +199,7 @@ class AnnotationCache:
         except sqlite3.OperationalError as error:  # locked, full, read-only
             self._database.close()
             self._use_memory(error)
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             self.set_aside("damaged or cut off")
         return None
 
@@ -315,7 +316,7 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
             ]
     except (OSError, sqlite3.OperationalError) as error:
         raise StateError(f"{path}: {_reason(error)}") from None
-    except (sqlite3.Error, UnusableError) as error:
+    except (sqlite3.Error, UnusableError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
         KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
@@ -369,10 +370,10 @@ def _clear(path: Path, annotator: str) -> int:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.OperationalError as error:
         # Where the disk is full nothing can be noted down as deleted either.
-        if annotator or error.sqlite_errorcode & 0xFF in IN_USE:
+        if annotator or primary_code(error) in IN_USE:
             raise
         return _unlink(path)
-    except (sqlite3.DatabaseError, UnusableError) as error:
+    except (sqlite3.DatabaseError, UnusableError, UnicodeDecodeError) as error:
         if annotator:
             raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
         return _unlink(path)

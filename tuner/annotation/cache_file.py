@@ -105,18 +105,26 @@ def connect(path: Path | None) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,  # the caller has a lock
     )
+    database.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
         _prepare(database)
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         database.close()
-        raise
-    except sqlite3.DatabaseError:
+        if primary_code(error) != sqlite3.SQLITE_ERROR:  # locked, full, read-only
+            raise
+        raise UnusableError("damaged, or no cache") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # of a message that quotes the file
         database.close()
         raise UnusableError("damaged, or no cache") from None
     except BaseException:
         database.close()
         raise
     return database
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return SQLite's code of an error, 0 where Python has raised it by itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _prepare(database: sqlite3.Connection) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric, as_optimizer
 from tuner.api.lists import read_lists
 from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.documents import to_json
 from tuner.errors import InputError
 from tuner.nbest.model import NBest, without_texts
 from tuner.nbest.moses_dat import read_dat
@@ -103,7 +103,7 @@ class Optimized:
             "metric": self.signature,
             "score": self.score,
         }
-        return json.dumps(content, indent=1) + "\n"
+        return to_json(content) + "\n"
 
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.commands._notice import VOICE
+from tuner.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +33,16 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class Whole(click.IntRange):
+    """Accepts a whole number from `lowest` on, none that no array could hold."""
+
+    def __init__(self, lowest: int, highest: int = MOST) -> None:
+        super().__init__(lowest, highest)
+
+    def _describe_range(self) -> str:
+        return super()._describe_range() if self.max != MOST else f"x>={self.min}"
 
 
 class Renamed(click.Option):
@@ -132,14 +143,14 @@ def html_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def seed_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --seed."""
-    return defaulted("--seed", click.IntRange(0), 1, "Equal seeds give equal results.")(command)
+    return defaulted("--seed", Whole(0), 1, "Equal seeds give equal results.")(command)
 
 
 def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --threads."""
     return click.option(
         "--threads",
-        type=click.IntRange(0),
+        type=Whole(0),
         default=0,
         help="0, the default: one for each processor. No number of them changes a result.",
     )(command)

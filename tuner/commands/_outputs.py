@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.commands._options import OUT_FILE
+from tuner.documents import to_json
 from tuner.files import check_writable, write_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def check_outputs(*paths: Path | None) -> None:
 def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:
     """Write JSON where it is asked for; return whether that was stdout."""
     if json_out is not None:
-        write_text(json_out, json.dumps(document, indent=indent, ensure_ascii=False) + "\n")
+        write_text(json_out, to_json(document, indent=indent, ensure_ascii=False) + "\n")
     return str(json_out) == "-"
 
 

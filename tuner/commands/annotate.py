@@ -9,7 +9,7 @@ import click
 
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
-from tuner.commands._options import FiniteRange, defaulted, renamed
+from tuner.commands._options import FiniteRange, Whole, defaulted, renamed
 from tuner.commands._progress import decoding
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 @click.option("--out", type=FILE, help="CoNLL-U (.gz, .xz, .zst too); - is stdout.")
 @defaulted(
     "--parses",
-    click.IntRange(1),
+    Whole(1),
     1,
     "Write so many weighted parses of each sentence, where the annotator gives them.",
 )
@@ -42,7 +42,7 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     type=click.Choice(["tags", "heads", "trees"]),
     help="What to write; repeat for more. Default: all that the annotator gives.",
 )
-@click.option("--processes", type=click.IntRange(1), help="Worker processes. Default: all cores.")
+@click.option("--processes", type=Whole(1), help="Worker processes. Default: all cores.")
 @defaulted(
     "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the sentences has no parse."
 )

@@ -13,6 +13,7 @@ from tuner.commands._lists import lowercase_option, steps, text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
+    Whole,
     confidence_option,
     defaulted,
     html_option,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @lowercase_option
 @text_options
 @annotator_options
-@defaulted("--samples", click.IntRange(1), 10_000, "Resampled test sets and randomized pairs.")
+@defaulted("--samples", Whole(1), 10_000, "Resampled test sets and randomized pairs.")
 @seed_option
 @confidence_option
 @threads_option

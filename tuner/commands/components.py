@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.documents import to_json
 from tuner.families import FAMILIES
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     found = {each: list(catalogue(each)) for each in FAMILIES}
     if as_json:
         plain = {each: [one.as_json() for one in parts] for each, parts in found.items()}
-        click.echo(json.dumps(plain, indent=2))
+        click.echo(to_json(plain, indent=2))
     else:
         click.echo("\n\n".join(_table(each, parts) for each, parts in found.items()))
 
@@ -64,11 +64,11 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
     if name is None:
         found = list(catalogue(family))
-        listed = json.dumps([one.as_json() for one in found], indent=2) if as_json else ""
+        listed = to_json([one.as_json() for one in found], indent=2) if as_json else ""
         click.echo(listed or _table(family, found))
         return
     one = describe(family, name)
-    click.echo(json.dumps(one.as_json(), indent=2) if as_json else _details(family, one))
+    click.echo(to_json(one.as_json(), indent=2) if as_json else _details(family, one))
 
 
 def _table(family: str, found: Iterable[Component]) -> str:

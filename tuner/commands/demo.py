@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tuner.commands._notice import log
-from tuner.commands._options import FOLDER, renamed
+from tuner.commands._options import FOLDER, Whole, renamed
 from tuner.commands._progress import decoding
 from tuner.tables import aligned
 
@@ -40,11 +40,11 @@ TITLES = {
     type=click.Choice(["posf", "hwcm", "edpm"]),
     help="Tune on a metric of syntax too; may be repeated.",
 )
-@click.option("--threads", type=click.IntRange(0), help="Threads and processes; 0: all there are.")
+@click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
 @click.option("--fresh", is_flag=True, help="Start over in a folder of an earlier demo.")
-@click.option("--train", type=click.IntRange(10), help="Sentence pairs to train the models on.")
-@click.option("--dev", type=click.IntRange(1), help="Sentence pairs to tune on.")
-@click.option("--test", type=click.IntRange(1), help="Sentence pairs to test on.")
+@click.option("--train", type=Whole(10), help="Sentence pairs to train the models on.")
+@click.option("--dev", type=Whole(1), help="Sentence pairs to tune on.")
+@click.option("--test", type=Whole(1), help="Sentence pairs to test on.")
 def command(
     folder: Path,
     overrides: tuple[str, ...],

@@ -11,7 +11,7 @@ import click
 from tuner import api
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, FiniteRange, defaulted, refs_option, seed_option
+from tuner.commands._options import FILE, FiniteRange, Whole, defaulted, refs_option, seed_option
 from tuner.commands._outputs import check_outputs, output_options, show
 
 
@@ -38,17 +38,17 @@ def command() -> None:
     type=click.Path(path_type=Path),
     help="Folder to make: key.json, and judges/ with each judge's sheet.",
 )
-@click.option("--judges", "count", type=click.IntRange(1), help="Number of judges.  [default: 3]")
+@click.option("--judges", "count", type=Whole(1), help="Number of judges.  [default: 3]")
 @click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for more.")
-@defaulted("--items", click.IntRange(1), 50, "Items of each judge.")
+@defaulted("--items", Whole(1), 50, "Items of each judge.")
 @defaulted(
     "--common",
-    click.IntRange(0),
+    Whole(0),
     20,
     "How many of them every judge sees, to know how far judges agree.",
 )
-@defaulted("--min-length", click.IntRange(0), 10, "Fewest tokens of the reference.")
-@defaulted("--max-length", click.IntRange(1), 50, "Most tokens of the reference.")
+@defaulted("--min-length", Whole(0), 10, "Fewest tokens of the reference.")
+@defaulted("--max-length", Whole(1), 50, "Most tokens of the reference.")
 @click.option(
     "--equal-outputs", is_flag=True, help="Keep segments that both systems translate the same way."
 )
@@ -124,7 +124,7 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 @click.option("--without", multiple=True, metavar="JUDGE", help="Judge whose sheet never came.")
 @defaulted(
     "--drop",
-    click.IntRange(0),
+    Whole(0),
     0,
     "Leave out so many judges: those who disagree most with the others on common items.",
 )

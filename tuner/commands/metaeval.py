@@ -13,6 +13,7 @@ from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FOLDER,
+    Whole,
     confidence_option,
     defaulted,
     human_options,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @ref_links_option
 @defaulted(
     "--samples",
-    click.IntRange(1),
+    Whole(1),
     1000,
     "Bootstrap samples of intervals, and permutations of tests.",
 )

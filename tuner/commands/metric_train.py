@@ -15,6 +15,7 @@ from tuner.commands._options import (
     FILE,
     FOLDER,
     FiniteRange,
+    Whole,
     defaulted,
     human_options,
     seed_option,
@@ -45,7 +46,7 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 @click.option("--table", "with_table", is_flag=True, help="Try every set of features that can be.")
 @defaulted(
     "--parses",
-    click.IntRange(0, 1000),
+    Whole(0, 1000),
     50,
     "Of E: best parses of each text; 0 is all, from a parser that knows them.",
 )

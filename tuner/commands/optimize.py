@@ -14,6 +14,7 @@ from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
     FiniteRange,
+    Whole,
     ref_links_option,
     refs_option,
     set_option,
@@ -64,8 +65,8 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     metavar="NAME[:OPTION=VALUE,...]",
 )
 @set_option("Option of the optimizer, as effort=1600.")
-@click.option("--restarts", type=click.IntRange(1), help="Independent searches.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--restarts", type=Whole(1), help="Independent searches.")
+@click.option("--seed", type=Whole(0), default=1, show_default=True)
 @threads_option
 @constraint_options
 @click.option(
@@ -82,7 +83,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
 @click.option(
     "--bootstrap",
     "samples",
-    type=click.IntRange(0),
+    type=Whole(0),
     default=0,
     help="Tune again on so many resampled sets of segments; report how weights vary.",
 )

@@ -10,7 +10,7 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._notice import log
-from tuner.commands._options import overrides_option
+from tuner.commands._options import Whole, overrides_option
 from tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--seed", type=click.IntRange(0), help="Replace the seed of CONFIG.")
+@click.option("--seed", type=Whole(0), help="Replace the seed of CONFIG.")
 @overrides_option("Replace a value of CONFIG, as in metric.alpha=0.5; may be repeated.")
 @click.option("--fresh", is_flag=True, help="Remove what an earlier run left and start over.")
-@click.option("--threads", type=click.IntRange(0), help="Threads and processes; 0: all there are.")
+@click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
 @annotator_options
 def command(*, config: Path, fresh: bool, **given: Any) -> None:
     """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.

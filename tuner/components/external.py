@@ -34,7 +34,7 @@ from metrics._base import FloatArray, Metric, Need, Ragged
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.families import reason
 from tuner.files import read_lines
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -28,6 +29,7 @@ from pydantic.dataclasses import dataclass
 from metrics._base import FloatArray, Metric, Need
 from tuner.errors import ConfigError
 from tuner.families import reason
+from tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +42,12 @@ _OPTION = r"[a-z][a-z0-9_]*=(?:\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_METRIC})|(?P<sign>[-+*/(),]))")
+_SPACE = re.compile(r"\s*")
 _FUNCTIONS = ("min", "max")
+MOST_WORDS = 400
+"""Of a formula: what walks through it calls itself."""
+_AROUND = 40
+"""Characters that a message shows before and after the place of a fault."""
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 _PROBES = np.arange(1, 24, 2) / 24
 """Scores at which it is looked whether the formula rises."""
@@ -221,7 +228,10 @@ class Formula(Metric):
             scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]
             low, high = [*scores], [*scores]
             low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
-            change = float((self.node.value(high) - self.node.value(low)).sum())
+            with np.errstate(over="ignore", invalid="ignore"):
+                change = float((self.node.value(high) - self.node.value(low)).sum())
+            if not math.isfinite(change):
+                raise ValueError("its numbers multiply beyond all bounds")
             change = 0.0 if abs(change) < 1e-12 else change
             slopes[self.labels[i]] = metric.oriented(change)
         if not any(slopes.values()):
@@ -271,13 +281,14 @@ class _Parser:
         self.metrics: list[Metric] = []
         self.end = 0
         self.depth = 0
+        self.count = 0
         self.advance()
 
     def advance(self) -> str:
         """Go to the next token, return the one left behind."""
         left = getattr(self, "word", "")
         self.kind, self.word = "", ""
-        self.start = len(self.text) - len(self.text[self.end :].lstrip())
+        self.start = _SPACE.match(self.text, self.end).end()  # type: ignore[union-attr]  # always
         if self.start == len(self.text):
             return left
         found = _TOKEN.match(self.text, self.end)
@@ -286,12 +297,18 @@ class _Parser:
         self.kind = found.lastgroup or ""
         self.word = found.group(self.kind)
         self.end = found.end()
+        self.count += 1
+        if self.count > MOST_WORDS:
+            raise self.error(f"more than {MOST_WORDS} numbers, metrics and signs")
         return left
 
     def error(self, what: str) -> ConfigError:
         """Return an error that shows the formula with a caret below the place."""
+        before, after = self.text[: self.start], self.text[self.start :]
+        text = f"{before[-_AROUND:]}{after[:_AROUND]}"
         return ConfigError(
-            f"formula: {what} (column {self.start + 1})\n    {self.text}\n    {' ' * self.start}^"
+            f"formula: {what} (column {self.start + 1})\n    {text}\n"
+            f"    {' ' * len(before[-_AROUND:])}^"
         )
 
     def sum(self) -> Node:
@@ -316,7 +333,11 @@ class _Parser:
             raise self.error("brackets and signs are nested more than 100 deep")
         try:
             if self.kind == "number":
-                return Node("number", float(self.advance()))
+                number = parse_number(self.word)
+                if number is None or not math.isfinite(number):
+                    raise self.error(f"the number is {self.word}, expected one that is {FINITE}")
+                self.advance()
+                return Node("number", number)
             if self.word == "-":
                 self.advance()
                 return Node("negative", children=(self.factor(),))

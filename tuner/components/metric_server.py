@@ -13,8 +13,8 @@ from metrics._base import Batch, Ragged, Texts, Vocabulary
 from tuner.components.external import LINKS_FIELD, format_number
 from tuner.errors import InputError
 from tuner.files import decode_line
+from tuner.numbers import parse_number
 from tuner.texts.statistics import compute_stats
-from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

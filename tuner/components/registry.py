@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tuner.errors import ConfigError, suggest
 from tuner.families import component, names, own_names, reason
+from tuner.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -69,6 +70,10 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
         raise ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
     except ValueError as error:
         raise ConfigError(f"{prefix}{family} {name}: {error}") from None
+    for key in options:
+        value = getattr(built, key)
+        if isinstance(value, int | float) and not abs(value) <= MOST:
+            raise ConfigError(f"{prefix}{family} {name}: {key} is {value}, at most {MOST} can be")
     return built
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
-from tuner.weights.feature_weights import FeatureWeights, parse_number
+from tuner.numbers import parse_number
+from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,8 @@ from tuner.dropin.mert import best_point, read_starts
 from tuner.errors import StateError
 from tuner.files import read_lines, write_text
 from tuner.nbest.moses_dat import read_dat
-from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.numbers import parse_number
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:

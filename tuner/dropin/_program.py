@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.components import registry
-from tuner.errors import PortmertError
+from tuner.errors import PortmertError, exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,6 +116,9 @@ def run(
         say(f"{program}: {error}")
     except (PortmertError, ValueError) as error:
         say(f"{program}: error: {error}")
+        return FAILURE
+    except (MemoryError, RecursionError) as error:
+        say(f"{program}: error: {exhausted(error)}")
         return FAILURE
     say(usage(program, options))
     return FAILURE

@@ -19,10 +19,10 @@ from tuner.dropin._program import UsageError, last, say
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.files import read_lines
 from tuner.nbest.moses_dat import read_dat
+from tuner.numbers import parse_number
 from tuner.texts import corpus
 from tuner.texts.prepare import Preparation
 from tuner.texts.text_pipeline import TextPipeline
-from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,8 @@ from tuner.dropin._scorer import scored_lists
 from tuner.dropin._search import Starts, search
 from tuner.errors import InputError
 from tuner.files import read_lines, writing
-from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.numbers import parse_number
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from tuner.dropin._program import FAILURE, SUCCESS, number, say
 from tuner.errors import InputError, PortmertError
 from tuner.files import read_lines
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

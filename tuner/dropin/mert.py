@@ -29,13 +29,14 @@ from tuner.dropin._search import Starts, column_names, optimizer_of_type, search
 from tuner.errors import InputError, PortmertError
 from tuner.files import read_lines, write_text
 from tuner.nbest.moses_dat import DatLists, read_dat
-from tuner.weights.feature_weights import FeatureNames, parse_number
+from tuner.numbers import parse_number
 from tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import FloatArray
+    from tuner.weights.feature_weights import FeatureNames
 
 NO_STARTS = 3
 """Exit status where the starting points cannot be read."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from tuner.errors import InputError, suggest
 from tuner.files import read_lines
+from tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".xz", ".zst")
 _MOST_DIGITS = 7
 """Of a segment: a slip must not ask for a table of all memory."""
-_HIGHEST = 1e100
-"""Of a score: squares of sums must be finite too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,21 +170,13 @@ def _segment(text: str, path: Path, number: int) -> int:
 
 
 def _score(text: str, path: Path, number: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = parse_number(text.strip())
+    if value is None or not math.isfinite(value):
         raise InputError(
-            f"{path}:{number}: score is '{text}'; expected a finite number (leave the line out if "
-            f"the segment was not judged)"
+            f"{path}:{number}: score is '{text}'; expected a number, {FINITE} (leave the line "
+            f"out if the segment was not judged)"
         )
-    if abs(value) > _HIGHEST:
-        raise InputError(
-            f"{path}:{number}: score is '{text}'; expected a number between {-_HIGHEST:g} and "
-            f"{_HIGHEST:g}"
-        )
-    return value + 0.0  # no -0.0
+    return value
 
 
 def _arrays(

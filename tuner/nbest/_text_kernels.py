@@ -1,7 +1,7 @@
 """Reads n-best lists by compiled loops: bytes in, flat arrays out.
 
 Numbers and tokens are read by kernels of `tuner.texts._kernels`: one number parser serves lists,
-scores.dat and annotations.
+scores.dat and annotations; what it leaves, Python reads.
 
 Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. A fault is returned
 as a code and the byte position where it was found; the caller makes the message of it.

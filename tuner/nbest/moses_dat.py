@@ -21,7 +21,7 @@ from tuner.files import read_bytes, writing
 from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.model import SparseFeatures
 from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -420,9 +420,9 @@ class _DatReader:
             token = self.data[begin:end].decode("utf-8", errors="replace")
             value = parse_number(token)
             if value is None:
-                self.fail(begin, f"'{token[:60]}' is not a number")
+                self.fail(begin, f"'{token}' is not a number")
             if not math.isfinite(value):
-                self.fail(begin, f"{token[:60]} in the numbers; values must be finite")
+                self.fail(begin, f"{token} in the numbers; values must be {FINITE}")
             flat[index] = value
 
 

@@ -12,8 +12,8 @@ from tuner.errors import InputError
 from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows, with_sparse
+from tuner.numbers import FINITE, parse_number
 from tuner.texts._kernels import intern_tokens
-from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,7 +243,7 @@ class NBestReader:
                     hint = "; fields are separated by ||| with white space around it"
                 self.fail(begin, f"'{_shown(token)}' for {what} is not a number{hint}")
             if not math.isfinite(value):
-                self.fail(begin, f"{what} is {_shown(token)}; values must be finite")
+                self.fail(begin, f"{what} is {_shown(token)}; values must be {FINITE}")
             if index < 0:
                 scores[-1 - index] = value
             else:

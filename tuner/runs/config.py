@@ -7,7 +7,6 @@ known one. Relative paths are relative to the folder of the file.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import tomllib
 import typing
@@ -21,7 +20,9 @@ import tuner
 from metrics._base import Metric
 from metrics._lexicon_files import content_hash
 from tuner.components import registry
+from tuner.documents import parse_toml
 from tuner.errors import AnnotatorError, ConfigError, suggest
+from tuner.files import file_digest
 from tuner.processors import available_processors
 from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.constraints import Constraints
@@ -237,13 +238,12 @@ def load_config(
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode("utf-8")
-        return tomllib.loads(text)
+        return parse_toml(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); convert the file") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 
@@ -253,9 +253,11 @@ def _override(tables: dict[str, Any], override: str) -> None:
     if not equals or len(keys) < 2 or not all(keys):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        value = parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
+    except ValueError as error:
+        raise ConfigError(f"--set {dotted}: {str(error).removeprefix('value ')}") from None
     table = tables
     for key in keys[:-1]:
         table = table.setdefault(key, {})
@@ -472,8 +474,7 @@ def _content(value: object) -> Any:
 def _held(path: Path) -> str:
     """Return a hash of what a file holds; of a folder, unless it is WordNet's, its name."""
     if path.is_file():
-        with path.open("rb") as file:
-            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        return file_digest(path)
     if (path / "index.sense").is_file():
         return content_hash(path)
     return path.name

@@ -18,7 +18,7 @@ from tuner.nbest.check import model_score_mismatch
 from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.lists import ListMerger
-from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
+from tuner.runs.scorer import NUMBER, Evaluator, Scored, read_json, read_scored, write_json
 from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
 from tuner.search.optimization import Setup, optimize_lists
 from tuner.search.stat_tables import statistics_table
@@ -271,13 +271,14 @@ class _Run:
                     "new": hypotheses - before,
                 },
             )
-        held = read_json(path)
+        held = read_json(path, hypotheses=int, new=int, dev_score=NUMBER)
+        held_out = read_scored(path, held, "held_out")
         return Iteration(
             number,
             held["hypotheses"],
             held["new"],
             held["dev_score"],
-            held["held_out"] and held["held_out"]["score"],
+            None if held_out is None else held_out.score,
         )
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
@@ -311,7 +312,7 @@ class _Run:
                     "weights": found.weights.values,
                 },
             )
-        held = read_json(path)
+        held = read_json(path, start_score=NUMBER, optimized_score=NUMBER, change=NUMBER)
         return replace(
             last,
             start_score=held["start_score"],

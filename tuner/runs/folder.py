@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tuner.documents import parse_json, to_json
 from tuner.errors import StateError
 from tuner.files import write_text
 
@@ -174,7 +174,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         _remove_work(path)
         held = None
     if held is None:
-        write_text(state, json.dumps({"fingerprint": dict(fingerprint)}, indent=1) + "\n")
+        write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     else:
         _compare(path, held["fingerprint"], fingerprint, origin)
     for folder in (path, *filter(Path.is_dir, _products(path))):
@@ -182,15 +182,18 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
             part.unlink()  # what a killed process was writing
 
 
-def _read_state(state: Path) -> dict[str, dict[str, str]] | None:
+def _read_state(state: Path) -> Any:
     try:
-        held = json.loads(state.read_text(encoding="utf-8"))
+        held = parse_json(state.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
         held = None
-    if not isinstance(held, dict) or not isinstance(held.get("fingerprint"), dict):
-        raise StateError(f"{state}: is not what portmert writes; name another output folder")
+    prints = held.get("fingerprint") if isinstance(held, dict) else None
+    if not isinstance(prints, dict) or not all(isinstance(p, str) for p in prints.values()):
+        raise StateError(
+            f"{state}: is not what portmert writes; name another output folder, or remove this one"
+        )
     return held
 
 
@@ -218,7 +221,7 @@ def _products(path: Path) -> list[Path]:
 def _remove_work(path: Path) -> None:
     """Remove what a run made; killed in the middle, the next run goes on removing."""
     state = path / STATE
-    write_text(state, json.dumps({"fingerprint": {}, "removing": True}) + "\n")
+    write_text(state, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
     for item in _products(path):
         if item == state:
             continue

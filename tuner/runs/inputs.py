@@ -7,13 +7,13 @@ depends on this file: it is there for whoever looks at the run later.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.components import registry
+from tuner.documents import parse_json, to_json
 from tuner.errors import ConfigError, StateError
 from tuner.files import write_text
 
@@ -52,7 +52,7 @@ def write_inputs(folder: Path, experiment: Experiment) -> None:
         component = getattr(experiment, family, None)
         if component is not None:
             content[family] = {"name": component.name(), "options": _fields(component, folder)}
-    write_text(folder / NAME, json.dumps(content, indent=1) + "\n")
+    write_text(folder / NAME, to_json(content) + "\n")
 
 
 def read_inputs(folder: Path) -> Inputs | None:
@@ -63,19 +63,19 @@ def read_inputs(folder: Path) -> Inputs | None:
     StateError
         The file is not what portmert writes.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
+    from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
 
     from tuner.runs.config import Data  # noqa: PLC0415  only here: it reads all families
 
     path = folder / NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StateError(f"{path}: {error.strerror or error}") from None
     try:
-        content = _from_json(json.loads(text), folder)
+        content = _from_json(parse_json(text), folder)
         components = {
             family: registry.build(
                 family, content[family]["name"], content[family]["options"], where=str(path)
@@ -85,7 +85,7 @@ def read_inputs(folder: Path) -> Inputs | None:
         }
         data = TypeAdapter(Data).validate_python(content["data"])
         return Inputs(Path(content["config"]), data, components)
-    except (ConfigError, ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ConfigError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise StateError(
             f"{path}: not what portmert writes ({reason}); delete it, then give --test and --ref"

@@ -21,7 +21,7 @@ from tuner.files import write_text
 from tuner.runs import experiment as single
 from tuner.runs.folder import CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
-from tuner.runs.scorer import Evaluator, Scored, read_json, write_json
+from tuner.runs.scorer import Evaluator, Scored, read_json, read_scored, write_json
 from tuner.search.weight_bootstrap import stacked
 from tuner.weights.feature_weights import FeatureWeights
 
@@ -222,8 +222,10 @@ def _dev(
                 "held_out": None if held_out is None else asdict(held_out),
             },
         )
-    kept = read_json(scores)
-    return Scored(**kept["dev"]), kept["held_out"] and Scored(**kept["held_out"])
+    kept = read_json(scores, dev=dict)
+    first = read_scored(scores, kept, "dev")
+    assert first is not None  # noqa: S101  it is a dict
+    return first, read_scored(scores, kept, "held_out")
 
 
 def _spread(values: FloatArray) -> float:

@@ -6,7 +6,6 @@ again: whoever asks twice, before and after a kill, gets the same.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 from metrics._base import Vocabulary
 from tuner import streams
 from tuner.annotation.annotating import open_annotator
+from tuner.documents import parse_json, to_json
 from tuner.errors import ConfigError, StateError
 from tuner.files import read_lines, write_text
 from tuner.nbest.read import read_nbest
@@ -229,7 +229,7 @@ class Evaluator:
                 scores,
                 {"metric": self.signature, "score": scored.score, "parts": scored.parts},
             )
-        held = read_json(scores)
+        held = read_json(scores, score=NUMBER, parts=dict)
         return Scored(held["score"], held["parts"])
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
@@ -284,13 +284,23 @@ def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntAr
     return np.sort(order[held:]), np.sort(order[:held])
 
 
+NUMBER = int | float
+_MISSING = object()
+_HINT = "is the disk damaged? --fresh starts the run over"
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object, whole or not at all."""
-    write_text(path, json.dumps(content, indent=1) + "\n")
+    write_text(path, to_json(content) + "\n")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
     """Read a JSON object of a run.
+
+    Parameters
+    ----------
+    kinds
+        Keys that it must have, and of what type their values are.
 
     Raises
     ------
@@ -298,9 +308,32 @@ def read_json(path: Path) -> dict[str, Any]:
         It is not what portmert writes.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise StateError(f"{path}: {error}; --fresh starts the run over") from None
+        raise StateError(f"{path}: {error}; {_HINT}") from None
     if not isinstance(content, dict):
-        raise StateError(f"{path}: not what portmert writes; --fresh starts the run over")
+        raise StateError(f"{path}: not what portmert writes; {_HINT}")
+    for key, kind in kinds.items():
+        if not isinstance(content.get(key, _MISSING), kind):
+            raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content
+
+
+def read_scored(path: Path, held: Mapping[str, Any], key: str) -> Scored | None:
+    """Return a `Scored` of a JSON object of a run, None where it is null.
+
+    Raises
+    ------
+    StateError
+        It is not what portmert writes.
+    """
+    found = held.get(key, _MISSING)
+    if found is None:
+        return None
+    if not (
+        isinstance(found, dict)
+        and isinstance(found.get("score"), NUMBER)
+        and isinstance(found.get("parts"), dict)
+    ):
+        raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
+    return Scored(found["score"], found["parts"])

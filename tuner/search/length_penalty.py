@@ -15,8 +15,8 @@ import numpy as np
 
 from tuner.errors import ConfigError
 from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.numbers import parse_number
 from tuner.search.optimization import equal_weights, optimize_stats
-from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from tuner.nbest.moses_dat import DatLists
 
     Annotate = Callable[[IntArray], Texts]
+
+
+_NGRAMS = re.compile(r"(?:\w+\.)?(?:matched|total|ref_total)_\d+")
+_AMOUNTS = frozenset({"correct", "edits", "hyp_len", "ref_len", "segments"})
+_MOST = 1e15
+"""Of one hypothesis: sums over any list are still exact."""
 
 
 def statistics_table(
@@ -62,12 +69,12 @@ def statistics_table(
 
 
 def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
-    """Return the (H, K) statistics of a scores.dat if they are those of `metric`.
+    """Return the (H, K) statistics of a scores.dat if they can be those of `metric`.
 
     Raises
     ------
     InputError
-        They are another metric's.
+        They are another metric's, or no text has them.
     """
     if lists.score_name.lower() != metric.name() or lists.stats.shape[1] != len(metric.stat_names):
         raise InputError(
@@ -75,4 +82,35 @@ def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
             f"{metric.name()} has {len(metric.stat_names)}; give --metric "
             f"{lists.score_name.lower()}, or the n-best lists and references in place of the files"
         )
+    wrong = _impossible(lists.stats, metric)
+    if wrong is not None:
+        row, what = wrong
+        segment = int(np.searchsorted(lists.offsets, row, side="right")) - 1
+        raise InputError(
+            f"scores.dat: segment {segment}, hypothesis {row - int(lists.offsets[segment]) + 1}: "
+            f"{what}; no text has such statistics of {metric.name()}: make the file again"
+        )
     return lists.stats
+
+
+def _impossible(stats: FloatArray, metric: Metric) -> tuple[int, str] | None:
+    """Return the first hypothesis whose statistics cannot be counts, and why."""
+    names = metric.stat_names
+    for name, values in zip(names, stats.T, strict=True):
+        of_ngrams = _NGRAMS.fullmatch(name)
+        checks = [(np.abs(values) > _MOST, "is larger than any count")]
+        if of_ngrams or name in _AMOUNTS:
+            checks.append((values < 0, "is negative"))
+        if of_ngrams:
+            checks.append((values != np.floor(values), "is no whole number"))
+        above = (name.replace("matched", "total"), name.replace("matched", "ref_total"))
+        checks += [
+            (values > stats[:, names.index(most)], f"is above {most}")
+            for most in above
+            if most != name and most in names
+        ]
+        for wrong, what in checks:
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                return row, f"{name} is {values[row]:g}, which {what}"
+    return None

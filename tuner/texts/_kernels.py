@@ -22,6 +22,7 @@ ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]
 LARGEST_POWER = 60
 """Decimal exponents beyond this go to Python's `float`."""
+_LARGEST = 1e30  # tuner.numbers.LARGEST
 
 
 def _powers_of_five() -> HashArray:
@@ -101,8 +102,9 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
-    False where Python's `float` has to decide: more than 18 digits, large exponents, inf, nan,
-    anything that is no number. -0 is read as 0, so that equal values have equal bits.
+    False where Python has to decide (tuner.numbers): more than 18 digits, large exponents,
+    inf, nan, what is too large, anything that is no number. -0 is read as 0, so that equal
+    values have equal bits.
     """
     i, negative = begin, False
     if i < end and (text[i] == 45 or text[i] == 43):
@@ -147,7 +149,7 @@ def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
         value, exact = _rounded(mantissa, power)
     else:
         return 0.0, False
-    return (-value if negative else value), exact
+    return (-value if negative else value), exact and value <= _LARGEST
 
 
 @njit(cache=True, nogil=True)

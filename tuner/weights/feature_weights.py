@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, suggest
 from tuner.files import read_lines
+from tuner.numbers import FINITE, bounded, parse_number
 from tuner.weights.moses_ini import MosesIni
 
 if TYPE_CHECKING:
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
 
-_NUMBER = re.compile(
-    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
-)
-
 
 @dataclass(frozen=True)
 class FeatureWeights:
     """Maps a feature's name to one weight for each of its columns.
 
-    All values are finite. The order of names is the order in which they were given; two weights
-    are compared by name, never by position.
+    All values can be calculated with (`tuner.numbers`). The order of names is the order in which
+    they were given; two weights are compared by name, never by position.
     """
 
     values: Mapping[str, tuple[float, ...]]
@@ -42,8 +38,8 @@ class FeatureWeights:
     def __post_init__(self) -> None:
         for name, numbers in self.values.items():
             for number in numbers:
-                if not math.isfinite(number):
-                    raise InputError(f"weight of {name} is {number}; weights must be finite")
+                if not math.isfinite(bounded(number)):
+                    raise InputError(f"weight of {name} is {number}; weights must be {FINITE}")
 
     @property
     def names(self) -> FeatureNames:
@@ -88,9 +84,7 @@ class FeatureWeights:
 
     def to_json(self) -> str:
         """Return the text of a weights file: `{"weights": {name: [values]}}`."""
-        return json.dumps(
-            {"weights": {name: list(numbers) for name, numbers in self.values.items()}}, indent=1
-        )
+        return to_json({"weights": self.values})
 
 
 def read_weights(path: Path | str) -> FeatureWeights:
@@ -159,34 +153,22 @@ def read_penalised_weights(path: Path | str) -> tuple[FeatureWeights, float]:
     weights = _weights(where, lines)
     if not _is_json(lines):
         return weights, 0.0
-    alpha = json.loads("\n".join(lines)).get("length_penalty", 0.0)
+    alpha = parse_json("\n".join(lines)).get("length_penalty", 0.0)
     number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
-    if not number or not abs(alpha) <= sys.float_info.max:  # NaN neither
+    if not number or not math.isfinite(bounded(alpha)):
         raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
     return weights, float(alpha)
 
 
-def parse_number(text: str) -> float | None:
-    """Return the number that `text` stands for, maybe inf or nan; None if it is no number.
-
-    Unlike `float`: no `1_000`, no digits but 0 to 9; -0 is 0.
-    """
-    if _NUMBER.fullmatch(text):
-        return float(text) + 0.0
-    return None
-
-
 def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(text, object_pairs_hook=_unique_keys)
+        content: dict[str, Any] = parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{where}:{error.lineno}: not JSON: {error.msg}; is the file cut off?"
         ) from None
-    except (ValueError, RecursionError) as error:  # numbers too long, brackets too deep
+    except ValueError as error:
         raise InputError(f"{where}: not JSON: {error}") from None
-    except KeyError as error:
-        raise InputError(f"{where}: the key {error} stands twice in one object") from None
     return content
 
 
@@ -205,22 +187,12 @@ def _from_json(text: str, where: str) -> FeatureWeights:
                 raise InputError(
                     f"{where}: weight of {name} is {json.dumps(number)}, expected a number"
                 )
-            if isinstance(number, int) and abs(number) > sys.float_info.max:
-                raise InputError(f"{where}: weight of {name} is too large")
-            if not math.isfinite(number):
-                raise InputError(f"{where}: weight of {name} is {number}; weights must be finite")
+            if not math.isfinite(bounded(number)):
+                raise InputError(
+                    f"{where}: weight of {name} is {number}; weights must be {FINITE}"
+                )
         values[name] = tuple(float(number) for number in numbers)
     return FeatureWeights(values)
-
-
-def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Build a JSON object, refusing a key that stands twice."""
-    content: dict[str, object] = {}
-    for key, value in pairs:
-        if key in content:
-            raise KeyError(key)
-        content[key] = value
-    return content
 
 
 def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:
@@ -247,7 +219,7 @@ def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool)
                 )
             if not math.isfinite(weight):
                 raise InputError(
-                    f"{where}:{number}: weight of {name} is {token}; weights must be finite"
+                    f"{where}:{number}: weight of {name} is {token}; weights must be {FINITE}"
                 )
             numbers.append(weight)
         if not numbers:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
 from tuner.files import read_lines
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

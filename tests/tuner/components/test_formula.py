@@ -114,8 +114,9 @@ def test_an_error_shows_the_place(text, said, column):
     first, shown, caret = str(raised.value).split("\n")
     assert said in first
     assert first.endswith(f"(column {column})")
-    assert shown == f"    {text}"
-    assert caret == "    " + " " * (column - 1) + "^"
+    at = column - 1
+    assert shown == f"    {text[max(0, at - 40) : at + 40]}"
+    assert caret == "    " + " " * min(at, 40) + "^"
 
 
 @pytest.mark.parametrize(

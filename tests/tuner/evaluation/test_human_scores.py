@@ -53,7 +53,7 @@ def test_segments_after_the_last_score_are_not_judged(read):
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("ABC"), st.integers(0, 5)),
-        st.floats(-1e100, 1e100),
+        st.floats(-1e30, 1e30),
         min_size=1,
     )
 )
@@ -79,9 +79,12 @@ def test_what_is_written_is_read(tmp_path_factory, scores):
         ("system\tsegment\tscore\tscore\nA\t0\t1\t1\n", "more than one column 'score'"),
         (HEADER + "A\t0\td\n", "human.tsv:2: 3 columns, the first line names 4"),
         (HEADER + "A\t-1\td\t1\n", "human.tsv:2: segment is '-1'; expected a line number"),
-        (HEADER + "A\t0\td\tnan\n", "human.tsv:2: score is 'nan'; expected a finite number"),
+        (HEADER + "A\t0\td\tnan\n", "human.tsv:2: score is 'nan'; expected a number, finite"),
         (HEADER + "A\t0\td\tinf\n", "human.tsv:2: score is 'inf'"),
-        (HEADER + "A\t0\td\t-2e300\n", "score is '-2e300'; expected a number between -1e+100 and"),
+        (
+            HEADER + "A\t0\td\t-2e300\n",
+            "score is '-2e300'; expected a number, finite, none beyond 1e+30",
+        ),
         # A table of all these segments would not fit into memory.
         (HEADER + "A\t999999999\td\t1\n", "human.tsv:2: segment is '999999999'; expected a line"),
         (HEADER + "A\t0\td\tNone\n", "leave the line out if the segment was not judged"),

@@ -23,6 +23,7 @@ from tuner.nbest.moses_dat import (
     write_scores,
 )
 from tuner.nbest.read import read_nbest
+from tuner.numbers import LARGEST
 
 MERT = MOSES / "mert-bleu"
 
@@ -228,7 +229,7 @@ def test_sparse_features_are_read_and_merged_by_name(tmp_path):
     assert lists.offsets.tolist() == [0, 4, 6]
 
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
+NUMBERS = st.floats(-LARGEST, LARGEST) | st.integers(-3, 3).map(float)
 
 
 @st.composite

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.places import MOSES, needs
 from tuner.errors import InputError
-from tuner.weights.feature_weights import FeatureWeights, parse_number, read_weights
+from tuner.numbers import LARGEST, parse_number
+from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 INI = """# MERT optimized configuration
 [input-factors]
@@ -70,7 +71,7 @@ def test_json_ignores_other_keys(tmp_path):
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1),
-        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1).map(tuple),
+        st.lists(st.floats(-LARGEST, LARGEST), min_size=1).map(tuple),
         min_size=1,
     )
 )
@@ -103,26 +104,50 @@ def test_real_moses_files_are_read():
         ("[weight]\nLM0= 1\nLM0= 2\n", "weights:3: feature LM0 stands twice in [weight]"),
         ("[weight]\nLM0= x\n", "weights:2: weight of LM0 is 'x', expected a number"),
         ("LM0= 1_0\n", "weights:1: weight of LM0 is '1_0', expected a number"),
-        ("LM0= 1\nD0= nan\n", "weights:2: weight of D0 is nan; weights must be finite"),
-        ("LM0= -inf\n", "weights:1: weight of LM0 is -inf; weights must be finite"),
-        ("LM0= 1e999\n", "weights:1: weight of LM0 is 1e999; weights must be finite"),
+        (
+            "LM0= 1\nD0= nan\n",
+            "weights:2: weight of D0 is nan; weights must be finite, none beyond 1e+30",
+        ),
+        (
+            "LM0= -inf\n",
+            "weights:1: weight of LM0 is -inf; weights must be finite, none beyond 1e+30",
+        ),
+        (
+            "LM0= 1e999\n",
+            "weights:1: weight of LM0 is 1e999; weights must be finite, none beyond 1e+30",
+        ),
         ("LM0=\n", "weights:1: feature LM0 has no weight"),
         ("0.5 0.3\n", "weights:1: '0.5 0.3' is not a weight, expected `LM0= 0.5`"),
         ('{"weights": {"LM0": [0.5]', "weights:1: not JSON: "),
-        pytest.param('{"a":' * 100_000, "weights: not JSON: maximum recursion", id="deep"),
-        pytest.param('{"weights": ' + "1" * 9999 + "}", "weights: not JSON: Exceeds", id="long"),
+        pytest.param(
+            '{"a":' * 100_000, "weights: not JSON: brackets are nested too deep", id="deep"
+        ),
+        pytest.param(
+            '{"weights": ' + "1" * 9999 + "}",
+            "weights: not JSON: a number has thousands",
+            id="long",
+        ),
         ("{}", 'weights: no weights, expected {"weights": {"LM0": [0.5]}}'),
         ('{"weights": [1]}', "weights: no weights, expected"),
         ('{"weights": {"LM0": []}}', "weights: feature LM0 has no weight"),
         ('{"weights": {"LM0": ["1"]}}', 'weights: weight of LM0 is "1", expected a number'),
         ('{"weights": {"LM0": [true]}}', "weights: weight of LM0 is true, expected a number"),
-        ('{"weights": {"LM0": [NaN]}}', "weights: weight of LM0 is nan; weights must be finite"),
-        ('{"weights": {"LM0": 1e999}}', "weights: weight of LM0 is inf; weights must be finite"),
+        (
+            '{"weights": {"LM0": [NaN]}}',
+            "weights: not JSON: NaN is no number of JSON",
+        ),
+        (
+            '{"weights": {"LM0": 1e999}}',
+            "weights: weight of LM0 is inf; weights must be finite, none beyond 1e+30",
+        ),
         (
             '{"weights": {"LM0": 1, "LM0": 2}}',
-            "weights: the key 'LM0' stands twice in one object",
+            "weights: not JSON: the key 'LM0' stands twice in one object",
         ),
-        ('{"weights": {"LM0": 1' + "0" * 400 + "}}", "weights: weight of LM0 is too large"),
+        (
+            '{"weights": {"LM0": 1' + "0" * 400 + "}}",
+            "; weights must be finite, none beyond 1e+30",
+        ),
     ],
 )
 def test_fault_is_named(tmp_path, text, message):

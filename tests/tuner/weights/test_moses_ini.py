@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.places import MOSES, needs
 from tuner.errors import InputError
+from tuner.numbers import LARGEST
 from tuner.weights.feature_weights import read_weights
 from tuner.weights.moses_ini import MosesIni, read_moses_ini
 
@@ -97,7 +98,7 @@ def test_windows_line_ends_and_bytes_that_are_not_utf_8_stay(tmp_path):
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=5, max_size=5))
+@given(st.lists(st.floats(-LARGEST, LARGEST), min_size=5, max_size=5))
 def test_what_is_written_reads_back(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("ini") / "moses.ini"
     weights = {"LM0": tuple(values[:1]), "TM0": tuple(values[1:4]), "WordPenalty0": (values[4],)}

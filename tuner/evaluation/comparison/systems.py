@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tuner.documents import parse_json
 from tuner.errors import InputError, StateError
-from tuner.files import read_bytes
+from tuner.files import file_digest, read_bytes
 from tuner.runs.folder import STATE
 from tuner.runs.inputs import read_inputs
 from tuner.runs.scorer import read_json
@@ -157,9 +156,9 @@ def _run(name: str, folder: Path) -> NamedSystem:
         raise StateError(
             f"{folder}: the run is not finished (no result.json); {again} goes on with it"
         )
-    result = read_json(folder / "result.json")
+    result = read_json(folder / "result.json", metric=str)
+    tuned_on = result["metric"]
     try:
-        tuned_on = str(result["metric"])
         parts = [folder / one["folder"] for one in result.get("replicas", ())] or [folder]
     except (KeyError, TypeError):
         raise StateError(
@@ -183,16 +182,16 @@ def _check_same(system: NamedSystem, test: TestSet) -> None:
     if system.folder is None:
         return
     try:
-        held = json.loads((system.folder / STATE).read_text(encoding="utf-8"))["fingerprint"]
-        recorded = {key: json.loads(held[f"data.{key}"]) for key in ("test_source",)}
-        recorded["test_references"] = json.loads(held["data.test_references"])
-    except (OSError, ValueError, KeyError, TypeError):
+        held = read_json(system.folder / STATE)["fingerprint"]
+        keys = ("test_source", "test_references")
+        recorded = {key: parse_json(held[f"data.{key}"]) for key in keys}
+    except (ValueError, KeyError, TypeError):
         raise StateError(
             f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
         ) from None
-    now = {"test_references": [_digest(path) for path in test.references]}
+    now = {"test_references": [file_digest(path) for path in test.references]}
     if test.source is not None:
-        now |= {"test_source": _digest(test.source)}  # type: ignore[dict-item]
+        now |= {"test_source": file_digest(test.source)}  # type: ignore[dict-item]
     for key, value in now.items():
         if recorded[key] != value:
             files = ", ".join(map(str, test.references if "ref" in key else [test.source]))
@@ -200,8 +199,3 @@ def _check_same(system: NamedSystem, test: TestSet) -> None:
                 f"{system.folder}: the run is of another test set: its {key} did not hold what "
                 f"{files} holds; compare runs of one test set"
             )
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

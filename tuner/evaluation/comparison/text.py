@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tuner import tables
+from tuner.documents import plain
 from tuner.evaluation.comparison.summary import MOST_SYSTEMS, summaries
 from tuner.evaluation.comparison.tables import all_tables
-from tuner.evaluation.plain import plain
 from tuner.tables import fold, inert
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 
 from metrics._base import Vocabulary
 from tuner.errors import ConfigError, InputError, ProgramError, StateError
-from tuner.files import read_lines
+from tuner.files import file_digest, read_lines
 from tuner.nbest.check import check_links
 from tuner.nbest.read import read_first_hypotheses
 from tuner.runs.inputs import NAME, read_inputs
@@ -219,7 +219,10 @@ class DevSet:
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
         """Return the score of a list's first hypotheses under each metric, by label."""
         kept = Kept(self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json")
-        found = {label: kept.get(self.key(metric)) for label, metric in metrics.items()}
+        content = file_digest(path)
+        keys = {label: self.key(metric) for label, metric in metrics.items()}
+        keys = {label: key and f"{key}|{content}" for label, key in keys.items()}
+        found = {label: kept.get(key) for label, key in keys.items()}
         missing = [label for label, score in found.items() if score is None]
         if missing:
             _ = self.references  # the first thing that the vocabulary sees
@@ -227,7 +230,7 @@ class DevSet:
             for label in missing:
                 total = self.stats(metrics[label], nbest).total(all_segments(self))
                 found[label] = float(metrics[label].score(total))
-                kept.put(self.key(metrics[label]), found[label])
+                kept.put(keys[label], found[label])
             kept.write()
         return {label: float(score) for label, score in found.items() if score is not None}
 
@@ -256,7 +259,7 @@ class Kept:
             held = read_json(self._path) if self._path.is_file() else {}
         except StateError:
             held = {}  # it is made again
-        if held.get("data") == self._data and isinstance(held.get("found"), dict):
+        if held.get("data") == self._data and held.get("digest") == self._digest(held):
             self._found = held["found"]
 
     def get(self, key: str | None) -> Any:
@@ -277,7 +280,13 @@ class Kept:
         """Write what is kept, if this folder can be written to."""
         if self._found and os.access(self._path.parent.parent, os.W_OK):
             self._path.parent.mkdir(exist_ok=True)
-            write_json(self._path, {"data": self._data, "found": self._found})
+            content = {"data": self._data, "found": self._found}
+            write_json(self._path, {**content, "digest": self._digest(content)})
+
+    @staticmethod
+    def _digest(held: Mapping[str, Any]) -> str:
+        """Return what tells a file that was damaged."""
+        return _digest(json.dumps(held.get("found"), sort_keys=True))
 
 
 def metric_of(signature: str) -> Metric:
@@ -320,11 +329,7 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
 
 def _digests(inputs: Inputs) -> list[str]:
     """Return what source and references hold."""
-    found = []
-    for path in (inputs.data.source, *inputs.data.references):
-        with path.open("rb") as file:
-            found.append(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}")
-    return found
+    return [file_digest(path) for path in (inputs.data.source, *inputs.data.references)]
 
 
 def _digest(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tuner
-from tuner.evaluation.plain import plain
+from tuner.documents import plain
 from tuner.tables import aligned, fold, inert
 
 if TYPE_CHECKING:

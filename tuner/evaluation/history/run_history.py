@@ -11,7 +11,7 @@ from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
 from tuner.evaluation.history.surface import feature_names, slices
 from tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
-from tuner.runs.scorer import read_json
+from tuner.runs.scorer import read_json, read_scored
 from tuner.search.weight_bootstrap import stacked
 from tuner.weights.feature_weights import read_weights
 
@@ -202,7 +202,9 @@ def _replica(
         passes.append(one)
         number += 1
     result = folder / "result.json"
-    finished = read_json(result) if result.is_file() else {}
+    finished: dict[str, Any] = {}
+    if result.is_file():
+        finished = read_json(result, best_iteration=int, stopped=str)
     scored = [one for one in passes if one.dev_score is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
@@ -228,9 +230,8 @@ def _pass(folder: Path, number: int) -> Pass:
     if scores.is_file():
         held = read_json(scores)
         known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
-        if held.get("held_out") is not None:
-            held_out = _numbers(scores, held["held_out"], ("score",))
-            known["held_out_score"] = held_out["score"]
+        held_out = read_scored(scores, held, "held_out")
+        known["held_out_score"] = None if held_out is None else held_out.score
     if optimized.is_file():
         of_search = ("start_score", "optimized_score", "oracle_score", "change")
         known |= _numbers(optimized, read_json(optimized), of_search)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tuner.evaluation.history.dev_set import Kept, all_segments
 from tuner.evaluation.history.model import Slice
+from tuner.files import file_digest
 from tuner.nbest.merge import merge
 from tuner.nbest.model import model_scores
 from tuner.nbest.read import read_nbest
@@ -50,7 +51,7 @@ def slices(
     kept = Kept(dev, "surface.json")
     key = dev.key(metric)
     if key is not None:
-        key += f"|{[str(path.relative_to(dev.folder)) for path in lists]}|{weights.to_json()}"
+        key += f"|{[file_digest(path) for path in lists]}|{weights.to_json()}"
     found = kept.get(key)
     if found is None:
         found = _found(dev, metric, lists, weights)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from tuner.documents import parse_toml
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ def read_published(path: Path) -> Published:
         The file is missing, not TOML, or a table has other keys or rows of another length.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(path.read_text(encoding="utf-8"))
         found = TypeAdapter(Published).validate_python(content)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{path}: {key}: {first['msg']}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
     for table in found.table:
         for row in table.rows:
             if len(row) != len(table.headers):

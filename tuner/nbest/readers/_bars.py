@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tuner.nbest.moses_text import NBestReader
 from tuner.nbest.readers._base import ListFile, Reader
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,8 +22,8 @@ from tuner.errors import InputError
 from tuner.files import decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows
+from tuner.numbers import FINITE, parse_number
 from tuner.texts._kernels import intern_tokens
-from tuner.weights.feature_weights import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -332,7 +332,7 @@ def finite_number(file: ListFile, line: int, text: str, what: str) -> float:
     if value is None:
         file.fail(line, f"'{shown(text)}' for {what} is not a number")
     if not math.isfinite(value):
-        file.fail(line, f"{what} is {text}; values must be finite")
+        file.fail(line, f"{what} is {text}; values must be {FINITE}")
     return value
 
 

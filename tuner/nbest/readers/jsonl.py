@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pydantic.dataclasses import dataclass
 
+from tuner.documents import parse_json
 from tuner.errors import InputError
 from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, shown
+from tuner.numbers import FINITE, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,8 +96,8 @@ class Jsonl(CollectingReader):
         """Yield line, segment id and object of each hypothesis."""
         for number, line in enumerate(file.lines(), 1):
             try:
-                content = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                content = parse_json(line)
+            except ValueError as error:
                 reason = getattr(error, "msg", str(error))
                 file.fail(number, f"not JSON: {reason}; expected one object a line")
             if not isinstance(content, dict):
@@ -169,12 +171,9 @@ def _get(content: dict[str, Any], key: str) -> Any:
 def _number(file: ListFile, line: int, key: str, found: object) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float):
         _wrong(file, line, key, found, "a number")
-    try:
-        value = float(found)
-    except OverflowError:
-        value = math.inf
+    value = bounded(found)
     if not math.isfinite(value):
-        file.fail(line, f"'{key}' is {found}; values must be finite")
+        file.fail(line, f"'{key}' is {found}; values must be {FINITE}")
     return value
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic.dataclasses import dataclass
 
 from tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-from tuner.weights.feature_weights import parse_number
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from tuner.nbest.readers._base import ListFile

@@ -1,0 +1,297 @@
+"""Hostile and damaged input ends with one line that names it; nothing hangs, nothing is lost."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
+from tuner.annotation.cache import FILE, AnnotationCache, line_key
+
+PORTMERT = [sys.executable, "-m", "portmert"]
+CONFIG = ROOT / "configs" / "recorded.toml"
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# Statistics and numbers.
+
+FEATURES = "FEATURES_TXT_BEGIN_0 0 2 1 LM_0\n1 \n2 \nFEATURES_TXT_END_0\n"
+SCORES = "SCORES_TXT_BEGIN_0 0 2 9 BLEU\n3 5 2 4 2 3 1 2 5 \n{row}\nSCORES_TXT_END_0\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("-1 5 2 4 2 3 1 2 5", "hypothesis 2: matched_1 is -1, which is negative"),
+        ("3 5 2 4 4 3 1 2 5", "hypothesis 2: matched_3 is 4, which is above total_3"),
+        ("2.5 5 2 4 2 3 1 2 5", "hypothesis 2: matched_1 is 2.5, which is no whole number"),
+        ("3 1e18 2 4 2 3 1 2 5", "hypothesis 2: total_1 is 1e+18, which is larger than any count"),
+        ("3 5 2 4 2 3 1 2 -5", "hypothesis 2: ref_len is -5, which is negative"),
+    ],
+)
+def test_impossible_statistics_are_refused(tmp_path, row, said):
+    features = write(tmp_path / "features.dat", FEATURES)
+    scores = write(tmp_path / "scores.dat", SCORES.format(row=row))
+    out = tmp_path / "weights.json"
+    assert said in fault(
+        "optimize", "--features", features, "--scores", scores, "--metric", "bleu", "--out", out
+    )
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("value", ["1e31", "-1e155", "1e999", "9" * 40])
+def test_features_too_large_to_calculate_with_are_refused(tmp_path, value):
+    nbest = write(tmp_path / "nbest", f"0 ||| a ||| LM= 1 ||| 0\n0 ||| b ||| LM= {value} ||| 0\n")
+    reference = write(tmp_path / "ref", "a\n")
+    out = tmp_path / "weights.json"
+    said = fault(
+        "optimize", "--nbest", nbest, "--ref", reference, "--metric", "bleu", "--out", out
+    )
+    assert "nbest:2: feature LM is " in said
+    assert "values must be finite, none beyond 1e+30" in said
+
+
+def test_weights_too_large_to_calculate_with_are_refused(tmp_path):
+    nbest = write(tmp_path / "nbest", "0 ||| a ||| LM= 10 ||| 0\n0 ||| b ||| LM= 1 ||| 0\n")
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1e308}}')
+    assert "weight of LM is 1e+308; weights must be finite" in fault(
+        "rerank", "--nbest", nbest, "--weights", weights
+    )
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("1e999*bleu", "the number is 1e999, expected one that is finite"),
+        ("*".join(["1e30"] * 20) + "*bleu", "its numbers multiply beyond all bounds"),
+        pytest.param("+".join(["1*bleu"] * 3000), "more than 400 numbers, metrics", id="terms"),
+    ],
+)
+def test_formulas_beyond_all_bounds_are_refused(tmp_path, formula, said):
+    text = write(tmp_path / "text", "a\n")
+    shown = run("score", "--metric", formula, "--hyp", text, "--ref", text, status=1).stderr
+    assert said in shown
+    assert len(shown) < 500
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("tune.prior=inf", "is inf, expected a finite number"),
+        ("tune.nbest=1000000000000000000000", "expected a number of at most 9007199254740992"),
+        pytest.param("tune.nbest=" + "1" * 5000, "a number has thousands of digits", id="digits"),
+        ('tune.output="a\\u0000b"', "has a NUL character"),
+        pytest.param("x" + ".x" * 100_000 + "=1", "there is no table [x]", id="dots"),
+        ("optimizer.effort=1e99", "is 1e+99, expected a finite number"),
+    ],
+)
+def test_settings_no_machine_can_hold_are_refused(override, said):
+    shown = fault("tune", CONFIG, "--set", override)
+    assert said in shown
+    assert len(shown) < 500
+
+
+def test_options_no_machine_can_hold_are_refused(tmp_path):
+    text = write(tmp_path / "text", "a\n")
+    said = fault("compare", f"a={text}", f"b={text}", "--ref", text, "--samples", 10**21, status=2)
+    assert "--samples" in said
+    nbest = write(tmp_path / "nbest", "0 ||| a ||| LM= 10 ||| 0\n")
+    given = ("--metric", "bleu", "--out", tmp_path / "out", "--set", f"restarts={10**21}")
+    assert f"restarts is {10**21}, at most" in fault(
+        "optimize", "--nbest", nbest, "--ref", text, *given
+    )
+
+
+# What ended in a traceback.
+
+
+def test_toml_with_brackets_nested_deep_is_refused(tmp_path):
+    config = write(tmp_path / "deep.toml", "a = " + "[" * 1200 + "]" * 1200)
+    assert "deep.toml: not TOML: brackets are nested too deep" in fault("tune", config)
+
+
+def test_half_a_surrogate_pair_is_refused(tmp_path):
+    nbest = write(tmp_path / "l.jsonl", '{"id": 0, "text": "a \\ud800", "features": {"LM": 1}}\n')
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1}}')
+    assert "l.jsonl:1: not JSON: \\ud800 is half of a surrogate pair" in fault(
+        "rerank", "--nbest", nbest, "--nbest-format", "jsonl", "--weights", weights
+    )
+
+
+def test_names_that_are_not_utf8_are_shown_and_written(tmp_path):
+    text = write_lines(tmp_path / os.fsdecode(b"\xff.txt"), REFERENCE)
+    outputs = [tmp_path / "out.html", tmp_path / "out.json", tmp_path / "out.tex"]
+    given = ["--ref", text, "--samples", "10", "--html", outputs[0]]
+    given += ["--json", outputs[1], "--latex", outputs[2]]
+    done = subprocess.run(
+        [*PORTMERT, "compare", f"{text.stem}={text}", f"b={text}", *given],
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\xff" in done.stdout
+    assert all(path.read_text(encoding="utf-8") for path in outputs)
+    assert '"name": "?"' in outputs[1].read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")  # noqa: PTH110
+@pytest.mark.parametrize("words", [["--version"], ["components"], ["components", "--json"]])
+def test_a_full_disk_behind_stdout_is_one_line(words):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*PORTMERT, *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "portmert: error: standard output or a temporary file: cannot write: No space left on "
+        "device\n"
+    )
+
+
+@pytest.mark.parametrize("fault_of", [MemoryError("Unable to allocate 9 TiB"), RecursionError()])
+def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
+    from tuner.texts import corpus
+
+    def exhausted(*_, **__):
+        raise fault_of
+
+    monkeypatch.setattr(corpus, "read_lines", exhausted)
+    text = write(tmp_path / "text", "a\n")
+    said = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
+    assert "(in tuner.texts.corpus." in said
+    assert len(said.splitlines()) == 1
+
+
+# Damaged folders of runs, and caches.
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile") / "run"
+    few = ["tune.iterations=2", "tune.nbest=5", "optimizer.effort=2", f"tune.output={folder}"]
+    run("tune", CONFIG, *[word for setting in few for word in ("--set", setting)])
+    return folder, few
+
+
+DAMAGE = {
+    "not UTF-8": lambda data: b"\xff" + data,
+    "nothing": lambda _: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "no object": lambda _: b"[]",
+    "no key": lambda _: b"{}",
+    "nested": lambda _: b'{"a":' * 900 + b"1" + b"}" * 900,
+    "too deep": lambda _: b"[" * 100_000,
+    "values of a wrong type": lambda data: json.dumps(
+        {key: {"x": []} for key in json.loads(data)}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("state.json", ["tune", "report"]),
+        ("result.json", ["report"]),
+        ("iteration-01/scores.json", ["tune", "report"]),
+        ("iteration-01/optimized.json", ["tune", "report"]),
+        ("iteration-01/weights.json", ["report"]),
+    ],
+)
+def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, commands):
+    folder, few = finished
+    run_folder = tmp_path / "run"
+    shutil.copytree(folder, run_folder)
+    damaged = run_folder / name
+    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
+    before = damaged.read_bytes()
+    given = [*few[:-1], f"tune.output={run_folder}"]
+    words = {
+        "tune": ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]],
+        "report": ["report", run_folder],
+    }
+    for command in commands:
+        if (command, name, kind) == ("report", "state.json", "values of a wrong type"):
+            continue  # its texts are compared only where the run goes on
+        said = run(*words[command], status=1).stderr.splitlines()[-1]
+        assert said.startswith(f"portmert: error: {damaged}"), said
+    assert damaged.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_report_without_what_the_run_read_says_why(finished, tmp_path, kind):
+    shutil.copytree(finished[0], tmp_path / "run")
+    damaged = tmp_path / "run" / "inputs.json"
+    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
+    said = run("report", tmp_path / "run").stdout
+    assert f"no further dev scores and no error surface: {damaged}: not what portmert" in said
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_files_of_compared_runs_are_named(tmp_path, kind):
+    write_corpus(tmp_path)
+    folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]
+    for name in ("state.json", "inputs.json", "result.json"):
+        damaged = folders[0] / name
+        whole = damaged.read_bytes()
+        damaged.write_bytes(DAMAGE[kind](whole))
+        said = fault("compare", *folders, "--samples", "10")
+        assert str(damaged) in said or name not in said
+        damaged.write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_results_that_are_kept_are_made_again(finished, tmp_path, kind):
+    shutil.copytree(finished[0], tmp_path / "run")
+    first = run("report", tmp_path / "run", "--html", tmp_path / "1.html").stdout
+    kept = sorted((tmp_path / "run" / "history").iterdir())
+    assert kept
+    whole = [path.read_bytes() for path in kept]
+    for path, data in zip(kept, whole, strict=True):
+        path.write_bytes(DAMAGE[kind](data))
+    assert run("report", tmp_path / "run", "--html", tmp_path / "2.html").stdout == first
+    assert [path.read_bytes() for path in kept] == whole
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+SCHEMAS = [
+    "UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'words'",
+    "UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'kinds'",
+    "UPDATE sqlite_master SET sql = NULL WHERE name = 'lists'",
+    "UPDATE sqlite_master SET sql = cast(x'ff' AS TEXT) || sql WHERE name = 'words'",
+]
+
+
+@pytest.mark.parametrize("statement", SCHEMAS)
+def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statement):
+    cache = AnnotationCache(tmp_path, "x 1", notice=lambda _: None)
+    cache.put([(line_key("a"), {"tags": b"tags"})])
+    cache.close()
+    database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    database.execute("PRAGMA writable_schema = 1")
+    database.execute(statement)
+    database.close()
+    damaged = (tmp_path / FILE).read_bytes()
+    said = fault("cache", "info", "--annotation-cache", tmp_path)
+    assert str(tmp_path / FILE) in said
+    assert "`portmert cache clear` deletes it" in said
+    notices = []
+    cache = AnnotationCache(tmp_path, "x 1", notice=notices.append)
+    assert cache.get(["tags"], [line_key("a")]) == {"tags": [None]}
+    cache.close()
+    assert len(notices) == 1
+    (tmp_path / FILE).write_bytes(damaged)
+    run("cache", "clear", "--annotation-cache", tmp_path)
+    run("cache", "info", "--annotation-cache", tmp_path)
