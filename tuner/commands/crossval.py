@@ -14,6 +14,7 @@ from tuner.commands._notice import notice
 from tuner.commands._options import (
     FOLDER,
     FiniteRange,
+    Whole,
     defaulted,
     html_option,
     metrics_option,
@@ -70,18 +71,18 @@ if TYPE_CHECKING:
 @constraint_options
 @defaulted(
     "--splits",
-    click.IntRange(1),
+    Whole(1),
     10,
     "So many times the segments are halved at random: one half is learnt from, the other judged. "
     "Not folds: a score of a tenth of the segments says little.",
 )
-@defaulted("--seeds", click.IntRange(1), 1, "Searches on each half, with different seeds.")
-@click.option("--size", type=click.IntRange(1), help="Learn from so many segments of the half.")
+@defaulted("--seeds", Whole(1), 1, "Searches on each half, with different seeds.")
+@click.option("--size", type=Whole(1), help="Learn from so many segments of the half.")
 @seed_option
 @renamed(
     "--threads",
     old=["--workers"],
-    type=click.IntRange(0),
+    type=Whole(0),
     default=0,
     help="Searches at once. 0, the default: one for each processor. No number of them changes a "
     "result.",

@@ -146,7 +146,7 @@ def test_real_moses_files_are_read():
         ),
         (
             '{"weights": {"LM0": 1' + "0" * 400 + "}}",
-            "; weights must be finite, none beyond 1e+30",
+            "weights: weight of LM0 is 1000",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tuner
-from tuner.evaluation.plain import plain
+from tuner.documents import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
