@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tuner.api.aligning import align as align
     from tuner.api.annotating import annotate as annotate
     from tuner.api.annotating import train_annotator as train_annotator
+    from tuner.api.averaging import Averaged as Averaged
+    from tuner.api.averaging import average as average
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import metric as metric
@@ -49,6 +51,7 @@ _NAMES = {
     "tuner.annotation.annotators._base": "Annotator",
     "tuner.api.aligning": "align",
     "tuner.api.annotating": "annotate train_annotator",
+    "tuner.api.averaging": "average Averaged",
     "tuner.api.comparing": "compare Compared",
     "tuner.api.components": "metric",
     "tuner.api.crossvalidating": "crossval CrossValidation",

@@ -11,9 +11,9 @@ from tests.end_to_end.test_tune_killed import DRIVER, SHORT, products
 from tests.support.cli import run
 from tests.support.places import ROOT
 from tuner.runs.config import load_config
-from tuner.runs.replicas import averaged
 from tuner.runs.scorer import Evaluator
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from tuner.search.averaging import averaged
+from tuner.weights.feature_weights import read_weights
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -97,13 +97,6 @@ def test_started_again_it_changes_nothing_and_decodes_nothing(replicated):
     assert again.stdout == first.stdout
     assert "decoding" not in again.stderr
     assert products(folder) == before
-
-
-def test_averaged_by_hand():
-    # (1, 3) / 4 and (-2, 2) / 4: mean (-1/8, 5/8), times their mean size 4.
-    first = FeatureWeights({"A": (1.0,), "B": (3.0,)})
-    second = FeatureWeights({"B": (2.0,), "A": (-2.0,)})
-    assert averaged([first, second]).values == {"A": (-0.5,), "B": (2.5,)}
 
 
 def test_a_held_out_share_chooses_the_iteration(tmp_path):

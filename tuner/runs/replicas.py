@@ -22,8 +22,7 @@ from tuner.runs import experiment as single
 from tuner.runs.folder import CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.scorer import Evaluator, Scored, read_json, read_scored, write_json
-from tuner.search.weight_bootstrap import stacked
-from tuner.weights.feature_weights import FeatureWeights
+from tuner.search.averaging import averaged, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from tuner.runs.config import Experiment
     from tuner.runs.experiment import Result
     from tuner.runs.folder import RunFolder
+    from tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)
@@ -150,16 +150,6 @@ def run(
         )
         with closing(evaluator):
             return _finish(evaluator, folder, seeds, results)
-
-
-def averaged(weights: Sequence[FeatureWeights]) -> FeatureWeights:
-    """Return the mean of weights scaled to |w| adding to 1, scaled to their mean size."""
-    names, rows = stacked(weights)
-    sizes = [
-        sum(abs(number) for numbers in one.values.values() for number in numbers)
-        for one in weights
-    ]
-    return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
 
 
 def _finish(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.search.weight_bootstrap import stacked
+from tuner.search.averaging import stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner import streams
+from tuner.search.averaging import stacked
 from tuner.search.optimization import optimize_stats
 from tuner.tables import aligned
-from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, IntArray, Metric
+    from metrics._base import IntArray, Metric
     from tuner.nbest.model import NBest
     from tuner.search.optimization import Setup
     from tuner.search.problem import StatTable
+    from tuner.weights.feature_weights import FeatureWeights
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of what 95 % of the samples lie within."""
@@ -108,31 +109,6 @@ def bootstrap(
 
 def _ignore(_: str) -> None:
     """Say nothing."""
-
-
-def normalised(weights: FeatureWeights) -> FeatureWeights:
-    """Return the weights scaled to absolute values that add to 1; all 0 stay so.
-
-    The scale of weights does not change which hypothesis wins: weights of two searches can be
-    compared and averaged only where it is the same.
-    """
-    size = sum(abs(number) for numbers in weights.values.values() for number in numbers) or 1.0
-    return FeatureWeights(
-        {name: tuple(n / size for n in numbers) for name, numbers in weights.values.items()}
-    )
-
-
-def stacked(weights: Sequence[FeatureWeights]) -> tuple[dict[str, int], FloatArray]:
-    """Return name -> number of values, and (N, F) normalised weights; 0 where one lacks a name."""
-    names: dict[str, int] = {}
-    for one in weights:
-        for name, numbers in one.values.items():
-            names.setdefault(name, len(numbers))
-    rows = [
-        [n for name, size in names.items() for n in one.values.get(name, (0.0,) * size)]
-        for one in map(normalised, weights)
-    ]
-    return names, np.array(rows, dtype=np.float64)
 
 
 def confidence(weights: Sequence[FeatureWeights]) -> Confidence:

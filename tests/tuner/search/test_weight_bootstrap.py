@@ -7,24 +7,10 @@ from tests.tuner.search.test_optimization import LIST, read
 from tuner.components import registry
 from tuner.search.optimization import Setup, optimize_stats
 from tuner.search.stat_tables import statistics_table
-from tuner.search.weight_bootstrap import bootstrap, confidence, normalised, resampled, stacked
+from tuner.search.weight_bootstrap import bootstrap, confidence, resampled
 from tuner.weights.feature_weights import FeatureWeights
 
 START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
-
-
-def test_normalised_weights_add_to_1():
-    weights = FeatureWeights({"A": (1.0, -2.0), "B": (1.0,)})
-    assert normalised(weights).values == {"A": (0.25, -0.5), "B": (0.25,)}
-    assert normalised(FeatureWeights({"A": (0.0,)})).values == {"A": (0.0,)}
-
-
-def test_stacked_weights_meet_by_name():
-    names, rows = stacked(
-        [FeatureWeights({"A": (1.0,), "B": (1.0,)}), FeatureWeights({"B": (3.0,), "s_x": (1.0,)})]
-    )
-    assert names == {"A": 1, "B": 1, "s_x": 1}
-    assert rows.tolist() == [[0.5, 0.5, 0], [0, 0.75, 0.25]]
 
 
 def test_confidence_by_hand():

@@ -12,7 +12,7 @@ from tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, 
 from tuner.evaluation.history.surface import feature_names, slices
 from tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from tuner.runs.scorer import read_json, read_scored
-from tuner.search.weight_bootstrap import stacked
+from tuner.search.averaging import stacked
 from tuner.weights.feature_weights import read_weights
 
 if TYPE_CHECKING:

@@ -1,0 +1,86 @@
+"""Averages of weights, each scaled to the same size first."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.api.arrays import lists_of_arrays
+from tuner.errors import InputError
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.search.averaging import absolute_size, averaged, spread_size, stacked
+from tuner.weights.feature_weights import FeatureWeights
+
+
+def lists(features):
+    scores = np.zeros(np.shape(features)[:2])
+    return lists_of_arrays(features, scores, None, None, ["A", "B"], None)[0]
+
+
+LISTS = lists([[[0, 0], [2, 0]], [[5, 1], [5, 3]]])
+
+
+def test_stacked_weights_are_of_size_1_and_meet_by_name():
+    given = [FeatureWeights({"A": (1.0,), "B": (-1.0,)}),
+             FeatureWeights({"B": (3.0,), "s_x": (1.0,)})]  # fmt: skip
+    names, rows = stacked(given)
+    assert names == {"A": 1, "B": 1, "s_x": 1}
+    assert rows.tolist() == [[0.5, -0.5, 0], [0, 0.75, 0.25]]
+    assert stacked(given, [2.0, 1.0])[1].tolist() == [[0.5, -0.5, 0], [0, 3, 1]]
+    assert stacked([FeatureWeights({"A": (0.0,)})])[1].tolist() == [[0.0]]
+
+
+def test_averaged_by_hand():
+    # (1, 3) / 4 and (-2, 2) / 4: mean (-1/8, 5/8), times their mean size 4.
+    first = FeatureWeights({"A": (1.0,), "B": (3.0,)})
+    second = FeatureWeights({"B": (2.0,), "A": (-2.0,)})
+    assert averaged([first, second]).values == {"A": (-0.5,), "B": (2.5,)}
+
+
+def test_the_spread_of_model_scores_by_hand():
+    # Scores 0, 2w and 5w + v, 5w + 3v: deviations w, w, v, v from the means of their segments.
+    for w, v in ((1.0, 0.0), (0.5, 2.0)):
+        weights = FeatureWeights({"A": (w,), "B": (v,)})
+        expected = ((w**2 + v**2) / 2) ** 0.5
+        assert spread_size(weights, LISTS, origin="W") == pytest.approx(expected)
+
+
+def test_what_moves_nothing_has_no_size():
+    with pytest.raises(InputError, match="W: under these weights all hypotheses of a segment"):
+        spread_size(FeatureWeights({"A": (0.0,), "B": (0.0,)}), LISTS, origin="W")
+    with pytest.raises(InputError, match="W: no weight for feature B"):
+        spread_size(FeatureWeights({"A": (1.0,)}), LISTS, origin="W")
+
+
+NUMBERS = st.lists(
+    st.tuples(st.integers(-9, 9), st.integers(-9, 9)).filter(any), min_size=2, max_size=5
+)
+
+
+@given(NUMBERS, st.lists(st.integers(1, 50), min_size=5, max_size=5), st.booleans())
+def test_the_scale_of_what_is_averaged_does_not_matter(rows, factors, use_lists):
+    def mean(scaled):
+        weights = [FeatureWeights({"A": (a * f,), "B": (b * f,)}) for (a, b), f in scaled]
+        sizes = None
+        if use_lists:
+            sizes = [spread_size(one, LISTS, origin="W") for one in weights]
+        found = averaged(weights, sizes)
+        vector = found.vector(found.names)
+        return vector / (absolute_size(found) or 1.0)
+
+    alike = mean([(row, 1) for row in rows])
+    scaled = mean(list(zip(rows, factors, strict=False)))
+    if np.abs(alike).sum() > 0 and np.abs(scaled).sum() > 0:  # they may cancel out
+        assert scaled == pytest.approx(alike, abs=1e-6)
+
+
+@given(NUMBERS.map(lambda rows: rows[:1] * 3), st.integers(0, 99))
+def test_the_mean_of_one_chooses_as_it_does(rows, seed):
+    nbest = lists(np.random.default_rng(seed).normal(size=(6, 4, 2)))
+    weights = [FeatureWeights({"A": (float(a),), "B": (float(b),)}) for a, b in rows]
+    sizes = [spread_size(one, nbest, origin="W") for one in weights]
+    one, mean = (
+        best_hypotheses(nbest, model_scores(nbest, found))
+        for found in (weights[0], averaged(weights, sizes))
+    )
+    assert one.tolist() == mean.tolist()

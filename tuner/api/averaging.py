@@ -1,0 +1,154 @@
+"""Averages the weights of several searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.api.lists import read_nbest
+from tuner.api.optimizing import Optimized, as_weights
+from tuner.api.texts import log_notice
+from tuner.errors import InputError
+from tuner.nbest.model import NBest
+from tuner.search.averaging import absolute_size, averaged, spread_size
+from tuner.search.length_penalty import penalised
+from tuner.weights.weights_file import WeightsFile, read_weights_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.api.lists import ListsLike
+    from tuner.api.optimizing import WeightsLike
+    from tuner.api.texts import Notice, PathLike
+    from tuner.nbest.readers._base import Reader
+    from tuner.weights.feature_weights import FeatureWeights
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """Holds averaged weights.
+
+    Parameters
+    ----------
+    weights : FeatureWeights
+    sizes : tuple of float
+        What each one was divided by.
+    first : WeightsFile
+        What the first file held.
+    """
+
+    weights: FeatureWeights
+    sizes: tuple[float, ...]
+    first: WeightsFile = field(repr=False)
+
+    def write(self, path: PathLike) -> None:
+        """Write the weights in the form of the first file; JSON where there is none."""
+        self.first.written(self.weights, Path(path))
+
+
+def average(
+    weights: Sequence[WeightsLike | Optimized],
+    lists: ListsLike | None = None,
+    *,
+    nbest_format: str | Reader = "auto",
+    missing_as_zero: bool = False,
+    notice: Notice = log_notice,
+) -> Averaged:
+    """Average the weights of several searches, each divided by its size first.
+
+    The scale of weights changes no choice of a hypothesis, and searches leave it to chance. With
+    lists the size is the spread of the model scores on them: their root mean square deviation
+    from the mean of their segment. Without, it is the sum of the absolute values. The mean is
+    multiplied by the mean of the sizes.
+
+    Parameters
+    ----------
+    weights
+        Two or more: files (our JSON, a moses.ini, mert-moses.pl's dense weights, Moses' sparse
+        ones), weights by name, or what `optimize` found. Of a moses.ini the features that Moses
+        does not tune are left as they are.
+    lists
+        N-best lists, as of `read_nbest`; references are not needed.
+    missing_as_zero
+        Whether a feature that some weights do not name counts as 0 there.
+
+    Raises
+    ------
+    PortmertError
+        Weights of different features, of different numbers of values or with different length
+        penalties; or the lists have features that none of them names.
+    ValueError
+        There is none to average.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.average([{"LM": 1, "TM": 3}, {"LM": 4, "TM": 0}]).weights.values
+    {'LM': (2.5,), 'TM': (1.5,)}
+    """
+    if not weights:
+        raise ValueError("give the weights to average")
+    read = [_read(given, number) for number, given in enumerate(weights, 1)]
+    _check(read, missing_as_zero=missing_as_zero)
+    files = [one for _, one in read]
+    if lists is None:
+        sizes = [absolute_size(one.weights) for one in files]
+    else:
+        nbest = (
+            lists
+            if isinstance(lists, NBest)
+            else read_nbest(lists, nbest_format=nbest_format, notice=notice)
+        )
+        nbest = penalised(nbest, files[0].length_penalty, lengths=nbest.texts.tokens.lengths)
+        sizes = [
+            spread_size(_filled(one.weights, files), nbest, origin=name) for name, one in read
+        ]
+    for (name, _), size in zip(read, sizes, strict=True):
+        if size == 0:
+            raise InputError(f"{name}: all weights are 0")
+    return Averaged(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
+
+
+def _read(given: WeightsLike | Optimized, number: int) -> tuple[str, WeightsFile]:
+    """Return weights, and what to call them."""
+    if isinstance(given, Optimized):
+        return f"weights {number}", WeightsFile(
+            given.weights, length_penalty=given.length_penalty or 0.0
+        )
+    if isinstance(given, Path | str):
+        return str(given), read_weights_file(Path(given))
+    found, alpha, _ = as_weights(given)
+    assert found is not None  # noqa: S101  it was given
+    return f"weights {number}", WeightsFile(found, length_penalty=alpha)
+
+
+def _check(read: Sequence[tuple[str, WeightsFile]], *, missing_as_zero: bool) -> None:
+    """Raise InputError if weights are not of the same features."""
+    known: dict[str, tuple[str, int]] = {}
+    for where, one in read:
+        for name, numbers in one.weights.values.items():
+            first, size = known.setdefault(name, (where, len(numbers)))
+            if size != len(numbers):
+                raise InputError(
+                    f"{where}: {len(numbers)} weights of feature {name}, but {first} has {size}"
+                )
+    for where, one in read:
+        missing = [name for name in known if name not in one.weights.values]
+        if missing and not missing_as_zero:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise InputError(
+                f"{where}: no weight for feature {missing[0]}{more}, which "
+                f"{known[missing[0]][0]} has; give --missing-as-zero where it is 0"
+            )
+        if one.length_penalty != read[0][1].length_penalty:
+            raise InputError(
+                f"{where}: weights with length penalty {one.length_penalty:g}, those of "
+                f"{read[0][0]} with {read[0][1].length_penalty:g}; tune with one of them"
+            )
+
+
+def _filled(weights: FeatureWeights, files: Sequence[WeightsFile]) -> FeatureWeights:
+    """Return weights that name all features of all files, 0 where they did not."""
+    zeros = {name: (0.0,) * size for one in files for name, size in one.weights.names}
+    return type(weights)({**zeros, **weights.values})

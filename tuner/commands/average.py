@@ -1,0 +1,49 @@
+"""Offers `portmert average`: one set of weights for those of several tunings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner import api
+from tuner.commands._lists import format_option
+from tuner.commands._notice import notice
+from tuner.commands._options import FILE, several
+from tuner.commands._outputs import check_outputs, say_written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@click.argument("weights", nargs=-1, type=FILE, metavar="W1 W2 ...")
+@several(
+    "--nbest",
+    "lists",
+    help="N-best list, repeatable: scale each W so that its model scores spread alike on them. "
+    "Without lists: so that absolute values add to the same.",
+)
+@format_option
+@click.option(
+    "--missing-as-zero",
+    is_flag=True,
+    help="Count a feature that some W do not name as 0 there, as for sparse features.",
+)
+@click.option("--out", required=True, type=FILE, help="Where the average goes, in the form of W1.")
+def command(
+    *, weights: tuple[Path, ...], lists: tuple[Path, ...], out: Path, **given: Any
+) -> None:
+    """Average weights, each scaled to the same size first, and write them in the form of W1.
+
+    W is our JSON, a moses.ini, a runN.dense of mert-moses.pl or a file of sparse weights. Of
+    several tunings the average tends to do better on other text than each of them.
+
+    \b
+    portmert average seed1.json seed2.json seed3.json --nbest dev.nbest.gz --out mean.json
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    if len(weights) < 2:
+        raise click.UsageError("name at least two files of weights")
+    check_outputs(out)
+    api.average(weights, lists or None, notice=notice, **given).write(out)
+    say_written(out)

@@ -1,0 +1,89 @@
+"""Averages weights that were found by several searches, each scaled to the same size first.
+
+The scale of weights does not change which hypothesis wins, and searches leave it to chance: of
+weights that are averaged as they are, the largest would count most.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.errors import InputError
+from tuner.nbest.model import model_scores
+from tuner.search.problem import within_segment_spread
+from tuner.weights.feature_weights import FeatureWeights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import FloatArray
+    from tuner.nbest.model import NBest
+
+
+def absolute_size(weights: FeatureWeights) -> float:
+    """Return the sum of the absolute values."""
+    return sum(abs(number) for numbers in weights.values.values() for number in numbers)
+
+
+def spread_size(weights: FeatureWeights, nbest: NBest, *, origin: str) -> float:
+    """Return the spread of the model scores: their deviation from the mean of their segment.
+
+    It is in the unit that hypotheses are chosen in: a feature counts by what it moves on these
+    lists, whatever it is measured in, and not at all where it moves nothing.
+
+    Raises
+    ------
+    InputError
+        The lists have a dense feature that the weights do not name, or all hypotheses of each
+        segment have one model score; `origin` names the weights.
+    """
+    scores = model_scores(nbest, weights, origin=origin)
+    spread = float(within_segment_spread(scores[np.newaxis], nbest.offsets, if_constant=0.0)[0])
+    if spread == 0:
+        raise InputError(
+            f"{origin}: under these weights all hypotheses of a segment have the same model score"
+        )
+    return spread
+
+
+def stacked(
+    weights: Sequence[FeatureWeights], sizes: Sequence[float] | None = None
+) -> tuple[dict[str, int], FloatArray]:
+    """Return name -> number of values, and (N, F) weights of size 1; 0 where one lacks a name.
+
+    Parameters
+    ----------
+    sizes
+        What each is divided by, unless it is 0; None: the sums of absolute values.
+    """
+    sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
+    names: dict[str, int] = {}
+    for one in weights:
+        for name, numbers in one.values.items():
+            names.setdefault(name, len(numbers))
+    rows = [
+        [
+            number / (size or 1.0)
+            for name, width in names.items()
+            for number in one.values.get(name, (0.0,) * width)
+        ]
+        for one, size in zip(weights, sizes, strict=True)
+    ]
+    return names, np.array(rows, dtype=np.float64)
+
+
+def averaged(
+    weights: Sequence[FeatureWeights], sizes: Sequence[float] | None = None
+) -> FeatureWeights:
+    """Return the mean of weights scaled to size 1, scaled to their mean size.
+
+    Parameters
+    ----------
+    sizes
+        See `stacked`.
+    """
+    sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
+    names, rows = stacked(weights, sizes)
+    return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))

@@ -1,0 +1,102 @@
+"""Reads a file of weights in whatever form it has, and writes others in the same form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.errors import InputError
+from tuner.files import read_lines, writing
+from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
+from tuner.weights.moses_ini import read_moses_ini
+from tuner.weights.moses_sparse import read_sparse, sparse_text
+
+if TYPE_CHECKING:
+    from tuner.weights.moses_ini import MosesIni
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """Holds what a file of weights says.
+
+    Parameters
+    ----------
+    weights
+        Of a moses.ini without those that Moses does not tune, and with its file of sparse weights.
+    form
+        `json`; `moses.ini`; `dense`, lines `LM0= 0.5` of mert-moses.pl; `sparse`, lines
+        `name 0.5`.
+    length_penalty
+        What goes with the weights; 0 for none.
+    ini
+        The whole moses.ini.
+    """
+
+    weights: FeatureWeights
+    form: str = "json"
+    length_penalty: float = 0.0
+    ini: MosesIni | None = None
+
+    def written(self, weights: FeatureWeights, path: Path) -> None:
+        """Write other weights in this form.
+
+        Of a moses.ini only numbers change; weights of sparse features that its [weight] section
+        does not name go to a file beside it, `.sparse`.
+        """
+        with writing(path) as out:
+            out.write(self._content(weights, path))
+
+    def _content(self, weights: FeatureWeights, path: Path) -> bytes:
+        values = weights.values
+        if self.ini is not None:
+            own = self.ini.weighted
+            sparse = {name: numbers for name, numbers in values.items() if name not in own}
+            dense = {name: numbers for name, numbers in values.items() if name in own}
+            extra = {}
+            if sparse:
+                beside = path.with_name(f"{path.name}.sparse")
+                with writing(beside) as out:
+                    out.write(sparse_text(sparse).encode())
+                extra["weight-file"] = [str(beside.resolve())]
+            return self.ini.with_weights(dense, extra=extra)
+        if self.form == "dense":
+            lines = (f"{name}= {number!r}\n" for name, row in values.items() for number in row)
+            return "".join(lines).encode()
+        if self.form == "sparse":
+            return sparse_text(values).encode()
+        content: dict[str, object] = {
+            "weights": {name: list(numbers) for name, numbers in values.items()}
+        }
+        if self.length_penalty:
+            content["length_penalty"] = self.length_penalty
+        return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def read_weights_file(path: Path) -> WeightsFile:
+    """Read a file of weights; what form it has shows in its content.
+
+    Raises
+    ------
+    InputError
+        It is none, or a weight is no finite number.
+    """
+    lines = [line.strip() for line in read_lines(path)]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if lines and "=" not in lines[0] and len(lines[0].split()) == 2:
+        return WeightsFile(FeatureWeights(read_sparse(path)), "sparse")
+    weights, alpha = read_penalised_weights(path)
+    if lines[0].startswith("{"):
+        return WeightsFile(weights, "json", alpha)
+    ini = read_moses_ini(path)
+    if not ini.sections:
+        return WeightsFile(weights, "dense")
+    files = ini.values("weight-file")
+    values = {
+        **(read_sparse(Path(files[0])) if files else {}),
+        **{name: row for name, row in weights.values.items() if name not in ini.untuneable},
+    }
+    if not values:
+        raise InputError(f"{path}: no weights that Moses tunes")
+    return WeightsFile(FeatureWeights(values), "moses.ini", ini=ini)
