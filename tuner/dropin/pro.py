@@ -22,7 +22,8 @@ from tuner.dropin._program import (
 )
 from tuner.dropin._scorer import scored_lists
 from tuner.files import writing
-from tuner.search.optimizers._gains import gains
+from tuner.search.constraints import Bounds
+from tuner.search.optimizers._linear import Linear
 from tuner.search.problem import StatTable, TuningProblem
 from tuner.search.stat_tables import moses_stats
 
@@ -60,11 +61,16 @@ def _work(given: dict[str, list[str]]) -> int:
     stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
     pro = cast("Pro", registry.optimizer("pro", settings(given)))
     problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
-    # The background: the decoder's own output of the first list, as there are no weights here.
-    total = stats[lists.offsets[:-1]].sum(axis=0)
-    worth = gains(problem, stats, total * (pro.background / len(lists)), pro.background)
-    seed = integer(given, "random-seed", 0)
-    better, worse = pro.sample(worth, lists.offsets, streams.whole(seed))
+    # The first background: the decoder's own output of the first list, as there are no weights.
+    total = stats[lists.offsets[:-1]].sum(axis=0) * (pro.background / len(lists))
+    linear = Linear(problem, np.ones(problem.width), Bounds.none(problem.width))
+    rng = streams.whole(integer(given, "random-seed", 0))
+    rounds = [
+        (problem.goal(weights), better, worse)
+        for weights, better, worse in pro.rounds_on(linear, total, rng)
+    ]
+    nothing: IntArray = np.empty(0, dtype=np.int64)
+    _, better, worse = max(rounds, key=lambda one: one[0], default=(0.0, nothing, nothing))
     with writing(last(given, "output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())

@@ -128,28 +128,35 @@ def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> Found:
     return Found(candidates[best], goals[best])
 
 
-def pulled(problem: TuningProblem, start: FloatArray, found: FloatArray) -> list[FloatArray]:
-    """Return, where there is a prior, the best weights on the way from `start` to `found`.
-
-    For optimizers whose own loss knows nothing of the prior: of all mixtures of the two, found by
-    one exact line search, the one of the highest goal.
-    """
-    change = found - start
-    if problem.prior is None or not change.any():
-        return []
-    from_start, to_found = problem.model_scores(start), problem.model_scores(found)
+def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> FloatArray:
+    """Return the weights of the highest goal between two, by one exact line search."""
+    change = end - begin
+    if not change.any():
+        return begin
+    at_begin, at_end = problem.model_scores(begin), problem.model_scores(end)
     line = TuningProblem(
-        (to_found - from_start)[np.newaxis],
+        (at_end - at_begin)[np.newaxis],
         problem.offsets,
         problem.stats,
         problem.metric,
-        from_start,
+        at_begin,
         problem.rows,
         np.ones(1),
     )
     search = LineSearch(line, np.zeros(1), np.ones(1))
     steps, values = search.surface(np.zeros(1), np.zeros(1, dtype=np.int64), np.ones(1))
     middles = (steps[:-1] + steps[1:]) / 2
-    columns: IntArray = np.arange(len(start))
-    penalties, _ = problem.prior.along(start, columns, change, middles)
-    return [start + middles[int(np.argmax(values - penalties))] * change]
+    if problem.prior is not None:
+        columns: IntArray = np.arange(len(begin))
+        penalties, _ = problem.prior.along(begin, columns, change, middles)
+        values = values - penalties
+    step = float(middles[int(np.argmax(values))])
+    return begin + step * change
+
+
+def pulled(problem: TuningProblem, start: FloatArray, found: FloatArray) -> list[FloatArray]:
+    """Return, where there is a prior, the best weights on the way from `start` to `found`.
+
+    For optimizers whose own loss knows nothing of the prior.
+    """
+    return [] if problem.prior is None else [best_between(problem, start, found)]

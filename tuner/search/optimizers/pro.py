@@ -11,9 +11,11 @@ from pydantic.dataclasses import dataclass
 
 from tuner.search.optimizers._base import Found, Optimizer
 from tuner.search.optimizers._gains import all_stats, background_of, gains
-from tuner.search.optimizers._linear import Linear, best_of, pulled
+from tuner.search.optimizers._linear import Linear, best_between, best_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from metrics._base import FloatArray, IntArray
     from tuner.search.constraints import Bounds
     from tuner.search.problem import TuningProblem
@@ -35,11 +37,17 @@ class Pro(Optimizer):
 
     Pairs of very large differences have a monster in them, an overlong or garbled hypothesis of
     which there is nothing to learn but its length; kept for their difference they drive weights
-    into regions where more of them win (Nakov, Guzman & Vogel, ACL 2013). `most` drops them;
-    `keep = random` is the other guard of that paper.
+    into regions where more of them win (Nakov, Guzman & Vogel, ACL 2013). `most` drops them, and
+    what is kept of the others is drawn at random: of the largest differences more are of length
+    than of words.
 
-    Weights that score lower on the given lists than the start's are not returned: the better of
-    the two is. Searches weights of sparse features too.
+    A background that is too long rewards short hypotheses, and one that is too short long ones,
+    without end. So there are several rounds, each on the background of the best hypotheses of the
+    one before: they swing from one side to the other, and the right length lies on the line
+    between two of them, which is searched exactly.
+
+    Of all these and the start the weights are returned that score highest on the given lists.
+    Searches weights of sparse features too.
 
     Parameters
     ----------
@@ -55,9 +63,11 @@ class Pro(Optimizer):
         A pair counts if its difference in worth is in this range, in units of the median
         difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no limit.)
     keep
-        Which pairs of that range: the `largest` differences, or a `random` choice.
+        Which pairs of that range: a `random` choice, or the `largest` differences.
     background
         Segments that the background corpus counts as.
+    rounds
+        How often pairs are drawn and learnt from.
     l2
         Weight of the squared numbers in the regression's loss.
     interpolation
@@ -70,8 +80,9 @@ class Pro(Optimizer):
     pairs: Annotated[int, Ge(1)] = 200
     least: Annotated[float, Ge(0)] = 1.0
     most: Annotated[float, Gt(0)] = 10.0
-    keep: Literal["largest", "random"] = "largest"
+    keep: Literal["random", "largest"] = "random"
     background: Annotated[float, Ge(0)] = 20.0
+    rounds: Annotated[int, Ge(1)] = 3
     l2: Annotated[float, Gt(0)] = 1.0
     interpolation: Annotated[float, Gt(0), Le(1)] = 1.0
 
@@ -81,18 +92,37 @@ class Pro(Optimizer):
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
-        """Sample pairs and regress once."""
+        """Sample pairs and regress, in rounds."""
         linear = Linear(problem, start, bounds)
-        stats = all_stats(problem)
         background = background_of(problem, start, self.background)
-        worth = gains(problem, stats, background, self.background)
-        better, worse = self.sample(worth, problem.offsets, rng)
-        if not better.size:
-            return best_of(problem, [start])
-        new = linear.weights(self._regress(linear, better, worse))
-        mixed = self._interpolate(start, new) if self.interpolation < 1 else new
-        mixed = bounds.clip(mixed)
-        return best_of(problem, [start, mixed, *pulled(problem, start, mixed)])
+        candidates, last = [start], start
+        for new, _, _ in self.rounds_on(linear, background, rng):
+            mixed = self._interpolate(start, new) if self.interpolation < 1 else new
+            mixed = bounds.clip(mixed)
+            candidates += [mixed, best_between(problem, last, mixed)]
+            last = mixed
+        return best_of(problem, candidates)
+
+    def rounds_on(
+        self, linear: Linear, background: FloatArray, rng: np.random.Generator
+    ) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
+        """Yield the weights of each round, and the better and worse ones of its pairs.
+
+        Parameters
+        ----------
+        background : (K,) float64
+            Statistics of the first background corpus, of `self.background` segments.
+        """
+        problem = linear.problem
+        stats = all_stats(problem)
+        for _ in range(self.rounds):
+            worth = gains(problem, stats, background, self.background)
+            better, worse = self.sample(worth, problem.offsets, rng)
+            if not better.size:
+                return
+            weights = linear.weights(self._regress(linear, better, worse))
+            yield weights, better, worse
+            background = background_of(problem, weights, self.background)
 
     def sample(
         self, worth: FloatArray, offsets: IntArray, rng: np.random.Generator
