@@ -204,4 +204,4 @@ def test_lazy_statistics_change_nothing(name):
 def test_progress_counts_restarts(name):
     seen = []
     build(name).optimize(random_problem(), START, progress=lambda *at: seen.append(at))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.api.lists import read_nbest
-from tuner.api.optimizing import Optimized, as_weights
+from tuner.api.optimizing import Optimized
+from tuner.api.searching import as_weights
 from tuner.api.texts import log_notice
 from tuner.errors import InputError
 from tuner.nbest.model import NBest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tuner.api.lists import ListsLike
-    from tuner.api.optimizing import WeightsLike
+    from tuner.api.searching import WeightsLike
     from tuner.api.texts import Notice, PathLike
     from tuner.nbest.readers._base import Reader
     from tuner.weights.feature_weights import FeatureWeights

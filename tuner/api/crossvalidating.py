@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metrics._base import Metric
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
-from tuner.api.optimizing import as_constraints, as_weights
+from tuner.api.searching import as_constraints, as_weights
 from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.components import registry
 from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
-    from tuner.api.optimizing import ConstraintsLike, WeightsLike
+    from tuner.api.searching import ConstraintsLike, WeightsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
     from tuner.nbest.readers._base import Reader
     from tuner.search.optimizers._base import Optimizer

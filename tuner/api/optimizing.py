@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from tuner.api.arrays import lists_of_arrays
-from tuner.api.components import as_metric, as_optimizer
-from tuner.api.lists import read_lists
-from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.api.components import as_metric
+from tuner.api.searching import Ended, as_weights, list_problem, setup_of
+from tuner.api.texts import log_notice
 from tuner.documents import to_json
 from tuner.errors import InputError
-from tuner.nbest.model import NBest, without_texts
+from tuner.nbest.model import without_texts
 from tuner.nbest.moses_dat import read_dat
-from tuner.processors import available_processors
 from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.constraints import Constraints
-from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
 from tuner.search.problem import StatTable
-from tuner.search.stat_tables import moses_stats, statistics_table
+from tuner.search.stat_tables import moses_stats
 from tuner.search.weight_bootstrap import bootstrap, confidence
 from tuner.texts.prepare import counts
 from tuner.texts.prepare import signature as signature_of
-from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,15 +32,14 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray, Metric
     from tuner.annotation.annotators._base import Annotator
-    from tuner.api.lists import Lists, ListsLike
+    from tuner.api.lists import ListsLike
+    from tuner.api.searching import ConstraintsLike, WeightsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
     from tuner.nbest.readers._base import Reader
     from tuner.search.optimizers._base import Optimizer
     from tuner.search.weight_bootstrap import Confidence
     from tuner.texts.text_pipeline import TextPipeline
-
-    ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
-    WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
+    from tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +151,7 @@ def optimize(
     threads: int = 0,
     notice: Notice = log_notice,
     progress: Progress | None = None,
+    searching: Progress | None = None,
 ) -> Optimized:
     """Find the weights under which the lists' best hypotheses score highest.
 
@@ -198,8 +194,9 @@ def optimize(
         0: one for each processor.
     notice
         Called with one line for what is worth knowing. Default: the log `portmert`.
-    progress
-        Called with how many sentences are annotated, and of how many.
+    progress, searching
+        Called with how many sentences are annotated, and how many restarts of the search are
+        done, and of how many.
 
     Raises
     ------
@@ -222,106 +219,47 @@ def optimize(
     [1, 1]
     """
     begin = time.perf_counter()
-    start, start_alpha, origin = as_weights(weights)
-    setup = _setup(
-        start, as_optimizer(optimizer, options or {}), constraints, seed, threads, prior
-    )
+    start = as_weights(weights)
+    setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
     if scores is not None or stats is not None:
         of_stats = None if metric is None else as_metric(metric)
         nbest, table, chosen = lists_of_arrays(
             lists, scores, stats, offsets, feature_names, of_stats
         )
         known = StatTable(table)
-        found = optimize_stats(nbest, known, chosen, setup, notice=notice)
+        found = optimize_stats(nbest, known, chosen, setup, notice=notice, progress=searching)
         signature = signature_of(chosen, "arrays")
         return _result(
-            _Ended(found, None, {}, nbest, known), chosen, signature, setup, samples, begin
+            Ended(found, None, {}, nbest, known), chosen, signature, setup, samples, begin
         )
     if metric is None or isinstance(lists, np.ndarray):
         raise ValueError("give lists and a metric, or arrays with scores or stats")
-    chosen = as_metric(metric)
-    penalty = LengthPenalty(start_alpha, start_alpha)
-    if length_penalty is not None:
-        penalty = LengthPenalty.parse(str(length_penalty))
-    elif start_alpha:
-        notice(f"length penalty {start_alpha:g}, as in {origin}")
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
-        ready = prepare([chosen], pipeline_of(text, text_model), None)
-        read_from = time.perf_counter()
-        read = read_lists(
-            cast("ListsLike", lists),
-            refs,
-            ready=ready,
-            metrics=[chosen],
-            source=source,
-            ref_links=ref_links,
-            nbest_format=nbest_format,
-            notice=notice,
-        )
-        reading = time.perf_counter() - read_from
-        ended = _search(read, chosen, setup, penalty, start_alpha, notice)
-        ended.seconds = {"reading": reading, **ended.seconds}
-        if length_penalty is None and not start_alpha:
-            ended.alpha = None
-        signature = ready.signature(chosen, read.references.offsets)
-        result = _result(ended, chosen, signature, setup, samples, begin)
-        if ready.annotator is None:
-            return result
-        seconds = {**result.seconds, "annotating": ready.annotator.seconds}  # of the others
-        seconds["total"] = seconds.pop("total")
-        annotations = {"annotated": ended.stats.known, **counts(ready.annotator)}
-        return replace(result, seconds=seconds, annotations=annotations)
-
-
-def _setup(
-    start: FeatureWeights | None,
-    optimizer: Optimizer,
-    constraints: ConstraintsLike | None,
-    seed: int,
-    threads: int,
-    prior: float,
-) -> Setup:
-    return Setup(
-        optimizer=optimizer,
-        starts=() if start is None else (start,),
-        constraints=as_constraints(constraints),
-        seed=seed,
-        threads=threads or available_processors(),
-        prior=prior,
-    )
-
-
-def _search(
-    read: Lists,
-    metric: Metric,
-    setup: Setup,
-    penalty: LengthPenalty,
-    start_alpha: float,
-    notice: Notice,
-) -> _Ended:
-    """Search weights, and the length penalty, over lists with texts."""
-    begin = time.perf_counter()
-    known = statistics_table(
-        read.scored,
-        read.references,
-        metric,
+    with list_problem(
+        cast("ListsLike", lists),
+        refs,
+        metric=metric,
+        source=source,
+        ref_links=ref_links,
+        nbest_format=nbest_format,
+        text=text,
+        text_model=text_model,
+        annotator=annotator,
+        annotation_cache=annotation_cache,
+        start=start,
+        length_penalty=length_penalty,
         threads=setup.threads,
         notice=notice,
-        annotate=read.annotate,
-    )
-    counting = time.perf_counter() - begin
-    found, alpha = optimize_penalised(
-        read.scored,
-        known,
-        metric,
-        setup,
-        penalty=penalty,
-        lengths=read.lengths,
-        start_alpha=start_alpha,
-        notice=notice,
-    )
-    nbest = penalised(read.scored, alpha, lengths=read.lengths)
-    return _Ended(found, alpha, {"statistics": counting}, nbest, known)
+        progress=progress,
+    ) as problem:
+        ended = problem.search(setup, notice, searching)
+        result = _result(ended, problem.metric, problem.signature, setup, samples, begin)
+        annotator_used = problem.ready.annotator
+        if annotator_used is None:
+            return result
+        seconds = {**result.seconds, "annotating": annotator_used.seconds}  # of the others
+        seconds["total"] = seconds.pop("total")
+        annotations = {"annotated": ended.stats.known, **counts(annotator_used)}
+        return replace(result, seconds=seconds, annotations=annotations)
 
 
 def optimize_dat(
@@ -338,6 +276,7 @@ def optimize_dat(
     seed: int = 1,
     threads: int = 0,
     notice: Notice = log_notice,
+    searching: Progress | None = None,
 ) -> Optimized:
     """Optimize as `optimize`, over Moses' features.dat and scores.dat; one for each of the other.
 
@@ -348,72 +287,25 @@ def optimize_dat(
     """
     begin = time.perf_counter()
     chosen = as_metric(metric)
-    start, start_alpha, origin = as_weights(weights)
-    if start_alpha:
+    start = as_weights(weights)
+    if start.length_penalty:
         raise InputError(
-            f"{origin}: weights with a length penalty ({start_alpha:g}) need the n-best "
-            f"lists: features.dat does not know the lengths"
+            f"{start.origin}: weights with a length penalty ({start.length_penalty:g}) need the "
+            f"n-best lists: features.dat does not know the lengths"
         )
-    setup = _setup(
-        start, as_optimizer(optimizer, options or {}), constraints, seed, threads, prior
-    )
+    setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
     read_from = time.perf_counter()
     lists = read_dat([Path(path) for path in features], [Path(path) for path in scores])
     reading = time.perf_counter() - read_from
     table = StatTable(moses_stats(lists, chosen))
     nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    found = optimize_stats(nbest, table, chosen, setup, notice=notice)
-    ended = _Ended(found, None, {"reading": reading}, nbest, table)
+    found = optimize_stats(nbest, table, chosen, setup, notice=notice, progress=searching)
+    ended = Ended(found, None, {"reading": reading}, nbest, table)
     return _result(ended, chosen, signature_of(chosen, "stats:moses"), setup, samples, begin)
 
 
-def as_weights(given: WeightsLike | None) -> tuple[FeatureWeights | None, float, str]:
-    """Return start weights, the length penalty that goes with them, and what to call them."""
-    if given is None:
-        return None, 0.0, ""
-    if isinstance(given, Path | str):
-        return *read_penalised_weights(Path(given)), str(given)
-    if isinstance(given, FeatureWeights):
-        return given, 0.0, "weights"
-    values = {
-        name: (float(number),) if isinstance(number, int | float) else tuple(map(float, number))
-        for name, number in given.items()
-    }
-    return FeatureWeights(values), 0.0, "weights"
-
-
-def as_constraints(given: ConstraintsLike | None) -> Constraints:
-    """Return constraints given by themselves or as on the command line."""
-    if isinstance(given, Constraints):
-        return given
-    return Constraints.from_options(**(given or {}))
-
-
-@dataclass(eq=False)
-class _Ended:
-    """Holds what was found, and what it was found on.
-
-    Parameters
-    ----------
-    alpha
-        The length penalty, None where none was asked for.
-    seconds
-        Of what came before the search.
-    nbest
-        The lists as they were searched.
-    stats
-        Their statistics, as far as they are known.
-    """
-
-    found: Optimization
-    alpha: float | None
-    seconds: dict[str, float]
-    nbest: NBest
-    stats: StatTable
-
-
 def _result(
-    ended: _Ended, metric: Metric, signature: str, setup: Setup, samples: int, begin: float
+    ended: Ended, metric: Metric, signature: str, setup: Setup, samples: int, begin: float
 ) -> Optimized:
     found = ended.found
     return Optimized(
@@ -433,7 +325,7 @@ def _result(
     )
 
 
-def _confidence(ended: _Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
+def _confidence(ended: Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
     """Tune again on bootstrap samples of the segments, from the weights found."""
     start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
     again = replace(setup, starts=(ended.found.weights,), toward=start)

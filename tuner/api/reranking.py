@@ -9,7 +9,8 @@ import numpy as np
 
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
-from tuner.api.optimizing import Optimized, as_weights
+from tuner.api.optimizing import Optimized
+from tuner.api.searching import as_weights
 from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.search.length_penalty import penalised
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from metrics._base import IntArray, Metric, Texts
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
-    from tuner.api.optimizing import WeightsLike
+    from tuner.api.searching import WeightsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
     from tuner.nbest.readers._base import Reader
     from tuner.texts.text_pipeline import TextPipeline

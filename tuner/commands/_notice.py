@@ -16,10 +16,13 @@ class Voice:
         Nothing but results and faults.
     verbose
         More: how far the work has come also where there is no terminal, and when each line came.
+    standing
+        What stands on the last line of a terminal until something else is said.
     """
 
     def __init__(self) -> None:
         self.quiet = self.verbose = False
+        self.standing = ""
         self.begin = time.monotonic()
 
     def reset(self) -> None:
@@ -30,8 +33,17 @@ class Voice:
         """Show one line on stderr."""
         if self.quiet:
             return
+        self.stand("")
         since = f"[{time.monotonic() - self.begin:7.1f} s] " if self.verbose else ""
         click.echo(since + line, err=True)
+
+    def stand(self, line: str) -> None:
+        """Put a line in the place of that which stands there; an empty one leaves nothing."""
+        if self.standing:
+            click.echo("\r" + " " * len(self.standing) + "\r", nl=False, err=True)
+        if line:
+            click.echo(line, nl=False, err=True)
+        self.standing = line
 
 
 VOICE = Voice()

@@ -1,8 +1,10 @@
-"""Shows how far work of an unknown number of rounds has come: a bar, or lines."""
+"""Shows how far work has come: a bar, lines, or for how long it has been on."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 ANNOTATIONS_SHOWN = 500
 """Fewer sentences are annotated before a bar is of use."""
+
+
+SLOW_SECONDS = 2.0
+"""A search that ends sooner shows nothing."""
+TICK_SECONDS = 1.0
 
 
 @contextmanager
@@ -67,3 +74,36 @@ def _lines(label: str, least: int) -> Callable[[int, int], None]:
 def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
     """As `decoding`, of sentences that are annotated."""
     return decoding("annotating", least=ANNOTATIONS_SHOWN)
+
+
+@contextmanager
+def searching() -> Iterator[Callable[[int, int], None]]:
+    """Give a function progress(restarts done, in all) that shows how long a search has been on.
+
+    On a terminal a line on stderr says so each second, once `SLOW_SECONDS` have passed; it is gone
+    in the end. One restart may take minutes, so that a bar would say nothing.
+    """
+    if VOICE.quiet or not sys.stderr.isatty():
+        yield _lines("searching", 2) if VOICE.verbose else lambda _done, _total: None
+        return
+    begin, come, ended = 0.0, (0, 0), threading.Event()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal begin, come
+        begin, come = begin or time.monotonic(), (done, total)
+
+    def tick() -> None:
+        while not ended.wait(TICK_SECONDS):
+            seconds = time.monotonic() - begin
+            if begin and seconds >= SLOW_SECONDS:
+                restarts = f", {come[0]} of {come[1]} restarts done" if come[1] > 1 else ""
+                VOICE.stand(f"searching: {seconds:.0f} s{restarts}")
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield progress
+    finally:
+        ended.set()
+        ticker.join()
+        VOICE.stand("")

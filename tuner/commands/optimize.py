@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,12 +23,13 @@ from tuner.commands._options import (
     threads_option,
 )
 from tuner.commands._outputs import check_outputs, json_option, print_json
-from tuner.commands._progress import annotating
+from tuner.commands._progress import annotating, searching
 from tuner.commands._searching import constraint_options, start_option, take_constraints
 from tuner.files import write_text
 from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tuner.api import Optimized
@@ -120,15 +122,25 @@ def command(
     if features:
         for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "annotation_cache"):
             del given[name]
-        found = api.optimize_dat(features, scores, notice=notice, **given)
+        with searching() as on:
+            found = api.optimize_dat(features, scores, notice=notice, searching=on, **given)
     else:
-        with annotating() as progress:
-            found = api.optimize(
-                lists, given.pop("refs"), notice=notice, progress=progress, **given
-            )
+        with _shown_progress(given) as shown:
+            found = api.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
     write_text(out, found.to_json())
     if not print_json(json_out, found.as_json()):
         _show(found, out)
+
+
+@contextmanager
+def _shown_progress(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Show the search, or what is annotated meanwhile: bars of both would stand on one line."""
+    if given["annotator"]:
+        with annotating() as progress:
+            yield {"progress": progress}
+    else:
+        with searching() as on:
+            yield {"searching": on}
 
 
 def _check_usage(

@@ -94,6 +94,7 @@ def optimize_penalised(
     lengths: IntArray,
     start_alpha: float,
     notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Optimization, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
@@ -105,6 +106,8 @@ def optimize_penalised(
         Tokens of each hypothesis as they stood in the list.
     start_alpha : float
         What belongs to the start weights; `start_score` is under both.
+    progress : callable, optional
+        Called as progress(restarts done, restarts in all), for each alpha anew.
 
     Returns
     -------
@@ -125,6 +128,7 @@ def optimize_penalised(
                 metric,
                 setup,
                 notice=said.setdefault(alpha, []).append,
+                progress=progress,
             )
         found = tried[alpha]
         score = found.final_score if found.unseen_score is None else found.unseen_score

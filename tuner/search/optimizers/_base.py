@@ -154,7 +154,7 @@ class Optimizer(ABC):
         threads : int
             Restarts that run at once.
         progress : callable, optional
-            Called as progress(restarts done, restarts in all), from this thread.
+            Called as progress(restarts done, restarts in all), first with 0, from this thread.
         """
         bounds = bounds or Bounds.none(problem.width)
         count = max(self.restarts, len(starts))
@@ -175,6 +175,8 @@ class Optimizer(ABC):
             seconds[restart] = time.thread_time() - begin
             return found
 
+        if progress is not None:
+            progress(0, count)
         ends = each(run, count, threads=threads, progress=progress)
         best = max(ends, key=Found.worth)  # of equal ones the first
         return Outcome(

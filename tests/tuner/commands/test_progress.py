@@ -1,0 +1,75 @@
+"""What a terminal shows while a search runs, and what it does not."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.cli import run
+from tests.support.places import ROOT
+from tuner.commands import _progress
+from tuner.commands._notice import VOICE
+from tuner.search.optimizers.mert import Mert
+
+DATA = ROOT / "configs" / "recorded"
+SEARCH = Mert.search
+
+
+@pytest.fixture(autouse=True)
+def _voice():
+    VOICE.reset()
+    yield
+    VOICE.reset()
+
+
+def on_terminal(monkeypatch, *, is_one=True):
+    stderr = SimpleNamespace(isatty=lambda: is_one)
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stderr))
+
+
+def optimize(monkeypatch, tmp_path, *options):
+    """Optimize with two restarts, each of which takes its time."""
+    monkeypatch.setattr(_progress, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.02)
+
+    def slow(self, *given):
+        time.sleep(0.2)
+        return SEARCH(self, *given)
+
+    monkeypatch.setattr(Mert, "search", slow)
+    return run("optimize", "--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--metric",
+               "bleu", "--optimizer", "mert:effort=2,restarts=2", "--threads", 1, "--out",
+               tmp_path / "w.json", *options)  # fmt: skip
+
+
+def test_a_terminal_shows_how_long_a_search_has_been_on(monkeypatch, tmp_path):
+    on_terminal(monkeypatch)
+    shown = optimize(monkeypatch, tmp_path)
+    assert "searching: 0 s, 0 of 2 restarts done\r" in shown.stderr
+    assert "searching: 0 s, 1 of 2 restarts done\r" in shown.stderr
+    assert "searching" not in shown.stdout
+    assert shown.stderr.endswith(" \r")  # nothing of it stays
+
+
+def test_nothing_is_shown_where_nobody_looks(monkeypatch, tmp_path):
+    on_terminal(monkeypatch)
+    assert optimize(monkeypatch, tmp_path, "--quiet").stderr == ""
+    on_terminal(monkeypatch, is_one=False)
+    assert "searching" not in optimize(monkeypatch, tmp_path).stderr
+    assert "s] searching: 1 of 2\n" in optimize(monkeypatch, tmp_path, "--verbose").stderr
+
+
+def test_a_short_search_shows_nothing(monkeypatch, capsys):
+    on_terminal(monkeypatch)
+    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.01)
+    with _progress.searching() as progress:
+        progress(0, 1)
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_note_takes_the_place_of_what_stands_there(capsys):
+    VOICE.stand("searching: 3 s")
+    VOICE.say("a note")
+    VOICE.stand("")
+    assert capsys.readouterr().err == "searching: 3 s\r              \ra note\n"

@@ -1,0 +1,220 @@
+"""Makes what a search needs of what callers give: weights, constraints, lists that are counted."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tuner.api.components import as_metric, as_optimizer
+from tuner.api.lists import read_lists
+from tuner.api.texts import pipeline_of, preparing
+from tuner.processors import available_processors
+from tuner.search.constraints import Constraints
+from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
+from tuner.search.optimization import Setup
+from tuner.search.stat_tables import statistics_table
+from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metrics._base import Metric
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.api.lists import Lists, ListsLike
+    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.nbest.model import NBest
+    from tuner.nbest.readers._base import Reader
+    from tuner.search.optimization import Optimization
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.search.problem import StatTable
+    from tuner.texts.prepare import Preparation
+    from tuner.texts.text_pipeline import TextPipeline
+
+    ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
+    WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
+
+
+class Start(NamedTuple):
+    """Holds start weights, the length penalty that goes with them, and what to call them."""
+
+    weights: FeatureWeights | None = None
+    length_penalty: float = 0.0
+    origin: str = ""
+
+
+def as_weights(given: WeightsLike | None) -> Start:
+    """Return start weights, from a file or as they are."""
+    if given is None:
+        return Start()
+    if isinstance(given, Path | str):
+        return Start(*read_penalised_weights(Path(given)), str(given))
+    if isinstance(given, FeatureWeights):
+        return Start(given, 0.0, "weights")
+    values = {
+        name: (float(number),) if isinstance(number, int | float) else tuple(map(float, number))
+        for name, number in given.items()
+    }
+    return Start(FeatureWeights(values), 0.0, "weights")
+
+
+def as_constraints(given: ConstraintsLike | None) -> Constraints:
+    """Return constraints given by themselves or as on the command line."""
+    if isinstance(given, Constraints):
+        return given
+    return Constraints.from_options(**(given or {}))
+
+
+@dataclass(eq=False)
+class Ended:
+    """Holds what was found, and what it was found on.
+
+    Parameters
+    ----------
+    alpha
+        The length penalty, None where none was asked for.
+    seconds
+        Of what came before the search.
+    nbest
+        The lists as they were searched.
+    stats
+        Their statistics, as far as they are known.
+    """
+
+    found: Optimization
+    alpha: float | None
+    seconds: dict[str, float]
+    nbest: NBest
+    stats: StatTable
+
+
+@dataclass(frozen=True, eq=False)
+class ListProblem:
+    """Holds lists, references and a metric, ready to be searched with one seed after another.
+
+    Parameters
+    ----------
+    read, ready
+        The texts, and what made them ready.
+    stats
+        Of all hypotheses.
+    penalty
+        What length penalties are tried; `has_penalty` says whether there are any but 0.
+    start_alpha
+        That of the start weights.
+    signature
+        The metric and all else that scores depend on.
+    seconds
+        Of reading and counting.
+    """
+
+    read: Lists
+    ready: Preparation
+    metric: Metric
+    stats: StatTable
+    penalty: LengthPenalty
+    has_penalty: bool
+    start_alpha: float
+    signature: str
+    seconds: dict[str, float]
+
+    def search(self, setup: Setup, notice: Notice, searching: Progress | None = None) -> Ended:
+        """Search weights, and the length penalty."""
+        found, alpha = optimize_penalised(
+            self.read.scored,
+            self.stats,
+            self.metric,
+            setup,
+            penalty=self.penalty,
+            lengths=self.read.lengths,
+            start_alpha=self.start_alpha,
+            notice=notice,
+            progress=searching,
+        )
+        nbest = penalised(self.read.scored, alpha, lengths=self.read.lengths)
+        known_alpha = alpha if self.has_penalty else None
+        return Ended(found, known_alpha, self.seconds, nbest, self.stats)
+
+
+@contextmanager
+def list_problem(
+    lists: ListsLike,
+    refs: Sequence[TextLike] | PathLike,
+    *,
+    metric: str | Metric,
+    source: TextLike | None,
+    ref_links: Sequence[TextLike] | PathLike,
+    nbest_format: str | Reader,
+    text: str | Sequence[str] | TextPipeline,
+    text_model: PathLike | None,
+    annotator: str | Annotator | None,
+    annotation_cache: PathLike | None,
+    start: Start,
+    length_penalty: str | float | None,
+    threads: int,
+    notice: Notice,
+    progress: Progress | None,
+) -> Iterator[ListProblem]:
+    """Read lists and references and count for the metric; parameters are those of `optimize`."""
+    chosen = as_metric(metric)
+    start_alpha = start.length_penalty
+    penalty = LengthPenalty(start_alpha, start_alpha)
+    if length_penalty is not None:
+        penalty = LengthPenalty.parse(str(length_penalty))
+    elif start_alpha:
+        notice(f"length penalty {start_alpha:g}, as in {start.origin}")
+    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+        ready = prepare([chosen], pipeline_of(text, text_model), None)
+        begin = time.perf_counter()
+        read = read_lists(
+            lists,
+            refs,
+            ready=ready,
+            metrics=[chosen],
+            source=source,
+            ref_links=ref_links,
+            nbest_format=nbest_format,
+            notice=notice,
+        )
+        read_at = time.perf_counter()
+        stats = statistics_table(
+            read.scored,
+            read.references,
+            chosen,
+            threads=threads,
+            notice=notice,
+            annotate=read.annotate,
+        )
+        yield ListProblem(
+            read,
+            ready,
+            chosen,
+            stats,
+            penalty,
+            length_penalty is not None or bool(start_alpha),
+            start_alpha,
+            ready.signature(chosen, read.references.offsets),
+            {"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
+        )
+
+
+def setup_of(
+    start: Start,
+    optimizer: str | Optimizer,
+    options: Mapping[str, object] | None,
+    constraints: ConstraintsLike | None,
+    seed: int,
+    threads: int,
+    prior: float,
+) -> Setup:
+    """Return how to search; parameters are those of `optimize`."""
+    return Setup(
+        optimizer=as_optimizer(optimizer, options or {}),
+        starts=() if start.weights is None else (start.weights,),
+        constraints=as_constraints(constraints),
+        seed=seed,
+        threads=threads or available_processors(),
+        prior=prior,
+    )
