@@ -1,8 +1,8 @@
-"""Sums what is expected under a softmax of model scores, and its derivative; compiled."""
+"""Sums what is expected under a softmax of model scores, and takes the steps of MIRA; compiled."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -11,13 +11,122 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
 
 
+class Lists(NamedTuple):
+    """Holds the features of H hypotheses in S segments.
+
+    Parameters
+    ----------
+    matrix : (H, D) float64, C order
+    offsets : (S + 1,) int64
+    begins : (H + 1,) int64, or empty where no feature is sparse
+        The sparse features of hypothesis h are `begins[h]:begins[h + 1]`.
+    columns : (n,) int64
+        Which each of them is, from 0.
+    values : (n,) float64
+    """
+
+    matrix: FloatArray
+    offsets: IntArray
+    begins: IntArray
+    columns: IntArray
+    values: FloatArray
+
+
+@njit(cache=True, nogil=True)
+def mira(
+    lists: Lists,
+    segments: IntArray,
+    worth: FloatArray,
+    limits: tuple[FloatArray, FloatArray, float],
+    steps: int,
+    numbers: FloatArray,
+    late: FloatArray,
+) -> IntArray:
+    """Move numbers until hope beats fear by what it is worth more, segment after segment.
+
+    Of equal hypotheses the first is hope or fear.
+
+    Parameters
+    ----------
+    lists : Lists
+    segments : (n,) int64
+    worth : (m,) float64
+        Of the hypotheses of these segments, in their order.
+    limits : (X,) float64, (X,) float64, float
+        Bounds of the numbers, and the largest step.
+    steps : int
+        Segments that were learnt from before.
+    numbers : (X,) float64
+        D dense ones and one for each sparse feature. Modified in place.
+    late : (X,) float64
+        Modified in place: the sum of all changes, each times the steps before it. The mean of the
+        numbers after each of n steps is `numbers - late / n`.
+
+    Returns
+    -------
+    (n,) int64
+        The hope of each segment; -1 where fear is worth as much.
+    """
+    matrix, offsets, begins, columns, values = lists
+    lower, upper, largest = limits
+    dense = matrix.shape[1]
+    hopes = np.full(segments.size, -1)
+    change = np.zeros(numbers.size)
+    every = np.arange(dense)
+    at = 0
+    for n in range(segments.size):
+        begin, end = offsets[segments[n]], offsets[segments[n] + 1]
+        hope = fear = begin
+        best = worst = -np.inf
+        high = low = 0.0
+        for h in range(begin, end):
+            score = 0.0
+            for d in range(dense):
+                score += matrix[h, d] * numbers[d]
+            if begins.size:
+                for i in range(begins[h], begins[h + 1]):
+                    score += values[i] * numbers[dense + columns[i]]
+            value = worth[at + h - begin]
+            if score + value > best:
+                best, hope, high = score + value, h, score
+            if score - value > worst:
+                worst, fear, low = score - value, h, score
+        gain = worth[at + hope - begin] - worth[at + fear - begin]
+        at += end - begin
+        if gain <= 0.0:
+            continue
+        hopes[n] = hope
+        if gain <= high - low:
+            continue
+        for d in range(dense):
+            change[d] = matrix[hope, d] - matrix[fear, d]
+        touched = every
+        if begins.size:
+            up, down = begins[hope], begins[fear]
+            for i in range(up, begins[hope + 1]):
+                change[dense + columns[i]] += values[i]
+            for i in range(down, begins[fear + 1]):
+                change[dense + columns[i]] -= values[i]
+            better, worse = columns[up : begins[hope + 1]], columns[down : begins[fear + 1]]
+            touched = np.unique(np.concatenate((every, dense + better, dense + worse)))
+        square = 0.0
+        for x in touched:
+            square += change[x] * change[x]
+        step = min(largest, (gain - high + low) / square) if square > 0.0 else 0.0
+        for x in touched:
+            moved = min(max(numbers[x] + step * change[x], lower[x]), upper[x])
+            late[x] += (steps + n) * (moved - numbers[x])
+            numbers[x] = moved
+            change[x] = 0.0
+    return hopes
+
+
 @njit(cache=True, nogil=True)
 def expect(
     matrix: FloatArray,
     numbers: FloatArray,
     extra: FloatArray,
     offsets: IntArray,
-    counts: FloatArray,
     stats: FloatArray,
     shares: FloatArray,
     expected: FloatArray,
@@ -33,27 +142,22 @@ def expect(
     extra : (H,) float64, or empty
         The part of the model scores that is not matrix times numbers.
     offsets : (S + 1,) int64
-    counts : (S,) float64
-        How often each segment counts; one of 0 is not looked at.
     stats : (H, K) float64
     shares : (H,) float64
-        Modified in place: the probabilities, each as often as its segment counts.
+        Modified in place: the probabilities.
     expected : (K,) float64
         Modified in place: the sum.
 
     Returns
     -------
     float
-        The entropies of the segments, each as often as it counts.
+        The sum of the entropies of the segments.
     """
     columns, kinds = matrix.shape[1], stats.shape[1]
     expected[:] = 0.0
     entropy = 0.0
     for s in range(offsets.size - 1):
         begin, end = offsets[s], offsets[s + 1]
-        if counts[s] == 0.0:
-            shares[begin:end] = 0.0
-            continue
         top = -np.inf
         for h in range(begin, end):
             score = extra[h] if extra.size else 0.0
@@ -68,10 +172,10 @@ def expect(
             shares[h] = share
             total += share
             mean += share * below
-        entropy += counts[s] * (np.log(total) - mean / total)
+        entropy += np.log(total) - mean / total
         for h in range(begin, end):
             if shares[h] > 0.0:
-                shares[h] *= counts[s] / total
+                shares[h] /= total
                 for k in range(kinds):
                     expected[k] += shares[h] * stats[h, k]
     return entropy
@@ -107,17 +211,15 @@ def expected_slopes(
     gradient[:] = 0.0
     for s in range(offsets.size - 1):
         begin, end = offsets[s], offsets[s + 1]
-        count, mean = 0.0, 0.0
-        for h in range(begin, end):
-            count += shares[h]
+        mean = 0.0
         for h in range(begin, end):
             slopes[h] = 0.0
             if shares[h] > 0.0:
                 if entropy != 0.0:
-                    slopes[h] = -entropy * np.log(shares[h] / count)
+                    slopes[h] = -entropy * np.log(shares[h])
                 for k in range(kinds):
                     slopes[h] += stats[h, k] * worth[k]
-                mean += shares[h] / count * slopes[h]
+                mean += shares[h] * slopes[h]
         for h in range(begin, end):
             slopes[h] = shares[h] * (slopes[h] - mean)
             if slopes[h] != 0.0:

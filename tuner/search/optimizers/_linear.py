@@ -82,13 +82,6 @@ class Linear:
             scores += self.sparse @ numbers[self.columns :]
         return scores
 
-    def gradient(self, slopes: FloatArray) -> FloatArray:
-        """Return the (X,) derivative of something by the numbers, from that by scores (H,)."""
-        dense: FloatArray = np.einsum("hd,h->d", self.matrix, slopes)
-        if self.sparse is None:
-            return dense
-        return np.concatenate([dense, self.sparse.T @ slopes])
-
     def searched(self, numbers: FloatArray) -> FloatArray:
         """Return the numbers of the weights (F + P,), without that of the part not searched."""
         return np.delete(numbers, self._dense) if self._fixed_spread else numbers

@@ -28,33 +28,17 @@ class Risk:
     ----------
     linear : Linear
     l2 : float
-        Weight of half the squared distance of the numbers from `toward`.
-    toward : (X,) float64, optional
-        Absent: 0.
+        Weight of half the squared numbers.
     entropy : float
         Weight of the mean entropy of the segments, on top of the objective.
-
-    Attributes
-    ----------
-    counts : (S,) float64
-        How often each segment counts; all 1 at first.
     """
 
-    def __init__(
-        self,
-        linear: Linear,
-        *,
-        l2: float = 0.0,
-        toward: FloatArray | None = None,
-        entropy: float = 0.0,
-    ) -> None:
+    def __init__(self, linear: Linear, *, l2: float = 0.0, entropy: float = 0.0) -> None:
         self.problem = linear.problem
         self.linear = linear
         self.l2 = l2
-        self.toward = np.zeros(len(linear.start)) if toward is None else toward
         self.entropy = entropy
         self.stats = all_stats(self.problem)
-        self.counts = np.ones(len(self.problem.offsets) - 1)
         self._largest = np.abs(self.stats).max(axis=0)
         self._shares = np.empty(len(self.stats))
         self._slopes = np.empty(len(self.stats))
@@ -113,12 +97,11 @@ class Risk:
             numbers[:columns].copy(),
             extra,
             offsets,
-            self.counts,
             self.stats,
             self._shares,
             expected,
         )
-        share = self.entropy / float(self.counts.sum())
+        share = self.entropy / (len(offsets) - 1)
         gradient = np.empty(columns)
         _kernels.expected_slopes(
             linear.matrix,
@@ -138,8 +121,7 @@ class Risk:
             weights = linear.searched(numbers) / prior.spread
             value -= prior.penalty(weights)
             gradient = gradient - linear.by_weight(prior.gradient(weights))
-        away = numbers - self.toward
-        return 0.5 * self.l2 * float(away @ away) - value, self.l2 * away - gradient
+        return 0.5 * self.l2 * float(numbers @ numbers) - value, self.l2 * numbers - gradient
 
     def _worth(self, stats: FloatArray) -> FloatArray:
         """Return the (K,) derivative of the objective by summed statistics (K,).

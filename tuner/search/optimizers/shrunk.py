@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
+from tuner.search._kernels import best_hypotheses
 from tuner.search.optimizers._base import Found, Optimizer, Unseen
-from tuner.search.optimizers._gains import background_of, gains
 from tuner.search.optimizers._linear import Linear
-from tuner.search.optimizers._risk import Risk
+from tuner.search.optimizers._mira import Lists, Mira
 from tuner.search.problem import within_segment_spread
 
 if TYPE_CHECKING:
@@ -24,23 +24,29 @@ if TYPE_CHECKING:
 RESAMPLES = 200
 """Bootstrap samples of the segments that a standard error is the deviation over."""
 
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""How much of what was learnt goes into a mixture with the start weights."""
+
+PATIENCE = 0.5
+"""Standard errors by which a larger share may score lower than the best one. With 0 a good share
+is given up too often where the start is bad, with 1 kept too often where it is good."""
+
 
 @dataclass(frozen=True)
 class Shrunk(Optimizer):
-    """Maximises the expected metric, drawn towards the start as far as held-out segments ask for.
+    """Averages weights that MIRA learns from parts of the segments, drawn towards the start.
 
-    The metric of the statistics expected under a softmax of the model scores is smooth in the
-    weights (see `expected`). Here it is maximised less a penalty: the squared distance from the
-    start weights, scaled to a spread of the model scores within segments of 1. So weights stay
-    where the start has them unless the segments say clearly that they should not, and the softmax
-    stays flat enough for all good hypotheses to count, not only for those that happen to win.
+    The segments are dealt into `folds`; each fold is held out once while `kbmira`'s steps learn
+    from the others, from a thinned list of each segment and for few epochs. The mean of all these
+    weights, scaled to equal spread of the model scores, is less at the mercy of single segments,
+    of their order and of single hypotheses than any of them.
 
-    How strong the penalty must be depends on the number of segments and on the start. It is
-    tried: the segments are dealt into `folds`, each fold is held out once while the others are
-    learnt from with every strength, and the strength is taken under which the hypotheses chosen
-    for the held-out segments score highest together. That score is also the estimate for unseen
-    text; its standard error is from bootstrap samples of the segments. Where no strength beats
-    the start weights on held-out segments, the start weights are the result.
+    Then it is mixed with the start weights, which it may be no better than: in shares from none to
+    all. Each run chooses hypotheses for the segments that were held out from it, with every
+    share. Of the shares under which these score higher together than under the start weights, the
+    largest is taken that is not clearly below the best one: by no more than half a standard error
+    of the difference. If there is none, the start weights are the result. The score of the share
+    taken is the estimate for unseen text; standard errors are from bootstrap samples of segments.
 
     Weights that score lower on the given lists than the start's are not returned either.
     Searches weights of sparse features too.
@@ -48,24 +54,22 @@ class Shrunk(Optimizer):
     Parameters
     ----------
     restarts, spread
-        See `Optimizer`; the loss has few optima, and one start is enough.
-    strengths
-        Weights of half the squared distance from the start, falling, in units of what a
-        hypothesis is usually worth more or less than its neighbours, for one segment.
+        See `Optimizer`; one start is enough.
     folds
         How many parts the segments are dealt into, at random.
-    iterations
-        L-BFGS iterations with each strength; each begins where the one before ended.
+    epochs
+        Passes over the segments of each run.
+    c
+        The largest step, see `kbmira`.
     longest
-        Hypotheses of a segment that are learnt from while others are held out, evenly out of the
-        whole list; where statistics are computed on demand also in the end. Choosing is always
-        from all.
+        Hypotheses of a segment that a run learns from, evenly out of the whole list: other ones
+        in each run, unless statistics are computed on demand. Choosing is always from all.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
-    strengths: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (80.0, 20.0, 5.0, 1.25)
-    folds: Annotated[int, Ge(2)] = 5
-    iterations: Annotated[int, Ge(1)] = 8
+    folds: Annotated[int, Ge(2)] = 10
+    epochs: Annotated[int, Ge(1)] = 20
+    c: Annotated[float, Gt(0)] = 0.05
     longest: Annotated[int, Ge(2)] = 100
 
     sparse: ClassVar[bool] = True
@@ -74,95 +78,101 @@ class Shrunk(Optimizer):
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
-        """Choose the strength by held-out segments, then learn from all of them."""
+        """Learn with each fold held out."""
         segments = len(problem.offsets) - 1
         fold_of = rng.permutation(segments) % self.folds
         seed = int(rng.integers(2**63))
-        sample = _shortened(problem, self.longest)
-        learner = _Learner(self, sample, start, bounds)
-        rows = problem.winners(start)
-        if learner.unit == 0 or segments < 2:  # nothing to learn, or nothing to hold out
-            return Found(start, problem.goal(start), unseen=_estimate(problem, rows, seed))
-        chosen = np.empty((len(self.strengths), segments), dtype=np.int64)
-        penalties = np.zeros(len(self.strengths))
-        for fold in range(min(self.folds, segments)):
+        from_start, start_scores = _scaled(problem, start)
+        chosen = np.tile(problem.winners(start), (len(SHARES), 1))
+        penalties = np.full(len(SHARES), problem.penalty(start))
+        penalties[1:] = 0.0
+        learnt = []
+        for fold in range(min(self.folds, segments)) if segments > 1 else ():
             held_out = fold_of == fold
-            for strength, weights in enumerate(learner.path(~held_out)):
-                chosen[strength, held_out] = problem.winners(weights)[held_out]
-                penalties[strength] += problem.penalty(weights) * held_out.mean()
-        values = [
-            float(problem.objective(problem.total(winners))) - penalty
-            for winners, penalty in zip(chosen, penalties, strict=True)
-        ]
-        best = int(np.argmax(values))  # of equal ones the strongest
+            thin = self._thinned(problem, 0 if problem.stats.is_lazy else fold)
+            found, scores = _scaled(problem, self._learn(thin, start, bounds, ~held_out, rng))
+            learnt.append(found)
+            for row, share in enumerate(SHARES[1:], 1):
+                mixed = (1 - share) * start_scores + share * scores
+                winners = best_hypotheses(mixed, problem.offsets)
+                chosen[row, held_out] = winners[held_out]
+                weights = _mixed(from_start, found, share)
+                penalties[row] += problem.penalty(weights) * float(held_out.mean())
+        row, unseen = _choose(problem, chosen, penalties, seed)
         at_start = problem.goal(start)
-        if values[best] > at_start:
-            if sample is not problem and not problem.stats.is_lazy:
-                learner = _Learner(self, problem, start, bounds)
-            weights = learner.path(np.ones(segments, dtype=bool), stages=best + 1)[-1]
+        if row:
+            mean: FloatArray = np.mean(learnt, axis=0)
+            weights = bounds.clip(_mixed(from_start, mean, SHARES[row]))
             value = problem.goal(weights)
             if value > at_start:
-                return Found(weights, value, unseen=_estimate(problem, chosen[best], seed))
-        return Found(start, at_start, unseen=_estimate(problem, rows, seed))
+                return Found(weights, value, unseen=unseen[row])
+        return Found(start, at_start, unseen=unseen[0])
+
+    def _learn(
+        self,
+        problem: TuningProblem,
+        start: FloatArray,
+        bounds: Bounds,
+        is_learnt: NDArray[np.bool_],
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return the weights that one run learns from some segments."""
+        linear = Linear(problem, start, bounds)
+        mira = Mira(Lists(linear, start), np.flatnonzero(is_learnt), c=self.c)
+        for _ in range(self.epochs):
+            mira.epoch(rng)
+        return linear.weights(mira.mean)
+
+    def _thinned(self, problem: TuningProblem, part: int) -> TuningProblem:
+        """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.
+
+        Each of `folds` parts of it begins a little later.
+        """
+        lengths = np.diff(problem.offsets)
+        kept = np.minimum(lengths, self.longest)
+        if (kept == lengths).all():
+            return problem
+        offsets = np.concatenate([[0], np.cumsum(kept)])
+        number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
+        at = (number * self.folds + part) * np.repeat(lengths, kept)
+        at //= np.repeat(kept, kept) * self.folds
+        return problem.take(np.repeat(problem.offsets[:-1], kept) + at, offsets)
 
 
-class _Learner:
-    """Learns weights from some segments of a problem, with one strength after the other.
+def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return weights, and 1 for what is not searched, and model scores: scaled to spread 1."""
+    scores = problem.model_scores(weights)
+    spread = float(within_segment_spread(scores[np.newaxis], problem.offsets)[0])
+    return np.append(weights, 1.0) / spread, scores / spread
 
-    Attributes
-    ----------
-    unit : float
-        What a hypothesis is usually worth more or less than its neighbours; 0 where all are
-        worth the same.
+
+def _mixed(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
+    """Return the weights of a mixture of scaled ones; what is not searched has weight 1 again."""
+    mixed = (1 - share) * one + share * other
+    weights: FloatArray = mixed[:-1] / mixed[-1]
+    return weights
+
+
+def _choose(
+    problem: TuningProblem, chosen: IntArray, penalties: FloatArray, seed: int
+) -> tuple[int, list[Unseen]]:
+    """Return which (n, S) hypotheses to believe in, 0 for the first, and what each is worth.
+
+    Those of later rows are preferred where they are hardly worse than the best.
     """
-
-    def __init__(
-        self, optimizer: Shrunk, problem: TuningProblem, start: FloatArray, bounds: Bounds
-    ) -> None:
-        self.optimizer = optimizer
-        self.linear = Linear(problem, start, bounds)
-        self.risk = Risk(self.linear, toward=self._toward())
-        segments = float(len(problem.offsets) - 1)
-        background = background_of(problem, start, segments)
-        worth = gains(problem, self.risk.stats, background, segments)
-        self.unit = float(
-            within_segment_spread(worth[np.newaxis], problem.offsets, if_constant=0.0)[0]
-        )
-
-    def _toward(self) -> FloatArray:
-        linear = self.linear
-        return np.clip(linear.scaled(linear.start, 1.0), linear.lower, linear.upper)
-
-    def path(self, is_learnt: NDArray[np.bool_], *, stages: int | None = None) -> list[FloatArray]:
-        """Return the weights under each strength (the first `stages`), learnt from segments."""
-        risk = self.risk
-        risk.counts = is_learnt.astype(np.float64)
-        numbers, weights = risk.toward, []
-        for strength in self.optimizer.strengths[:stages]:
-            risk.l2 = strength * self.unit / len(risk.counts)
-            numbers = risk.descend(numbers, iterations=self.optimizer.iterations)
-            weights.append(self.linear.weights(numbers))
-        return weights
-
-
-def _shortened(problem: TuningProblem, longest: int) -> TuningProblem:
-    """Return the problem with at most so many hypotheses a segment, evenly out of the list."""
-    lengths = np.diff(problem.offsets)
-    if (lengths <= longest).all():
-        return problem
-    kept = [
-        begin + np.arange(min(length, longest)) * length // min(length, longest)
-        for begin, length in zip(problem.offsets[:-1], lengths, strict=True)
-    ]
-    offsets = np.concatenate([[0], np.cumsum(np.minimum(lengths, longest))])
-    return problem.take(np.concatenate(kept), offsets)
-
-
-def _estimate(problem: TuningProblem, hypotheses: IntArray, seed: int) -> Unseen:
-    """Return the objective of (S,) hypotheses and its deviation over samples of segments."""
-    stats = problem.stats.rows[problem.rows_of(hypotheses)]
+    stats = problem.stats.rows[problem.rows_of(chosen.ravel())].reshape(*chosen.shape, -1)
+    segments = chosen.shape[1]
     drawn = np.random.default_rng(seed).multinomial(
-        len(stats), np.full(len(stats), 1 / len(stats)), size=RESAMPLES
+        segments, np.full(segments, 1 / segments), size=RESAMPLES
     )
-    samples = problem.objective(np.einsum("ns,sk->nk", drawn.astype(np.float64), stats))
-    return Unseen(float(problem.objective(stats.sum(axis=0))), float(np.std(samples, ddof=1)))
+    samples = problem.objective(np.einsum("ns,rsk->rnk", drawn.astype(np.float64), stats))
+    worth = problem.objective(stats.sum(axis=1))
+    unseen = [
+        Unseen(float(value), float(np.std(row, ddof=1)))
+        for value, row in zip(worth, samples, strict=True)
+    ]
+    values = worth - penalties
+    best = int(np.argmax(values))  # of equal ones the start
+    errors = np.std(samples[best] - samples, axis=1, ddof=1)
+    good = (values > values[0]) & (values[best] - values <= PATIENCE * errors)
+    return int(np.flatnonzero(good)[-1]) if best else 0, unseen

@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.learning import expected_statistics, mira
 from tests.support.places import MOSES, needs
 from tests.tuner.search.test_line_search import Misses, Share
 from tuner.components import registry
 from tuner.search.constraints import Bounds
+from tuner.search.optimizers import _kernels
 from tuner.search.optimizers._gains import background_of, gains
 from tuner.search.optimizers._linear import Linear, best_between
+from tuner.search.optimizers._mira import Lists, Mira
 from tuner.search.optimizers._risk import Risk
-from tuner.search.optimizers.kbmira import Kbmira, _Run
 from tuner.search.optimizers.pro import Pro
 from tuner.search.prior import Prior
 from tuner.search.problem import StatTable, TuningProblem
@@ -65,10 +67,6 @@ def test_numbers_and_weights_rank_alike(seed, fixed, sparse):
     assert linear.weights(linear.start) == pytest.approx(start)
     # Any multiple stands for the same weights.
     assert linear.weights(2.5 * linear.start) == pytest.approx(start)
-    slopes = np.random.default_rng(seed).normal(size=problem.size)
-    moved = linear.start + 1e-6 * np.eye(len(linear.start))
-    numeric = [(linear.scores(row) - linear.scores(linear.start)) @ slopes / 1e-6 for row in moved]
-    assert linear.gradient(slopes) == pytest.approx(np.array(numeric), abs=1e-4)
 
 
 def test_weights_of_0_are_the_start():
@@ -207,35 +205,102 @@ def test_interpolation_by_hand():
 # k-best MIRA.
 
 
-def test_a_step_of_mira_by_hand():
-    # Two hypotheses, features 0 and 1, worth apart: hope is the second, fear the first.
+def mira_of(problem, start, **options):
+    return Mira(Lists(linear_of(problem, start), start), np.arange(1), **options)
+
+
+def test_steps_of_mira_by_hand():
+    # Two hypotheses, features 0 and 1, model scores 0 and -0.1, spread of their worth 1: the
+    # second is worth 1 - -1 = 2 more. Hope is the second, fear the first.
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 2], [2, 2]], spread=np.ones(1))
-    start = np.array([-0.1])
-    run = _Run(Kbmira(c=0.3), problem, linear_of(problem, start), start)
-    run.numbers = np.array([-0.1])
-    run._segment(np.array([0, 1]), np.array([0.0, 1.0]))
-    # Loss 1 - -0.1 = 1.1, squared change 1: the step is c.
-    assert run.numbers.tolist() == pytest.approx([0.2])
-    run.optimizer = Kbmira(c=5.0)
-    run._segment(np.array([0, 1]), np.array([0.0, 1.0]))
-    assert run.numbers.tolist() == pytest.approx([1.0])  # loss 0.8: the margin is reached
-    run._segment(np.array([0, 1]), np.array([0.0, 1.0]))
-    assert run.numbers.tolist() == pytest.approx([1.0])  # hope and fear are one
-    assert run.sum.tolist() == pytest.approx([0.2 + 1.0 + 1.0])
+    mira = mira_of(problem, np.array([-0.1]), c=0.3)
+    mira.numbers = np.array([-0.1])
+    mira.learn(np.array([0]))
+    # Loss 2 - -0.1 = 2.1, squared change 1: the step is c.
+    assert mira.numbers.tolist() == pytest.approx([0.2])
+    mira.c = 5.0
+    mira.learn(np.array([0]))
+    assert mira.numbers.tolist() == pytest.approx([2.0])  # loss 1.8: the margin is reached
+    mira.learn(np.array([0]))
+    assert mira.numbers.tolist() == pytest.approx([2.0])  # hope and fear are one
+    assert mira.mean.tolist() == pytest.approx([(0.2 + 2.0 + 2.0) / 3])
 
 
 def test_the_background_is_the_decaying_sum_of_hopes():
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 2], [2, 2]])
-    start = np.ones(1)
-    run = _Run(Kbmira(decay=0.5), problem, linear_of(problem, start), start)
-    assert run.background.tolist() == [2, 2]  # the start's best, one segment
-    run.numbers = np.array([0.1])
-    run._segment(np.array([0, 1]), np.array([0.0, 1.0]))
-    assert run.background.tolist() == [(2 + 2) / 2, (2 + 2) / 2]
-    assert run.segments == 1.0
+    mira = mira_of(problem, np.ones(1), decay=0.5)
+    assert mira.background.tolist() == [2, 2]  # the start's best, one segment
+    mira.learn(np.array([0]))
+    assert mira.background.tolist() == [(2 + 2) / 2, (2 + 2) / 2]
+    assert mira.size == 1.0
+
+
+def test_where_all_are_worth_the_same_nothing_is_learnt():
+    problem = problem_of([[0.0], [1.0]], [0, 2], [[2, 2], [2, 2]])
+    mira = mira_of(problem, np.ones(1))
+    mira.epoch(np.random.default_rng(1))
+    assert mira.numbers.tolist() == mira.lists.begin.tolist()
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_steps_of_mira_are_those_of_their_twin(seed, is_sparse):
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=6))])
+    size = int(offsets[-1])
+    matrix = rng.integers(-2, 3, size=(size, 3)).astype(float)  # ties are common
+    marks = csr_array(rng.integers(-1, 2, size=(size, 2 * is_sparse)).astype(float))
+    features = np.hstack([matrix, marks.toarray()])
+    segments = rng.permutation(6)[:4]
+    ranges = [np.arange(offsets[s], offsets[s + 1]) for s in segments]
+    worth = rng.integers(0, 3, size=size).astype(float)
+    width = features.shape[1]
+    numbers = rng.normal(size=width)
+    lower = np.where(rng.random(width) < 0.3, 0.0, -np.inf)
+    numbers, upper = np.maximum(numbers, lower), np.full(width, np.inf)
+    parts = (marks.indptr, marks.indices) if is_sparse else (np.empty(0), np.empty(0))
+    lists = _kernels.Lists(matrix, offsets, *(part.astype(np.int64) for part in parts), marks.data)
+    late = rng.normal(size=width)
+    before, at_first = late.copy(), numbers.copy()
+    ways, hopes = mira(
+        [features[rows] for rows in ranges],
+        [worth[rows] for rows in ranges],
+        at_first,
+        lower=lower,
+        upper=upper,
+        c=0.4,
+    )
+    found = _kernels.mira(
+        lists, segments, worth[np.concatenate(ranges)], (lower, upper, 0.4), 7, numbers, late
+    )
+    firsts = [rows[0] for rows in ranges]
+    wanted = [h if h < 0 else first + h for h, first in zip(hopes, firsts, strict=True)]
+    assert found.tolist() == wanted
+    assert numbers == pytest.approx(ways[-1])
+    # After 7 steps at the first numbers, the mean is that of all eleven.
+    mean = (7 * at_first + np.sum(ways, axis=0)) / 11
+    assert numbers - (late - before) / 11 == pytest.approx(mean)
 
 
 # Minimum risk.
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_kernel_expects_what_its_twin_does(seed):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=5))])
+    size = int(offsets[-1])
+    matrix, stats = rng.normal(size=(size, 3)), rng.normal(size=(size, 2))
+    numbers, extra = 3 * rng.normal(size=3), rng.normal(size=size)
+    shares, expected = np.empty(size), np.empty(2)
+    entropy = _kernels.expect(matrix, numbers, extra, offsets, stats, shares, expected)
+    twin = expected_statistics(matrix @ numbers + extra, offsets, stats)
+    assert shares == pytest.approx(twin[0], abs=1e-8)
+    assert expected == pytest.approx(twin[1], abs=1e-7)
+    assert entropy == pytest.approx(twin[2], abs=1e-6)
 
 
 def expected_share(problem, numbers):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles.risk import expected_statistics
 from tests.tuner.search.test_line_search import Share
 from tuner.search.constraints import Bounds
-from tuner.search.optimizers import _kernels
-from tuner.search.optimizers.shrunk import Shrunk, _estimate, _shortened
+from tuner.search.optimizers._mira import Mira
+from tuner.search.optimizers.kbmira import Kbmira
+from tuner.search.optimizers.shrunk import Shrunk, _choose, _mixed, _scaled
 from tuner.search.problem import StatTable, TuningProblem
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])
@@ -63,16 +63,20 @@ def test_the_start_is_kept_where_there_is_nothing_to_learn():
         if found.weights.tobytes() == START.tobytes():
             kept += 1
             assert found.unseen.value == found.value == problem.score(START)
-    assert kept >= 5
+    assert kept >= 3
 
 
-def test_a_good_start_is_hardly_left():
+def test_a_good_start_is_left_less_than_without_held_out_segments():
     other = noisy_problem(0, segments=4000)
     losses = []
     for seed in range(1, 11):
-        found = Shrunk().optimize(noisy_problem(seed, segments=20, noise=4.0), [TRUTH], seed=seed)
-        losses.append(other.score(TRUTH) - other.score(found.weights))
-    assert np.mean(losses) < 0.01
+        problem = noisy_problem(seed, segments=20, noise=4.0)
+        found = [
+            optimizer.optimize(problem, [TRUTH], seed=seed) for optimizer in (Shrunk(), Kbmira())
+        ]
+        losses.append([other.score(TRUTH) - other.score(one.weights) for one in found])
+    shrunk, kbmira = np.mean(losses, axis=0)
+    assert shrunk < 0.75 * kbmira
 
 
 def test_seeds_deal_the_folds_and_hardly_matter():
@@ -87,18 +91,18 @@ def test_seeds_deal_the_folds_and_hardly_matter():
 def test_every_segment_is_held_out_once_and_never_learnt_from_then(monkeypatch):
     problem = noisy_problem(1, segments=13)
     learnt = []
-    expect = _kernels.expect
+    learn = Mira.learn
 
-    def spy(*arguments):
-        learnt.append(tuple(arguments[4]))
-        return expect(*arguments)
+    def spy(mira, segments):
+        learnt.append((mira, segments.tolist()))
+        learn(mira, segments)
 
-    monkeypatch.setattr(_kernels, "expect", spy)
+    monkeypatch.setattr(Mira, "learn", spy)
     Shrunk(folds=4).optimize(problem, [START])
-    sets = list(dict.fromkeys(learnt))
-    assert sets[-1] == (1.0,) * 13  # in the end all
-    assert np.sum([1 - np.array(counts) for counts in sets[:-1]], axis=0).tolist() == [1.0] * 13
-    assert len(sets) == 5
+    runs = list(dict.fromkeys(mira for mira, _ in learnt))
+    seen = [{s for mira, part in learnt if mira is run for s in part} for run in runs]
+    assert len(runs) == 4
+    assert sorted(s for part in seen for s in set(range(13)) - part) == list(range(13))
 
 
 @settings(deadline=None, max_examples=40)
@@ -140,37 +144,60 @@ def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
     assert lazy.known < 0.2 * len(rows)
 
 
-def test_long_lists_are_thinned_evenly():
+def test_long_lists_are_thinned_evenly_and_differently_for_each_fold():
     problem = noisy_problem(1, segments=2, per_segment=7)
-    thin = _shortened(problem, 3)
+    optimizer = Shrunk(longest=3, folds=2)
+    thin = optimizer._thinned(problem, 0)
+    # Three of seven, in steps of 7/3; the second time half a step later.
     assert thin.offsets.tolist() == [0, 3, 6]
     assert thin.rows.tolist() == [0, 2, 4, 7, 9, 11]
     assert thin.features.tolist() == problem.features[:, thin.rows].tolist()
-    assert _shortened(problem, 7) is problem
+    assert optimizer._thinned(problem, 1).rows.tolist() == [1, 3, 5, 8, 10, 12]
+    assert Shrunk(longest=7)._thinned(problem, 3) is problem
+
+
+def test_mixtures_are_of_weights_of_equal_effect():
+    # Weight 1 spreads scores of -1 and 1 by 1; with 3 and a fixed part of 0, by 3.
+    problem = TuningProblem(
+        np.array([[-1.0, 1.0]]),
+        np.array([0, 2]),
+        StatTable(np.ones((2, 2))),
+        Share(),
+        fixed=np.array([0.0, 0.0]),
+    )
+    one, scores = _scaled(problem, np.array([1.0]))
+    three, other_scores = _scaled(problem, np.array([3.0]))
+    assert scores.tolist() == other_scores.tolist() == [-1, 1]
+    # Weight 1 each, and 1 and 1/3 of the fixed part.
+    assert one.tolist() == [1, 1]
+    assert three.tolist() == pytest.approx([1, 1 / 3])
+    assert _mixed(one, three, 0.5) == pytest.approx([1 / (2 / 3)])
+    assert _mixed(one, three, 0.0) == pytest.approx([1])
+
+
+def shares_of_hits(*hits):
+    """One segment in 400 with each number of hits of 10; choices of which the rows are made."""
+    stats = np.column_stack([np.arange(11.0), np.full(11, 10.0)])
+    problem = TuningProblem(np.zeros((1, 11)), np.array([0, 11]), StatTable(stats), Share())
+    return problem, np.array(hits)
 
 
 def test_the_error_is_that_of_a_mean():
     # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
-    stats = np.tile([[0.0, 1.0], [1.0, 1.0]], (200, 1))
-    offsets = np.arange(401)
-    problem = TuningProblem(np.zeros((1, 400)), offsets, StatTable(stats), Share())
-    found = _estimate(problem, np.arange(400), 3)
-    assert found.value == 0.5
-    assert found.error == pytest.approx(0.025, rel=0.15)
+    problem, chosen = shares_of_hits([0, 10] * 200)
+    row, unseen = _choose(problem, chosen, np.zeros(1), 3)
+    assert row == 0
+    assert unseen[0].value == 0.5
+    assert unseen[0].error == pytest.approx(0.025, rel=0.15)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1))
-def test_kernel_expects_what_its_twin_does(seed):
-    rng = np.random.default_rng(seed)
-    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=5))])
-    size = int(offsets[-1])
-    matrix, stats = rng.normal(size=(size, 3)), rng.normal(size=(size, 2))
-    numbers, extra = 3 * rng.normal(size=3), rng.normal(size=size)
-    counts = rng.integers(0, 3, size=5).astype(float)
-    shares, expected = np.empty(size), np.empty(2)
-    entropy = _kernels.expect(matrix, numbers, extra, offsets, counts, stats, shares, expected)
-    twin = expected_statistics(matrix @ numbers + extra, offsets, counts, stats)
-    assert shares == pytest.approx(twin[0], abs=1e-8)
-    assert expected == pytest.approx(twin[1], abs=1e-7)
-    assert entropy == pytest.approx(twin[2], abs=1e-6)
+def test_the_largest_share_that_is_hardly_worse_is_taken():
+    better, best = [5, 6] * 200, [5, 7] * 200
+    # Against the best, one 1 higher and 1.2 lower in turn: 0.01 lower, error 0.0055.
+    hardly, clearly = [7, 5] * 199 + [6, 5] * 1, [4, 7] * 200
+    problem, chosen = shares_of_hits([5, 5] * 200, better, best, hardly, clearly)
+    assert _choose(problem, chosen, np.zeros(5), 1)[0] == 3
+    # A penalty counts; and where nothing is better than the start, it stays.
+    assert _choose(problem, chosen, np.array([0, 0, 0, 0.2, 0.0]), 1)[0] == 2
+    assert _choose(problem, chosen, np.array([0, 1.0, 1.0, 1.0, 1.0]), 1)[0] == 0
+    assert _choose(problem, chosen[[0, 0, 0]], np.zeros(3), 1)[0] == 0
