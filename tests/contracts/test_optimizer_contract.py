@@ -63,7 +63,9 @@ def test_value_is_found_again_from_scratch(name):
     problem = random_problem()
     outcome = build(name).optimize(problem, START, seed=3)
     assert outcome.value == pytest.approx(problem.score(outcome.weights), abs=1e-12)
-    assert outcome.value == max(outcome.restarts)
+    # Of several ends the highest wins, or the one of the highest estimate for unseen segments.
+    assert outcome.value in outcome.restarts
+    assert outcome.value == max(outcome.restarts) or outcome.unseen is not None
     assert len(outcome.restarts) == 3
     assert (outcome.line_searches > 0) == exact(name)
 
