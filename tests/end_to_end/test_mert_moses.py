@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tuner.dropin._request import read_request
 from tuner.dropin.mert import main as mert_shim
 from tuner.nbest.moses_dat import read_dat
 from tuner.weights.feature_weights import read_weights
@@ -17,7 +18,7 @@ RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
 FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.ini"]
-QUICK = ["--mertmertargs=--set effort=20 --set restarts=1", "--decoder-flags=-v 0",
+QUICK = ["--mertmertargs=--type powell --set effort=20 --set restarts=1", "--decoder-flags=-v 0",
          "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds"]  # fmt: skip
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
 DATE = re.compile(r"(?m)^# finished .*$")
@@ -271,3 +272,39 @@ def test_help_is_shown():
         result = run("mert-moses", *arguments)
         assert result.stdout.startswith("Usage: portmert mert-moses SRC REF DECODER INI")
     assert os.linesep in result.stdout
+
+
+def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_files(
+    tmp_path, monkeypatch
+):
+    from tuner.dropin import mert_moses
+
+    real, seen = mert_moses.search, []
+
+    def watched(lists, metric, optimizer, starts, **more):
+        seen.append((optimizer.name(), starts.points[0].tolist(), more["seed"]))
+        return real(lists, metric, optimizer, starts, **more)
+
+    monkeypatch.setattr(mert_moses, "search", watched)
+    quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=15"]
+    tune(tmp_path / "whole", "--maximum-iterations=3", quick=quick)
+    tune(tmp_path / "parts", "--maximum-iterations=1", quick=quick)
+    tune(tmp_path / "parts", "--maximum-iterations=3", "--continue", quick=quick)
+    assert without_dates(tmp_path / "parts") == without_dates(tmp_path / "whole")
+    first = read_weights(tmp_path / "whole" / "run1.dense").values
+    start = [value for values in first.values() for value in values]
+    assert seen == [("shrunk", start, 1)] * len(seen)
+    assert len(seen) in {4, 6}  # or fewer where the weights stand still
+    assert read_weights(tmp_path / "whole" / "run2.dense").values != first
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--mertargs=--type powell", "mert"), ("--historic-bests", "mert"),
+     ("--range=LM0:0..2", "mert"), ("--random-directions", "random-directions"),
+     ("--threads=1", "shrunk")],
+)  # fmt: skip
+def test_who_asks_for_starts_or_a_type_gets_that_search(option, name):
+    arguments = [*map(str, FOUR), "--no-filter-phrase-table", option]
+    request = read_request(arguments, lambda _: None)
+    assert request.optimizer.name() == name

@@ -176,7 +176,7 @@ def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
 
     def drive(kind, folder):
         done = subprocess.run(
-            [sys.executable, "-c", driver, CONFIG, kind, "optimizer.effort=5", *options,
+            [sys.executable, "-c", driver, CONFIG, kind, *options,
              f"tune.output={folder}"],
             cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip

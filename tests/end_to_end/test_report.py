@@ -14,7 +14,7 @@ CONFIG = ROOT / "configs" / "recorded.toml"
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report") / "mine"
     run(
-        "tune", CONFIG, "--set", f"tune.output={folder}", "--set=optimizer.effort=3",
+        "tune", CONFIG, "--set", f"tune.output={folder}",
         "--set=tune.iterations=2", "--set=data.test_source=recorded/dev.src",
         "--set=data.test_references=['recorded/dev.tgt']",
         "--set=data.test_reference_links=['recorded/dev.links']",

@@ -25,7 +25,7 @@ def runs(tmp_path_factory):
     for name, options in (("posf", ["--annotator", annotator]), ("bleu", [])):
         run(
             "tune", CONFIG, f"--set=tune.output={folder / name}", f"--set=metric.name={name}",
-            "--set=optimizer.effort=3", "--set=tune.iterations=2", "--set=tune.held_out=0.2",
+            "--set=tune.iterations=2", "--set=tune.held_out=0.2",
             "--set=data.test_source=recorded/dev.src",
             "--set=data.test_references=['recorded/dev.tgt']",
             f"--annotation-cache={folder / 'cache'}", *options,

@@ -11,7 +11,7 @@ from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.readme import ROOT
 
-SHORT = ["--set=tune.iterations=1", "--set=optimizer.effort=5", "--set=tune.replicas=2"]
+SHORT = ["--set=tune.iterations=1", "--set=tune.replicas=2"]
 
 SYSTEMS = ("bleu", "port", "qmean", "port-rho", "port-tau", "port@hand")
 

@@ -14,7 +14,8 @@ import pytest
 
 from tests.support.places import ROOT
 
-SHORT = ("tune.iterations=2", "optimizer.effort=5")
+SHORT = ("tune.iterations=2",)
+MERT = ("optimizer.name=mert", "optimizer.effort=5")
 
 DRIVER = """
 import os, pathlib, signal, sys, tempfile
@@ -102,19 +103,17 @@ def drive(mode, *overrides):
     return int(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def left_alone(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone") / "run"
-    assert drive("never", f"tune.output={folder}") == 0
-    return products(folder)
-
-
-@pytest.mark.parametrize("mode", ["after", "before"])
-def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, mode, left_alone):
-    folder = tmp_path / "run"
-    kills = drive(mode, f"tune.output={folder}")
-    assert kills >= len(left_alone) // 2
-    assert products(folder) == left_alone
+@pytest.mark.parametrize(
+    ("modes", "options"), [(["after", "before"], ()), (["after"], MERT)], ids=["default", "mert"]
+)
+def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, modes, options):
+    assert drive("never", *options, f"tune.output={tmp_path / 'alone'}") == 0
+    left_alone = products(tmp_path / "alone")
+    assert "iteration-03/weights.json" in left_alone
+    for mode in modes:
+        kills = drive(mode, *options, f"tune.output={tmp_path / mode}")
+        assert kills >= len(left_alone) // 2
+        assert products(tmp_path / mode) == left_alone
 
 
 def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):

@@ -11,8 +11,8 @@ from tuner.runs import config as configs
 from tuner.runs import experiment as single
 from tuner.runs import replicas
 from tuner.runs.config import Experiment
-from tuner.runs.experiment import Result
 from tuner.runs.replicas import Replicated
+from tuner.runs.result import Result
 
 __all__ = ["Replicated", "Result", "load_config", "tune"]
 

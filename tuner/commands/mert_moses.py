@@ -21,6 +21,10 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
   --sctype=NAME --scconfig=KEY:VALUE,...
                             the metric, also in --mertargs: any of `portmert
                             metrics`; PORT needs source:FILE,reflinks:FILE
+  --mertargs='--type NAME'  the search: powell is Moses' own kind, for the
+                            highest score on the lists; shrunk, for unseen text,
+                            where neither this nor a start (--historic-bests,
+                            --pro-starting-point, --range) is given
   --closest --average --shortest --nocase
   --pairwise-ranked --batch-mira --batch-mira-args=STRING
   --pro-starting-point --historic-interpolation=F

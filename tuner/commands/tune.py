@@ -56,6 +56,10 @@ def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
     lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     if result.held_out is not None:
         lines.append(f"held out {shown(result.held_out)}")
+    if result.unseen is not None:
+        lines.append(f"unseen {shown(result.unseen)} (estimate from segments held out in turn)")
+    if result.keeps_start:
+        lines.append(result.keeps_start)
     if result.test is not None:
         lines.append(f"test {shown(result.test.score)}")
     return lines

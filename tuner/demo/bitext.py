@@ -15,7 +15,14 @@ TREEBANK = "treebank.conllu"
 
 
 def write_bitext(
-    folder: Path, *, train: int, dev: int, test: int, seed: int, treebank: int = 0
+    folder: Path,
+    *,
+    train: int,
+    dev: int,
+    test: int,
+    seed: int,
+    treebank: int = 0,
+    free: float = 0.0,
 ) -> None:
     """Write `train`, `dev` and `test`, each as .src, .tgt and .links (gold, `0-0 1-2`).
 
@@ -23,10 +30,12 @@ def write_bitext(
 
     Parameters
     ----------
+    free
+        See `Grammar`.
     treebank
         Write the first so many target sentences of train, parsed, to treebank.conllu.
     """
-    pairs = generate(train + dev + test, seed=seed)
+    pairs = generate(train + dev + test, seed=seed, free=free)
     start = 0
     for name, size in (("dev", dev), ("test", test), ("train", train)):
         part = pairs[start : start + size]

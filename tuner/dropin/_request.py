@@ -19,6 +19,7 @@ from tuner.dropin._program import UsageError, comma_list, last, parse, settings
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.dropin._search import optimizer_of_type
 from tuner.errors import ConfigError, InputError
+from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,8 @@ IGNORED = {
     "random-restarts": "the search restarts by itself (--mertmertargs '--set restarts=N')",
     "number-of-random-directions": "the search draws random directions by itself",
 }
+STARTS_OF_MERT = ("historic-bests", "pro-starting-point", "range")
+"""Options on where the search begins: who gives one wants the search that has such starts."""
 REFERENCE_LENGTHS = ("closest", "average", "shortest")
 SCTYPE = re.compile(r"--sctype(?:\s+|=)(\S+)")
 SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
@@ -273,7 +276,11 @@ def _optimizer(
                 if name in arguments
             }
             return optimizer_of_type("kbmira", options | settings(arguments))
-        kind = "random-direction" if "random-directions" in given else "powell"
+        kind = DEFAULT_OPTIMIZER
+        if any(name in given for name in STARTS_OF_MERT):
+            kind = "powell"
+        if "random-directions" in given:
+            kind = "random-direction"
         return optimizer_of_type(last(more["mert"], "type", kind), settings(more["mert"]))
     except UsageError as error:
         raise click.UsageError(str(error)) from None

@@ -10,9 +10,11 @@ import numpy as np
 from tuner import streams
 from tuner.components import registry
 from tuner.errors import InputError, suggest
+from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import SIGNS, Constraints
 from tuner.search.optimization import Setup, optimize_dat
 from tuner.search.problem import StatTable, TuningProblem
+from tuner.search.stat_tables import moses_stats
 from tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def search(
     active: Sequence[str] = (),
     positive: Sequence[str] = (),
     sparse: FeatureWeights | None = None,
+    half_from: FeatureWeights | None = None,
     seed: int = 0,
     threads: int = 1,
     notice: Callable[[str], None],
@@ -92,6 +95,8 @@ def search(
         Columns whose weights must not be negative.
     sparse
         Weights of sparse features, 0 where it says nothing.
+    half_from
+        Go half of the way from these weights to those that are found.
 
     Raises
     ------
@@ -128,16 +133,19 @@ def search(
         ),
         notice=notice,
     )
-    weights = found.weights
-    if not active:
-        size = float(np.abs(weights.vector(names)).sum())
-        weights = FeatureWeights(
-            {
-                name: tuple(v / (size or 1.0) for v in values)
-                for name, values in weights.values.items()
-            }
+
+    def sized(weights: FeatureWeights) -> FeatureWeights:
+        size = 1.0 if active else float(np.abs(weights.vector(names)).sum()) or 1.0
+        return FeatureWeights(
+            {name: tuple(v / size for v in values) for name, values in weights.values.items()}
         )
-    return weights, found.final_score
+
+    if half_from is None:
+        return sized(found.weights), found.final_score
+    weights = sized(sized(half_from).halfway_to(sized(found.weights)))
+    nbest = without_texts(lists.features, lists.offsets, names, lists.sparse)
+    best = best_hypotheses(nbest, model_scores(nbest, weights))
+    return weights, float(metric.score(StatTable(moses_stats(lists, metric)).total(best)))
 
 
 def _best(

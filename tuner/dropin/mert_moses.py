@@ -240,13 +240,17 @@ class _Run:
         request = self.request
         lists = merge_dat([state.steps[k] for k in sorted(state.steps)])
         notes: list[str] = []
-        points = [self.files.vector(state.weights)]
+        # Who holds segments out begins at weights that were found on none of them and goes half
+        # of the way, as `portmert tune` does.
+        start = self.files.weights(1) if request.optimizer.holds_out else state.weights
+        points = [self.files.vector(start)]
         if request.historic_bests:
             points += [
                 self.files.earlier_start(k) for k in range(self._first_used(step - 1), step)
             ]
-        seed = step * 1000 if request.predictable_seeds else step
-        sparse = FeatureWeights(self.files.sparse(state.weights))
+        dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
+        seed = dealt * 1000 if request.predictable_seeds else dealt
+        sparse = FeatureWeights(self.files.sparse(start))
         if request.from_pro:
             if lists.sparse is not None:
                 raise InputError(
@@ -272,6 +276,7 @@ class _Run:
             active=request.active,
             positive=request.positive,
             sparse=sparse,
+            half_from=state.weights if request.optimizer.holds_out else None,
             seed=seed,
             threads=request.threads,
             notice=notes.append,

@@ -18,7 +18,8 @@ from tuner.nbest.check import model_score_mismatch
 from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.lists import ListMerger
-from tuner.runs.scorer import NUMBER, Evaluator, Scored, read_json, read_scored, write_json
+from tuner.runs.result import Result
+from tuner.runs.scorer import NUMBER, Evaluator, read_json, read_scored, write_json
 from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
 from tuner.search.optimization import Setup, optimize_lists
 from tuner.search.stat_tables import statistics_table
@@ -30,55 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric
     from tuner.decoders._base import Progress
     from tuner.nbest.model import NBest
     from tuner.runs.config import Experiment
     from tuner.runs.folder import RunFolder
     from tuner.search.optimization import Optimization
     from tuner.search.weight_bootstrap import Confidence
-
-
-@dataclass(frozen=True)
-class Result:
-    """Holds what a run found.
-
-    Parameters
-    ----------
-    metric
-        Signature of the metric tuned on.
-    score, start_score
-        Dev scores of the decoder's own best output, tuned and with the start weights.
-    best
-        The iteration whose weights are the result: the earliest of the best score.
-    stopped
-        Why the loop ended.
-    held_out
-        Score of what was held out, under the result; None where nothing was.
-    test
-        Score of the test set under the result; None where there is none.
-    confidence
-        Percentiles of the weights over bootstrap samples; None where none were asked for.
-    start_list, dev_list, test_list
-        The n-best lists of the dev set under the start weights and under the result, and of the
-        test set (None where there is none); the first hypothesis of each segment is the output.
-    """
-
-    metric: str
-    score: float
-    start_score: float
-    best: int
-    stopped: str
-    iterations: tuple[Iteration, ...]
-    weights: FeatureWeights
-    weights_path: Path
-    config_path: Path
-    held_out: float | None
-    test: Scored | None
-    confidence: Confidence | None
-    start_list: Path
-    dev_list: Path
-    test_list: Path | None
 
 
 @dataclass(frozen=True)
@@ -191,7 +149,7 @@ class _Run:
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
                 stopped = self._stop(iterations)
-            self.note(_line(iterations[-1], self.experiment.metric))
+            self.note(iterations[-1].as_line(self.experiment.metric))
         self.note(f"stopped: {stopped}")
         return self._finish(tuple(iterations), stopped)
 
@@ -213,10 +171,7 @@ class _Run:
     def _weights_of(self, number: int) -> FeatureWeights:
         path = self.folder.iteration(number) / "weights.json"
         if not path.exists():
-            if number == 1:
-                weights = self._start()
-            else:
-                weights = read_weights(self.folder.iteration(number - 1) / "optimized.json")
+            weights = self._start() if number == 1 else self._after(number - 1)
             write_text(path, weights.to_json() + "\n")
         return read_weights(path)
 
@@ -227,6 +182,18 @@ class _Run:
             return weights
         vector = read_weights(given).vector(weights.names, origin=str(given))
         return FeatureWeights.from_vector(weights.names, vector)
+
+    def _after(self, number: int) -> FeatureWeights:
+        """Return the weights that follow an iteration.
+
+        Lists say little about weights far from those that they were decoded under. Who searches
+        the highest score on them comes back there in the end; who begins at the start weights in
+        every iteration is taken half of the way.
+        """
+        found = read_weights(self.folder.iteration(number) / "optimized.json")
+        if not self.experiment.optimizer.holds_out:
+            return found
+        return self._weights_of(number).halfway_to(found)
 
     def _decode(self, number: int) -> None:
         out = self._list(number)
@@ -265,13 +232,16 @@ class _Run:
                 {
                     "metric": self.evaluator.signature,
                     "dev_score": scored.score,
+                    "unseen_score": self._unseen(number, scored.score, iterations),
                     "parts": scored.parts,
                     "held_out": None if held_out is None else asdict(held_out),
                     "hypotheses": hypotheses,
                     "new": hypotheses - before,
                 },
             )
-        held = read_json(path, hypotheses=int, new=int, dev_score=NUMBER)
+        held = read_json(
+            path, hypotheses=int, new=int, dev_score=NUMBER, unseen_score=NUMBER | None
+        )
         held_out = read_scored(path, held, "held_out")
         return Iteration(
             number,
@@ -279,7 +249,29 @@ class _Run:
             held["new"],
             held["dev_score"],
             None if held_out is None else held_out.score,
+            unseen_score=held["unseen_score"],
         )
+
+    def _unseen(
+        self, number: int, dev_score: float, iterations: Sequence[Iteration]
+    ) -> float | None:
+        """Return an estimate of the score on unseen text, see `Iteration`.
+
+        Weights halfway between two are taken to be halfway between them in this too. The start
+        weights were not found on these segments.
+        """
+        if not self.experiment.optimizer.holds_out:
+            return None
+        if number == 1:
+            return dev_score
+        before = iterations[-1]
+        path = self.folder.iteration(before.number) / "optimized.json"
+        found = read_json(path, optimized_score=NUMBER, unseen_score=NUMBER | None)
+        if before.unseen_score is None or found["unseen_score"] is None:
+            return None
+        excess: float = before.dev_score - before.unseen_score
+        excess += found["optimized_score"] - found["unseen_score"]
+        return dev_score - excess / 2
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]
@@ -292,10 +284,7 @@ class _Run:
                 pool,
                 self.evaluator.references,
                 self.experiment.metric,
-                self._setup(
-                    self._starts(iterations),
-                    streams.iteration(self.experiment.tune.seed, last.number),
-                ),
+                self._setup(self._starts(iterations), self._seed(last.number)),
                 notice=self.note,
                 annotate=annotate,
                 segments=self.evaluator.tuned,
@@ -307,6 +296,8 @@ class _Run:
                     "start_score": found.start_score,
                     "optimized_score": found.final_score,
                     "oracle_score": found.oracle_score,
+                    "unseen_score": found.unseen_score,
+                    "unseen_error": found.unseen_error,
                     **({} if annotate is None else {"annotated": found.known}),
                     "change": weight_change(before, found.weights),
                     "weights": found.weights.values,
@@ -352,6 +343,16 @@ class _Run:
             return [self._weights_of(1)]
         numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
         return [self._weights_of(number) for number in numbers]
+
+    def _seed(self, number: int) -> int:
+        """Return the seed of an iteration's search; who holds segments out always holds the same.
+
+        So estimates of different iterations can be compared, and the same lists give the same
+        weights.
+        """
+        if self.experiment.optimizer.holds_out:
+            number = 1
+        return streams.iteration(self.experiment.tune.seed, number)
 
     def _setup(self, starts: Sequence[FeatureWeights], seed: int) -> Setup:
         experiment = self.experiment
@@ -418,6 +419,7 @@ class _Run:
                 "dev_score": best.dev_score,
                 "start_dev_score": iterations[0].dev_score,
                 "held_out_score": best.held_out_score,
+                "unseen_score": best.unseen_score,
                 "best_iteration": best.number,
                 "stopped": stopped,
                 "iterations": [asdict(iteration) for iteration in iterations],
@@ -431,7 +433,7 @@ class _Run:
             f"(start weights {shown(iterations[0].dev_score)})"
             + ("" if test is None else f", test {shown(test.score)}")
         )
-        return Result(
+        result = Result(
             metric=signature,
             score=best.dev_score,
             start_score=iterations[0].dev_score,
@@ -442,12 +444,16 @@ class _Run:
             weights_path=weights_path,
             config_path=config_path,
             held_out=best.held_out_score,
+            unseen=best.unseen_score,
             test=test,
             confidence=sure,
             start_list=self._list(1),
             dev_list=self._list(best.number),
             test_list=None if test is None else self.folder.test / "nbest.gz",
         )
+        if result.keeps_start:
+            self.note(result.keeps_start)
+        return result
 
     # What they read.
 
@@ -470,19 +476,3 @@ class _Run:
         )
         if found.off:
             self.note(f"iteration {number}: {found}")
-
-
-def _line(iteration: Iteration, metric: Metric) -> str:
-    """Return the iteration as one line; scores as the metric shows them."""
-    line = (
-        f"iteration {iteration.number}: {iteration.hypotheses:7d} hypotheses, "
-        f"{iteration.new:6d} new, dev {metric.shown(iteration.dev_score):>6}"
-    )
-    if iteration.held_out_score is not None:
-        line += f", held out {metric.shown(iteration.held_out_score):>6}"
-    if iteration.start_score is None or iteration.optimized_score is None:
-        return line
-    return (
-        f"{line}; optimized over all lists {metric.shown(iteration.start_score):>6} -> "
-        f"{metric.shown(iteration.optimized_score):>6}, weights change {iteration.change:.4f}"
-    )

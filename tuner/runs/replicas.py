@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.decoders._base import Progress
     from tuner.runs.config import Experiment
-    from tuner.runs.experiment import Result
     from tuner.runs.folder import RunFolder
+    from tuner.runs.result import Result
     from tuner.weights.feature_weights import FeatureWeights
 
 

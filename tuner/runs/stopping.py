@@ -32,10 +32,14 @@ class Iteration:
     held_out_score
         The same of what is held out; None where nothing is.
     start_score, optimized_score
-        Of the best hypotheses of all lists so far, under this iteration's weights and under the
-        weights found for the next; None where the iteration only decoded.
+        Of the best hypotheses of all lists so far, under the weights that the search began at and
+        under those it found; None where the iteration only decoded.
     change
-        How far the next weights are from these, see `weight_change`.
+        How far the weights found are from these, see `weight_change`.
+    unseen_score
+        An estimate of the score on unseen text under this iteration's weights: the dev score less
+        what weights found by these searches score more on segments that they were found on than
+        on segments held out. None where the optimizer holds none out.
     """
 
     number: int
@@ -46,11 +50,37 @@ class Iteration:
     start_score: float | None = None
     optimized_score: float | None = None
     change: float | None = None
+    unseen_score: float | None = None
 
     @property
     def real_score(self) -> float:
-        """The score that the best iteration is chosen by: held out, or else dev."""
-        return self.dev_score if self.held_out_score is None else self.held_out_score
+        """The score that the best iteration is chosen by: held out, else estimated, else dev."""
+        known = (self.held_out_score, self.unseen_score)
+        return next((score for score in known if score is not None), self.dev_score)
+
+    @property
+    def judged_by(self) -> str:
+        """What `real_score` is."""
+        if self.held_out_score is not None:
+            return "the held-out score"
+        return "the dev score" if self.unseen_score is None else "the estimate for unseen text"
+
+    def as_line(self, metric: Metric) -> str:
+        """Return it as one line; scores as the metric shows them."""
+        line = (
+            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, "
+            f"{self.new:6d} new, dev {metric.shown(self.dev_score):>6}"
+        )
+        if self.held_out_score is not None:
+            line += f", held out {metric.shown(self.held_out_score):>6}"
+        if self.unseen_score is not None:
+            line += f", unseen {metric.shown(self.unseen_score):>6}"
+        if self.start_score is None or self.optimized_score is None:
+            return line
+        return (
+            f"{line}; optimized over all lists {metric.shown(self.start_score):>6} -> "
+            f"{metric.shown(self.optimized_score):>6}, weights change {self.change:.4f}"
+        )
 
 
 def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
@@ -79,8 +109,7 @@ def stop_reason(
         return "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, metric).number
     if stale >= patience:
-        part = "dev" if last.held_out_score is None else "held-out"
-        return f"the {part} score has not risen for {stale} iterations"
+        return f"{last.judged_by} has not risen for {stale} iterations"
     if last.number > most:
         return f"the limit of {most} iterations is reached"
     if last.change is not None and last.change < min_weight_change:
@@ -89,5 +118,5 @@ def stop_reason(
 
 
 def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
-    """Return the earliest iteration of the best held-out score, or else dev score."""
+    """Return the earliest iteration of the best score, see `Iteration.real_score`."""
     return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))

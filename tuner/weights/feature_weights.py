@@ -82,6 +82,23 @@ class FeatureWeights:
             raise ValueError(f"{len(vector)} weights for {start} feature columns")
         return cls(values)
 
+    def halfway_to(self, other: FeatureWeights) -> FeatureWeights:
+        """Return the mean of these and other weights; a name that one lacks counts 0 there.
+
+        What both have in common the mean has too: weights that are fixed, tied or of one sign.
+        """
+        values = {}
+        for name in {**self.values, **other.values}:
+            size = len(self.values.get(name) or other.values[name])
+            absent = (0.0,) * size
+            values[name] = tuple(
+                (first + second) / 2
+                for first, second in zip(
+                    self.values.get(name, absent), other.values.get(name, absent), strict=True
+                )
+            )
+        return FeatureWeights(values)
+
     def to_json(self) -> str:
         """Return the text of a weights file: `{"weights": {name: [values]}}`."""
         return to_json({"weights": self.values})

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -54,6 +55,20 @@ def test_weights_that_stand_still_stop():
     assert stop_reason(iterations(0.1, 0.2, change=0.01), **RULES) is None
     said = stop_reason(iterations(0.1, 0.2, change=0.009), **RULES)
     assert said == "the weights stand still (change 0.009)"
+
+
+def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_text():
+    start = Iteration(1, 10, 10, 0.30, unseen_score=0.30)
+    tuned = Iteration(2, 20, 10, 0.33, unseen_score=0.29)  # found on segments it is 0.04 better on
+    assert best_iteration([start, tuned], Bleu()) is start
+    assert best_iteration([start, tuned], Ter()) is tuned
+    start, tuned = replace(start, held_out_score=0.2), replace(tuned, held_out_score=0.21)
+    assert best_iteration([start, tuned], Bleu()) is tuned
+    assert [one.judged_by for one in iterations(0.1)] == ["the dev score"]
+    said = stop_reason(
+        [start, *[replace(tuned, held_out_score=0.1)] * 2], **RULES | {"patience": 1}
+    )
+    assert said == "the held-out score has not risen for 1 iterations"
 
 
 def test_best_iteration_is_the_earliest_of_equal_scores():

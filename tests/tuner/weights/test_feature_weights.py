@@ -189,3 +189,12 @@ def test_number(text):
 @pytest.mark.parametrize("text", ["", ".", "1_0", "0x1", "\u0661", "1 2", "e5", "nano", " 1"])
 def test_no_number(text):
     assert parse_number(text) is None
+
+
+def test_halfway_is_the_mean_and_what_is_absent_counts_zero():
+    first = FeatureWeights({"A": (1.0, -2.0), "B": (3.0,)})
+    second = FeatureWeights({"B": (1.0,), "A": (3.0, -2.0), "word_x": (1.0,)})
+    middle = first.halfway_to(second)
+    assert middle.values == {"A": (2.0, -2.0), "B": (2.0,), "word_x": (0.5,)}
+    assert second.halfway_to(first) == middle
+    assert first.halfway_to(first) == first

@@ -27,6 +27,8 @@ class Pass:
         Distinct hypotheses of all lists so far; those that this iteration's list added.
     dev_score, held_out_score
         Of the decoder's own best output under these weights, on the metric tuned on.
+    unseen_score
+        An estimate of the same on unseen text.
     scores
         The dev score of every other metric that was asked for, by its label.
     start_score, optimized_score, oracle_score
@@ -46,6 +48,7 @@ class Pass:
     new: int | None = None
     dev_score: float | None = None
     held_out_score: float | None = None
+    unseen_score: float | None = None
     scores: Mapping[str, float] | None = None
     start_score: float | None = None
     optimized_score: float | None = None

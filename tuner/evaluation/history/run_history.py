@@ -232,6 +232,8 @@ def _pass(folder: Path, number: int) -> Pass:
         known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
         held_out = read_scored(scores, held, "held_out")
         known["held_out_score"] = None if held_out is None else held_out.score
+        if held.get("unseen_score") is not None:
+            known |= _numbers(scores, held, ("unseen_score",))
     if optimized.is_file():
         of_search = ("start_score", "optimized_score", "oracle_score", "change")
         known |= _numbers(optimized, read_json(optimized), of_search)
@@ -261,7 +263,9 @@ def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _real_score(one: Pass) -> float:
-    score = one.dev_score if one.held_out_score is None else one.held_out_score
+    score = one.held_out_score
+    if score is None:
+        score = one.dev_score if one.unseen_score is None else one.unseen_score
     assert score is not None  # noqa: S101  the caller has chosen those with one
     return score
 

@@ -27,7 +27,7 @@ def tune(folder, *options):
     config = folder.parent / "configs" / "recorded.toml"
     return run(
         "tune", config, "--set", f"tune.output={folder}", "--set=tune.seed=3",
-        "--set=optimizer.effort=3", "--set=tune.iterations=2", *options,
+        "--set=tune.iterations=2", *options,
     )  # fmt: skip
 
 
