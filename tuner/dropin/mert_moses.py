@@ -60,12 +60,23 @@ class State:
         The last finished step.
     steps : dict
         Step -> its lists; only those that are still used.
+    hypotheses, new : int
+        Of all these lists, without duplicates; those of them that the last step added.
     """
 
     weights: FeatureWeights
     score: str = NOT_ESTIMATED
     finished: int = 0
     steps: dict[int, DatLists] = field(default_factory=dict)
+    hypotheses: int = 0
+    new: int = 0
+
+    def merged(self) -> DatLists:
+        """Merge all lists, and count what is new in them."""
+        lists = merge_dat([self.steps[step] for step in sorted(self.steps)])
+        self.new = len(lists.features) - self.hypotheses
+        self.hypotheses = len(lists.features)
+        return lists
 
 
 def run(request: Request, *, log: Callable[[str], None], progress: Progress) -> tuple[Path, str]:
@@ -119,6 +130,9 @@ class _Run:
             state.finished = step
             if self._change(before, state.weights) < request.least_change:
                 self.log(f"no weight changed by {request.least_change:g} or more; stopping")
+                break
+            if request.optimizer.holds_out and request.aggregate < 0 and not state.new:
+                self.log("the decoder found no new hypothesis; stopping")
                 break
         else:
             self.log(f"maximum number of iterations reached ({request.iterations})")
@@ -238,7 +252,7 @@ class _Run:
 
     def _search(self, step: int, state: State) -> tuple[FeatureWeights, str]:
         request = self.request
-        lists = merge_dat([state.steps[k] for k in sorted(state.steps)])
+        lists = state.merged()
         notes: list[str] = []
         # Who holds segments out begins at weights that were found on none of them and goes half
         # of the way, as `portmert tune` does.
@@ -340,6 +354,7 @@ class _Run:
             self.files.demand(name, step)
         for k, lists in state.steps.items():
             self.files.check_step(k, lists)
+        state.merged()
         state.weights, state.score = self.files.found_by(step)
         return state
 
