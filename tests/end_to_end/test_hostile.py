@@ -180,7 +180,7 @@ def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "run"
-    few = ["tune.iterations=2", "tune.nbest=5", "optimizer.effort=2", f"tune.output={folder}"]
+    few = ["tune.iterations=2", "tune.nbest=5", f"tune.output={folder}"]
     run("tune", CONFIG, *[word for setting in few for word in ("--set", setting)])
     return folder, few
 
