@@ -1,13 +1,11 @@
-"""Reads the two sides of a bitext, plain, .gz or .xz."""
+"""Reads the two sides of a bitext, plain, .gz, .xz or .zst."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import lzma
-import zlib
 from typing import TYPE_CHECKING
 
+from aligners._compressed import DamagedError, expand
 from aligners._errors import AlignerError
 
 if TYPE_CHECKING:
@@ -23,13 +21,10 @@ def read_lines(path: Path) -> list[str]:
     AlignerError
         The file cannot be read, its compressed stream is damaged, or a line is not UTF-8.
     """
-    decompress = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
     try:
-        lines = decompress(path.read_bytes()).split(b"\n")
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
-        raise AlignerError(
-            f"{path}: the compressed stream is damaged or cut off; copy or make the file again"
-        ) from None
+        lines = expand(path.read_bytes(), path.suffix).split(b"\n")
+    except DamagedError as error:
+        raise AlignerError(f"{path}: {error}") from None
     except OSError as error:
         raise AlignerError(f"{path}: {error.strerror or error}") from None
     if lines[-1] == b"":

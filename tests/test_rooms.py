@@ -14,7 +14,7 @@ CHECKED = ("pydantic", "annotated_types")
 """What checks the options of components."""
 ALLOWED = {
     "metrics": {"metrics", "numpy", "numba", "Stemmer", *CHECKED},  # Stemmer: METEOR and TERp
-    "aligners": {"aligners", "numpy", "thot", "sentencepiece", *CHECKED},
+    "aligners": {"aligners", "numpy", "thot", "sentencepiece", "isal", "zstandard", *CHECKED},
 }
 
 ARROWS = arrows()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, cast
 
+from aligners._compressed import DamagedError, expand
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
@@ -64,7 +65,14 @@ def read_bytes(path: Path | str) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    return _decompress(data, path)
+    except MemoryError:
+        raise InputError(f"{path}: does not fit into memory") from None
+    try:
+        return expand(data, path.suffix)
+    except DamagedError as error:
+        raise InputError(f"{path}: {error}") from None
+    except MemoryError:
+        raise InputError(f"{path}: expanded it does not fit into memory") from None
 
 
 def read_lines(path: TextFile) -> list[str]:
@@ -109,40 +117,6 @@ def decode_line(line: bytes, path: Path | str, number: int) -> str:
             f"{path}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} is not "
             f"UTF-8; convert the file to UTF-8"
         ) from None
-
-
-def _decompress(data: bytes, path: Path) -> bytes:
-    # Each library is imported only where it is needed: start-up time.
-    damaged = f"{path}: the compressed stream is damaged or cut off; copy or make the file again"
-    if path.suffix == ".gz":
-        from isal import igzip, isal_zlib  # noqa: PLC0415
-
-        try:
-            return cast("bytes", igzip.decompress(data))
-        except (EOFError, OSError, cast("type[Exception]", isal_zlib.error)):
-            raise InputError(damaged) from None
-    if path.suffix == ".xz":
-        import lzma  # noqa: PLC0415
-
-        try:
-            return lzma.decompress(data)
-        except lzma.LZMAError:
-            raise InputError(damaged) from None
-    if path.suffix == ".zst":
-        import zstandard  # noqa: PLC0415
-
-        content, rest = b"", data
-        try:
-            while rest:
-                frame = zstandard.ZstdDecompressor().decompressobj()
-                content += frame.decompress(rest)
-                if not frame.eof:
-                    raise InputError(damaged)
-                rest = frame.unused_data
-        except zstandard.ZstdError:
-            raise InputError(damaged) from None
-        return content
-    return data
 
 
 @contextmanager
@@ -260,7 +234,9 @@ def _compressor(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     elif suffix == ".zst":
         import zstandard  # noqa: PLC0415
 
-        with zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False) as packed_zst:
+        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(
+            raw, closefd=False
+        ) as packed_zst:
             yield cast("IO[bytes]", packed_zst)
     else:
         buffered = io.BufferedWriter(cast("io.RawIOBase", raw))

@@ -50,6 +50,21 @@ def test_damaged_stream_is_named(tmp_path, suffix, damage):
         read_bytes(path)
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_no_flipped_bit_of_what_is_written_is_read_as_other_text(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    write_text(path, "some text\n" * 9)
+    whole = path.read_bytes()
+    for place in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            assert read_lines(path) == ["some text"] * 9
+        except InputError as error:
+            assert "damaged or cut off" in str(error)  # noqa: PT017  either is right
+
+
 def test_lines_end_in_either_way(tmp_path):
     (tmp_path / "file").write_bytes("a\r\n\nb é\u2028c".encode())
     assert read_lines(tmp_path / "file") == ["a", "", "b é\u2028c"]

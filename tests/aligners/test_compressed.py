@@ -1,0 +1,72 @@
+"""Compressed content: several streams are one, damage anywhere is told, nothing is without bound."""
+
+import gzip
+import lzma
+import time
+
+import pytest
+import zstandard
+
+from aligners import _compressed
+from aligners._compressed import DamagedError, expand
+
+PACK = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+FIRST, SECOND = b"some text " * 30, b"and more of it " * 40
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_streams_one_after_the_other_are_one_content(suffix):
+    assert expand(PACK[suffix](FIRST) + PACK[suffix](SECOND), suffix) == FIRST + SECOND
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_no_flipped_bit_of_any_stream_changes_the_text(suffix):
+    whole = PACK[suffix](FIRST) + PACK[suffix](SECOND)
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        try:
+            assert expand(bytes(damaged), suffix) == FIRST + SECOND  # of a header's date, say
+        except DamagedError as error:
+            assert "damaged or cut off" in str(error)  # noqa: PT017  either is right
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_what_is_cut_off_or_has_a_tail_is_refused(suffix):
+    first, second = PACK[suffix](FIRST), PACK[suffix](SECOND)
+    for size in range(1, len(first + second)):
+        if size != len(first):
+            with pytest.raises(DamagedError, match="damaged or cut off"):
+                expand((first + second)[:size], suffix)
+    for tail in (b"x", b"garbage" * 10, first[:6], b"\0\0\0\0x"):
+        with pytest.raises(DamagedError, match="damaged or cut off"):
+            expand(first + tail, suffix)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_padding_with_zeros_is_no_damage(suffix):
+    assert expand(PACK[suffix](FIRST) + bytes(512), suffix) == FIRST
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_content_far_larger_than_texts_are_is_refused(suffix, monkeypatch):
+    monkeypatch.setattr(_compressed, "FREE", 1 << 20)
+    with pytest.raises(DamagedError, match="more than 200 times the file"):
+        expand(PACK[suffix](bytes(50 << 20)), suffix)
+    assert expand(PACK[suffix](bytes(1 << 20)), suffix) == bytes(1 << 20)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_many_empty_streams_take_time_in_proportion(suffix):
+    content = PACK[suffix](b"") * 40_000
+    begin = time.process_time()
+    assert expand(content, suffix) == b""
+    assert time.process_time() - begin < 5.0
+
+
+def test_other_suffixes_are_left_alone():
+    assert expand(b"\x1f\x8b", ".txt") == b"\x1f\x8b"
