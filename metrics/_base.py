@@ -355,6 +355,8 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool] = True
     reads_references: ClassVar[bool] = True
     """Whether hypotheses are compared with references."""
+    most_tokens: ClassVar[int | None] = None
+    """Of a text, where time and memory grow with its square; None where they do not."""
     in_percent: ClassVar[bool] = True
     """Whether the score is a share of something, to be printed in percent."""
     source: ClassVar[str]

@@ -101,6 +101,7 @@ class Meteor(Metric):
     paraphrases: Path | None = None
     function_words: Path | None = None
 
+    most_tokens: ClassVar[int | None] = 1000
     source: ClassVar[str] = (
         "Banerjee and Lavie, ACL 2005; Lavie and Agarwal, WMT 2007; Denkowski and Lavie, WMT 2014"
     )

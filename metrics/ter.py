@@ -27,6 +27,7 @@ class Ter(Metric):
     """
 
     higher_is_better: ClassVar[bool] = False
+    most_tokens: ClassVar[int | None] = 2000
     source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
 
     @property

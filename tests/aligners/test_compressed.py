@@ -1,4 +1,4 @@
-"""Compressed content: several streams are one, damage anywhere is told, nothing is without bound."""
+"""Compressed content: several streams are one, all damage is told, nothing is without bound."""
 
 import gzip
 import lzma

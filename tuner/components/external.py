@@ -46,6 +46,8 @@ BARS = "|||"
 LINKS_FIELD = "links:"
 CHUNK = 1 << 16
 """Bytes written to or read from a pipe at once."""
+MOST_IN_A_LINE = 1 << 20
+"""Bytes of an answer."""
 STDERR_LINES = 5
 """Last lines of a program's stderr that a message shows."""
 CLOSING_SECONDS = 2.0
@@ -358,8 +360,8 @@ class _Process:
         """Return the error of a program that did `what`, with the end of its stderr."""
         tail = ""
         if self._stderr is not None:
-            self._stderr.seek(0)
-            lines = self._stderr.read().decode(errors="replace").split("\n")
+            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - CHUNK))
+            lines = self._stderr.read().decode(errors="replace").splitlines()
             last = [line.strip() for line in lines if line.strip()][-STDERR_LINES:]
             tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"
         self._failed = f"metric program `{shlex.join(self.words)}` {what}{tail}"
@@ -397,7 +399,7 @@ class _Process:
         os.set_blocking(stdin, False)  # a full pipe must not stop us from reading
         rest = memoryview(data)
         chunks: list[bytes] = []
-        lines = 0
+        lines, unended = 0, 0
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
             if selector.select(0) and (early := os.read(stdout, CHUNK)):
@@ -428,10 +430,20 @@ class _Process:
                         )
                     chunks.append(chunk)
                     lines += chunk.count(b"\n")
+                    unended = self._unended(process, chunk, unended)
         answers = b"".join(chunks).split(b"\n")
         if len(answers) != expected + 1 or answers[-1] or rest:
             raise self.error(f"wrote more than one line for each of {expected} questions")
         return [answer.decode(errors="replace") for answer in answers[:-1]]
+
+    def _unended(self, process: subprocess.Popen[bytes], chunk: bytes, before: int) -> int:
+        """Return how many bytes of a line there are behind a chunk; a flood is the end."""
+        behind = chunk.rfind(b"\n") + 1
+        size = len(chunk) - behind + (0 if behind else before)
+        if size > MOST_IN_A_LINE:
+            process.kill()
+            raise self.error(f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers")
+        return size
 
     @staticmethod
     def _ended(process: subprocess.Popen[bytes]) -> str:

@@ -163,6 +163,11 @@ class Formula(Metric):
         return self._rises()
 
     @cached_property
+    def most_tokens(self) -> int | None:  # type: ignore[override]
+        """The fewest that any of its metrics takes."""
+        return min((one.most_tokens for one in self.metrics if one.most_tokens), default=None)
+
+    @cached_property
     def in_percent(self) -> bool:  # type: ignore[override]
         """Whether all its metrics are."""
         return all(metric.in_percent for metric in self.metrics)

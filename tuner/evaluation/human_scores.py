@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".xz", ".zst")
 _MOST_DIGITS = 7
 """Of a segment: a slip must not ask for a table of all memory."""
+_MOST_CELLS, _SPARSEST = 10_000_000, 50
+"""A table of systems and segments may be so large, or so often as large as there are scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,11 @@ def _arrays(
     column = {name: number for number, name in enumerate(systems)}
     rows = np.array([segment for _, segment in scores], dtype=np.int64)
     count = int(rows.max()) + 1
+    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(scores)):
+        raise InputError(
+            f"{path}: {len(scores)} scores of {len(systems)} systems, but one is of segment "
+            f"{count - 1}; is that number a slip?"
+        )
     table = np.full((count, len(systems)), np.nan)
     table[rows, [column[system] for system, _ in scores]] = list(scores.values())
     if documents is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
@@ -93,8 +94,8 @@ def read_dat(
     columns: tuple[str, ...] = ()
     sparse: dict[str, int] = {}
     for features_path, scores_path in zip(features, scores, strict=True):
-        feature_file = _read_dat_file(features_path, "FEATURES", segments)
-        score_file = _read_dat_file(scores_path, "SCORES", segments)
+        feature_file = _DatReader(features_path, "FEATURES").read(segments)
+        score_file = _DatReader(scores_path, "SCORES").read(segments)
         _check_pair(feature_file, score_file)
         if first_features is None or first_scores is None or pool is None:
             first_features, first_scores = feature_file, score_file
@@ -264,13 +265,8 @@ class _DatFile:
     sparse_values: FloatArray
 
 
-def _read_dat_file(path: Path | str, kind: str, segments: int | None) -> _DatFile:
-    """Read a file of kind FEATURES or SCORES."""
-    return _DatReader(path, kind).read(segments)
-
-
 class _DatReader:
-    """Reads one file: its bytes, and messages that name its lines."""
+    """Reads one file of kind FEATURES or SCORES: its bytes, and messages that name its lines."""
 
     def __init__(self, path: Path | str, kind: str) -> None:
         self.where = "stdin" if str(path) == "-" else str(path)
@@ -450,7 +446,7 @@ def _check_names(file: _DatFile) -> None:
         raise InputError(
             f"{file.where}:1: {len(file.names)} feature names for {file.table.shape[1]} columns"
         )
-    repeated = sorted({name for name in file.names if file.names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(file.names).items() if count > 1)
     if repeated:
         raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
 
@@ -458,14 +454,16 @@ def _check_names(file: _DatFile) -> None:
 def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> IntArray:
     """Return where in `file` the columns stand, which are those of `first`."""
     _check_names(file)
+    columns_of = {name: column for column, name in enumerate(file.names)}
+    known = frozenset(first.names)
     for name in (*first.names, *file.names):
-        lacks, has = (file, first) if name in first.names else (first, file)
-        if name not in lacks.names:
+        lacks, has = (file, first) if name in known else (first, file)
+        if name not in known or name not in columns_of:
             raise InputError(
                 f"{file.where}: {lacks.where} has no feature {name}, {has.where} has; files that "
                 f"are merged must come from one model"
             )
-    return np.array([file.names.index(name) for name in columns])
+    return np.array([columns_of[name] for name in columns])
 
 
 def _check_same_metric(first: _DatFile, file: _DatFile) -> None:

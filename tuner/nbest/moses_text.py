@@ -280,12 +280,11 @@ class NBestReader:
                 is_dense[:] = True
                 self.remark = f"{partly} of the features not in all hypotheses (0 where absent)"
         for label in np.flatnonzero(~is_dense).tolist():
-            having = run_lines[run_labels == label]
             if "_" not in names[label] and not self.absent_is_zero:
-                self._not_everywhere(names[label], having, lines)
+                self._not_everywhere(names[label], run_lines[run_labels == label], lines)
             if first_sizes[label] != 1:
                 self.fail(
-                    int(self.starts[having[0]]),
+                    int(self.starts[run_lines[first_runs[label]]]),
                     f"sparse feature {names[label]} has {first_sizes[label]} values, expected 1 "
                     f"(it is sparse because other lines lack it)",
                 )

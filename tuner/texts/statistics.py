@@ -44,6 +44,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     if threads < 1:
         raise ValueError(f"threads is {threads}; it must be at least 1")
     require(metric, batch)
+    _check_lengths(metric, batch)
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
 
@@ -84,6 +85,24 @@ def require(metric: Metric, batch: Batch) -> None:
                     f"metric {metric.name()} needs {NEED_NAMES[str(need)]} of the {name}; name an "
                     f"annotator that makes them (--annotator, or a table [annotator])"
                 )
+
+
+def _check_lengths(metric: Metric, batch: Batch) -> None:
+    """Raise InputError if a text is longer than the metric can compare."""
+    if metric.most_tokens is None:
+        return
+    for name, texts, offsets in (
+        ("hypothesis", batch.hypotheses, batch.offsets),
+        ("reference", batch.references, batch.reference_offsets),
+    ):
+        wrong = np.flatnonzero(texts.tokens.lengths > metric.most_tokens)
+        if len(wrong):
+            segment = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
+            raise InputError(
+                f"segment {segment} (counted from 0): a {name} of "
+                f"{texts.tokens.lengths[wrong[0]]} tokens; {metric.name()} compares at most "
+                f"{metric.most_tokens}: is a line end missing?"
+            )
 
 
 def _require_links(metric: Metric, batch: Batch) -> None:

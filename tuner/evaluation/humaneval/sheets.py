@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from tuner.errors import InputError
 
@@ -20,6 +22,8 @@ ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
 """What a cell must not begin with: programs would take it for a formula."""
 
+_MOST_BYTES = 1 << 25
+"""Of a spreadsheet, unpacked: a library makes much more of them."""
 _TITLE = "judgements"
 _WIDTHS = {"source": 50, "reference": 50, "left": 50, "right": 50, "answer": 10}
 _MODIFIED = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
@@ -149,29 +153,40 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of extensions that have nothing to do with cells
-            book = load_workbook(io.BytesIO(content), data_only=False)
-        # Somebody may have put sheets of their own in front.
-        sheet = next((one for one in book.worksheets if one.title == _TITLE), book.worksheets[0])
-        cells = [
-            ["" if cell is None else str(cell) for cell in row]
-            for row in sheet.iter_rows(values_only=True)
-        ]
+            _check_size(content)
+            book = load_workbook(io.BytesIO(content), data_only=False, read_only=True)
+            # Somebody may have put sheets of their own in front.
+            sheet: Any = next(
+                (one for one in book.worksheets if one.title == _TITLE), book.worksheets[0]
+            )
+            sheet.reset_dimensions()  # what the file says of its size nobody has counted
+            cells = [
+                ["" if cell is None else str(cell) for cell in row]
+                for row in sheet.iter_rows(values_only=True)
+            ]
     except Exception as error:  # noqa: BLE001  what a damaged file makes of a library is open
         reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
         raise InputError(f"{path}: not a spreadsheet that can be read: {reason}") from None
     names = _checked_names(path, 1, cells[0]) if cells else []
     for number, row in enumerate(cells[1:], 2):
         if any(cell.strip() for cell in row):
-            yield number, dict(zip(names, row, strict=True))
+            yield number, dict(itertools.zip_longest(names, row[: len(names)], fillvalue=""))
+
+
+def _check_size(content: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        size = sum(part.file_size for part in packed.infolist())
+    if size > _MOST_BYTES:
+        raise ValueError(f"it unpacks to {size} bytes, more than any sheet of a judge")
 
 
 def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
     """Return the names of columns; those that are empty may be many."""
     names = [cell.strip() for cell in cells]
-    for name in names:
-        if name and names.count(name) > 1:
+    for name, count in Counter(filter(None, names)).items():
+        if count > 1:
             raise InputError(
-                f"{path}:{number}: {names.count(name)} columns '{name}'; which one counts is not "
-                f"known, leave one"
+                f"{path}:{number}: {count} columns '{name}'; which one counts is not known, leave "
+                f"one"
             )
     return names
