@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tuner.api.lists import read_nbest as read_nbest
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
+    from tuner.api.replicating import Replicas as Replicas
+    from tuner.api.replicating import replicate as replicate
     from tuner.api.reranking import Reranked as Reranked
     from tuner.api.reranking import rerank as rerank
     from tuner.api.scoring import score as score
@@ -57,6 +59,7 @@ _NAMES = {
     "tuner.api.crossvalidating": "crossval CrossValidation",
     "tuner.api.lists": "read_nbest",
     "tuner.api.optimizing": "optimize Optimized",
+    "tuner.api.replicating": "replicate Replicas",
     "tuner.api.reranking": "rerank Reranked",
     "tuner.api.scoring": "score",
     "tuner.api.tuning": "tune",

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
     from tuner.api.optimizing import optimize_dat as optimize_dat
+    from tuner.api.replicating import Replicas as Replicas
+    from tuner.api.replicating import replicate as replicate
     from tuner.api.reporting import report as report
     from tuner.api.reporting import reproduce as reproduce
     from tuner.api.reranking import Reranked as Reranked
@@ -56,6 +58,7 @@ _NAMES = {
     "judging": "Report checked_groups metaeval train_metric",
     "lists": "read_nbest",
     "optimizing": "Optimized optimize optimize_dat",
+    "replicating": "Replicas replicate",
     "reporting": "report reproduce",
     "reranking": "Reranked rerank",
     "scoring": "score scores_as_json scores_as_text",

@@ -84,8 +84,8 @@ def command(
 ) -> None:
     """Compare systems with the first one: scores, significance, and where they differ.
 
-    A system is the folder of a run of tune, or name=FILE[,FILE...]: a file of tokenised text for
-    each replica. Folders say what their test set is; else give --ref, and --source for word
+    A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...]: a
+    file of tokenised text for each replica. Folders say what their test set is; else give --ref, and --source for word
     order.
 
     \b

@@ -14,11 +14,13 @@ from tuner.commands._lists import format_option, lowercase_option, steps, text_o
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
+    FOLDER,
     FiniteRange,
     Whole,
     ref_links_option,
     refs_option,
     set_option,
+    several,
     source_option,
     threads_option,
 )
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from tuner.api import Optimized
 
 _OF_LISTS = ("refs", "source", "ref_links")
+_OF_TEST = ("test_refs", "test_source", "test_ref_links")
+_OF_REPLICAS = ("replicas", "out_dir", "fresh", "test_lists", *_OF_TEST)
 _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
 
 
@@ -89,7 +93,22 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     default=0,
     help="Tune again on so many resampled sets of segments; report how weights vary.",
 )
-@click.option("--out", required=True, type=FILE, help="Where the weights go (JSON).")
+@click.option("--out", type=FILE, help="Where the weights go (JSON).")
+@click.option(
+    "--replicas",
+    type=Whole(1),
+    help="Search so often, with different seeds, and average; everything goes to --out-dir.",
+)
+@click.option(
+    "--out-dir",
+    type=FOLDER,
+    help="Folder of --replicas, in the form that compare takes; an interrupted one goes on.",
+)
+@several("--test-nbest", "test_lists", help="List of a test set for --replicas, repeatable.")
+@several("--test-ref", "test_refs", help="Reference of the test set, repeatable.")
+@click.option("--test-source", type=FILE, help="Its source text, needed with links.")
+@several("--test-ref-links", help="Links of its source and reference, one file a --test-ref.")
+@click.option("--fresh", is_flag=True, help="Remove what --out-dir holds and start over.")
 @json_option
 def command(
     *,
@@ -99,7 +118,7 @@ def command(
     lowercase: bool,
     settings: tuple[str, ...],
     restarts: int | None,
-    out: Path,
+    out: Path | None,
     json_out: Path | None,
     **given: Any,
 ) -> None:
@@ -110,15 +129,28 @@ def command(
     \b
     portmert optimize --metric port --nbest dev.nbest.gz --ref dev.ref --source dev.src \\
         --ref-links dev.links --out weights.json
+    portmert optimize --metric bleu --nbest dev.nbest.gz --ref dev.ref --replicas 3 \\
+        --test-nbest test.nbest.gz --test-ref test.ref --out-dir runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
     announce_compiling()
     check_outputs(out, json_out)
     _check_usage(lists, features, scores, given)
+    _check_replicas(out, features, given)
     given["text"] = steps(given["text"], lowercase=lowercase)
     given["options"] = api.key_values(settings, where="--set")
     if restarts is not None:
         given["options"]["restarts"] = restarts
     given["constraints"] = take_constraints(given)
+    if given["replicas"] is not None:
+        del given["samples"]
+        with _shown_progress(given) as shown:
+            replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
+        if not print_json(json_out, replicas.as_json()):
+            click.echo(str(replicas))
+            click.echo(f"weights: {given['out_dir'] / 'weights.json'}")
+        return
+    for name in _OF_REPLICAS:
+        del given[name]
     if features:
         for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "annotation_cache"):
             del given[name]
@@ -127,9 +159,29 @@ def command(
     else:
         with _shown_progress(given) as shown:
             found = api.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
+    assert out is not None  # noqa: S101  else it is wrong usage
     write_text(out, found.to_json())
     if not print_json(json_out, found.as_json()):
         _show(found, out)
+
+
+def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[str, Any]) -> None:
+    if given["replicas"] is None:
+        if out is None:
+            raise click.UsageError("give --out, or --replicas and --out-dir")
+        if any(given[name] for name in _OF_REPLICAS):
+            raise click.UsageError(
+                "--out-dir, --fresh and the options of a test set need --replicas"
+            )
+        return
+    if given["out_dir"] is None or out is not None:
+        raise click.UsageError("--replicas write to --out-dir, not to --out")
+    if features or given["samples"]:
+        raise click.UsageError("--replicas go with --nbest, and without --bootstrap")
+    if given["test_lists"] and not given["test_refs"]:
+        raise click.UsageError("--test-nbest needs --test-ref")
+    if not given["test_lists"] and any(given[name] for name in _OF_TEST):
+        raise click.UsageError("--test-ref, --test-source and --test-ref-links need --test-nbest")
 
 
 @contextmanager

@@ -147,6 +147,24 @@ class Data:
 
 
 @dataclass(frozen=True)
+class ListsData(Data):
+    """Holds the texts of a tuning on given lists: there need be no source.
+
+    Parameters
+    ----------
+    source, references
+        As of `Data`, where there are any.
+    lists, test_lists
+        N-best lists of the dev set and of the test set.
+    """
+
+    source: Path | None = None  # type: ignore[assignment]  # what decodes has one
+    references: tuple[Path, ...] = ()
+    lists: tuple[Path, ...] = ()
+    test_lists: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Holds a whole configuration, checked: every file of [tune] and [data] exists.
 
@@ -193,7 +211,7 @@ class Experiment:
             for item in dataclasses.fields(content):
                 if item.name not in RESULT_FREE and (table, item.name) not in WHERE_IT_RUNS:
                     value = getattr(content, item.name)
-                    prints[f"{table}.{item.name}"] = json.dumps(_content(value), sort_keys=True)
+                    prints[f"{table}.{item.name}"] = json.dumps(content_of(value), sort_keys=True)
         return prints
 
 
@@ -455,17 +473,17 @@ def _check_annotator(experiment: Experiment) -> None:
         raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
 
 
-def _content(value: object) -> Any:
+def content_of(value: object) -> Any:
     """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
     if isinstance(value, Path):
         return _held(value)
     if isinstance(value, Metric):  # a metric of a formula
-        options = {f.name: _content(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"name": value.name(), **options}
     if isinstance(value, list | tuple):
-        return [_content(item) for item in value]
+        return [content_of(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _content(item) for key, item in value.items()}
+        return {str(key): content_of(item) for key, item in value.items()}
     if value is None or isinstance(value, str | int | float):
         return value
     return str(value)

@@ -18,7 +18,8 @@ from tuner.errors import ConfigError, StateError
 from tuner.files import write_text
 
 if TYPE_CHECKING:
-    from tuner.runs.config import Data, Experiment
+    from tuner.annotation.annotators._base import Annotator
+    from tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
 FAMILIES = ("aligner", "annotator")
@@ -32,24 +33,32 @@ class Inputs:
     Parameters
     ----------
     config
-        The configuration; it may have been changed since.
+        The configuration; it may have been changed since. None of a tuning on given lists.
     data
-        Paths of this machine.
+        Paths of this machine; `ListsData` of a tuning on given lists.
     components
         Family (`aligner`, `annotator`) -> component, where the run has one.
     """
 
-    config: Path
+    config: Path | None
     data: Data
     components: dict[str, Any]
 
 
 def write_inputs(folder: Path, experiment: Experiment) -> None:
     """Write what a run is made from into its folder."""
-    content: dict[str, Any] = {"config": _as_json(experiment.path, folder)}
-    content["data"] = _fields(experiment.data, folder)
-    for family in FAMILIES:
-        component = getattr(experiment, family, None)
+    components = {family: getattr(experiment, family, None) for family in FAMILIES}
+    _write(folder, experiment.path, experiment.data, components)
+
+
+def write_list_inputs(folder: Path, data: ListsData, annotator: Annotator | None) -> None:
+    """Write what a tuning on given lists is made from into its folder."""
+    _write(folder, None, data, {"annotator": annotator})
+
+
+def _write(folder: Path, config: Path | None, data: Data, components: dict[str, Any]) -> None:
+    content: dict[str, Any] = {"config": _as_json(config, folder), "data": _fields(data, folder)}
+    for family, component in components.items():
         if component is not None:
             content[family] = {"name": component.name(), "options": _fields(component, folder)}
     write_text(folder / NAME, to_json(content) + "\n")
@@ -65,7 +74,7 @@ def read_inputs(folder: Path) -> Inputs | None:
     """
     from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
 
-    from tuner.runs.config import Data  # noqa: PLC0415  only here: it reads all families
+    from tuner.runs.config import Data, ListsData  # noqa: PLC0415  it reads all families
 
     path = folder / NAME
     try:
@@ -83,8 +92,10 @@ def read_inputs(folder: Path) -> Inputs | None:
             for family in FAMILIES
             if family in content
         }
-        data = TypeAdapter(Data).validate_python(content["data"])
-        return Inputs(Path(content["config"]), data, components)
+        config = content["config"]
+        kind = ListsData if config is None else Data
+        data = TypeAdapter(kind).validate_python(content["data"])
+        return Inputs(None if config is None else Path(config), data, components)
     except (ConfigError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise StateError(

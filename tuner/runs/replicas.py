@@ -22,13 +22,12 @@ from tuner.runs import experiment as single
 from tuner.runs.folder import CONFIG_NAME, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.scorer import Evaluator, Scored, read_json, read_scored, write_json
-from tuner.search.averaging import averaged, stacked
+from tuner.search.averaging import averaged, deviation, weight_spreads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
-    from metrics._base import FloatArray
     from tuner.decoders._base import Progress
     from tuner.runs.config import Experiment
     from tuner.runs.folder import RunFolder
@@ -93,7 +92,7 @@ class Replicated:
                     zip(self.seeds, self.replicas, strict=True), 1
                 )
             ],
-            "weights": _spreads([result.weights for result in self.replicas]),
+            "weights": weight_spreads([result.weights for result in self.replicas]),
         }
 
 
@@ -161,7 +160,7 @@ def _finish(
     experiment = evaluator.experiment
     weights = averaged([result.weights for result in results])
     scores = np.array([result.score for result in results])
-    mean, spread = float(scores.mean()), _spread(scores)
+    mean, spread = float(scores.mean()), deviation(scores)
     dev, held_out = _dev(evaluator, weights, folder)
     test = evaluator.test(weights, lambda: folder.test)
     weights_path, config_path = folder.path / "weights.json", folder.path / CONFIG_NAME
@@ -216,22 +215,3 @@ def _dev(
     first = read_scored(scores, kept, "dev")
     assert first is not None  # noqa: S101  it is a dict
     return first, read_scored(scores, kept, "held_out")
-
-
-def _spread(values: FloatArray) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
-
-
-def _spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float]]]:
-    """Return mean and standard deviation of each weight, scaled to |w| adding to 1."""
-    names, rows = stacked(weights)
-    table: dict[str, dict[str, list[float]]] = {}
-    at = 0
-    for name, size in names.items():
-        columns = rows[:, at : at + size]
-        table[name] = {
-            "mean": columns.mean(axis=0).tolist(),
-            "sd": [_spread(column) for column in columns.T],
-        }
-        at += size
-    return table

@@ -87,3 +87,23 @@ def averaged(
     sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
     names, rows = stacked(weights, sizes)
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
+
+
+def deviation(values: FloatArray) -> float:
+    """Return the standard deviation of a sample, n - 1; 0 of one value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float]]]:
+    """Return mean and standard deviation of each weight, scaled to |w| adding to 1."""
+    names, rows = stacked(weights)
+    table: dict[str, dict[str, list[float]]] = {}
+    at = 0
+    for name, size in names.items():
+        columns = rows[:, at : at + size]
+        table[name] = {
+            "mean": columns.mean(axis=0).tolist(),
+            "sd": [deviation(column) for column in columns.T],
+        }
+        at += size
+    return table

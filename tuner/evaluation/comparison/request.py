@@ -119,12 +119,12 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
             metrics=asked,
             threads=request.threads,
             notice=notice,
-            lenders=[other.folder for other in systems if other.folder is not None],
+            lenders=[one.folder for one in systems if one.has_history and one.folder],
             prepare=request.prepare,
             lent_annotator=recorded,
         )
         for system in systems
-        if request.runs and system.folder is not None
+        if request.runs and system.has_history and system.folder is not None
     ]
     setup = Setup(
         asked,

@@ -59,6 +59,12 @@ class NamedSystem:
     inputs: Inputs | None = None
 
     @property
+    def has_history(self) -> bool:
+        """Whether it is a run with iterations; a tuning on given lists has none."""
+        of_lists = self.inputs is not None and self.inputs.config is None
+        return self.folder is not None and not of_lists
+
+    @property
     def kind(self) -> str:
         """Return `run` or `files`."""
         return "files" if self.folder is None else "run"
@@ -153,6 +159,8 @@ def _run(name: str, folder: Path) -> NamedSystem:
     inputs = read_inputs(folder)
     if not (folder / "result.json").is_file():
         again = f"`portmert tune {inputs.config}`" if inputs else "`portmert tune`"
+        if inputs and inputs.config is None:
+            again = "the same `portmert optimize --replicas`"
         raise StateError(
             f"{folder}: the run is not finished (no result.json); {again} goes on with it"
         )
@@ -171,7 +179,8 @@ def _run(name: str, folder: Path) -> NamedSystem:
         if not text.is_file():
             raise StateError(
                 f"{folder}: the run has no output of a test set (no {text.relative_to(folder)}); "
-                f"tune with [data] test_source and test_references, or give name=FILE"
+                f"tune with [data] test_source and test_references, optimize with --test-nbest, "
+                f"or give name=FILE"
             )
         outputs.append(Output(text, nbest if nbest.is_file() else None))
     return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
@@ -193,7 +202,7 @@ def _check_same(system: NamedSystem, test: TestSet) -> None:
     if test.source is not None:
         now |= {"test_source": file_digest(test.source)}  # type: ignore[dict-item]
     for key, value in now.items():
-        if recorded[key] != value:
+        if recorded[key] is not None and recorded[key] != value:
             files = ", ".join(map(str, test.references if "ref" in key else [test.source]))
             raise InputError(
                 f"{system.folder}: the run is of another test set: its {key} did not hold what "

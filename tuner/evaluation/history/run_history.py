@@ -135,6 +135,11 @@ def _fingerprint(folder: Path) -> dict[str, str]:
         raise StateError(
             f"{state}: is not what portmert writes; is this the folder of a run?"
         ) from None
+    if held.get("command") == "optimize":
+        raise StateError(
+            f"{folder}: replicas of `portmert optimize` on given lists have no iterations to "
+            f"report on; `portmert compare` takes them"
+        )
     found: dict[str, str] = held
     return found
 

@@ -1,0 +1,230 @@
+"""`portmert optimize --replicas`, as users call it: lists alone suffice for a comparison."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import portmert
+from tests.end_to_end.test_tune_killed import products
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+from tuner import streams
+from tuner.weights.feature_weights import read_weights
+
+DATA = ROOT / "configs" / "recorded"
+DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
+TEST = ("--test-nbest", DATA / "2.nbest.gz", "--test-ref", DATA / "dev.tgt")
+LINKS = ("--source", DATA / "dev.src", "--ref-links", DATA / "dev.links",
+         "--test-source", DATA / "dev.src", "--test-ref-links", DATA / "dev.links")  # fmt: skip
+MERT = ("--optimizer", "mert:effort=5,restarts=1")
+
+
+def optimize(*arguments, status=0):
+    return run("optimize", *DEV, *MERT, *arguments, status=status)
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replicas") / "bleu"
+    optimize(*TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", folder)
+    return folder
+
+
+def best_score(lists, weights):
+    best = portmert.rerank(lists, weights, notice=id)
+    return portmert.score(best.lines, [DATA / "dev.tgt"], metric="bleu").score
+
+
+def test_each_replica_is_optimize_with_its_seed(folder):
+    result = read(folder / "result.json")
+    assert [one["folder"] for one in result["replicas"]] == ["replica-1", "replica-2", "replica-3"]
+    for number, one in enumerate(result["replicas"], 1):
+        assert one["seed"] == streams.replica(1, number)
+        found = portmert.optimize(
+            DATA / "1.nbest.gz", [DATA / "dev.tgt"], metric="bleu", seed=one["seed"], notice=id,
+            weights=DATA / "start.json", optimizer="mert:effort=5,restarts=1",
+        )  # fmt: skip
+        weights = folder / one["folder"] / "weights.json"
+        assert read_weights(weights) == found.weights
+        assert one["dev_score"] == found.score
+        assert one["test_score"] == pytest.approx(best_score(DATA / "2.nbest.gz", weights))
+        lines = portmert.rerank(DATA / "2.nbest.gz", weights, notice=id).lines
+        output = folder / one["folder"] / "test" / "output.txt"
+        assert output.read_text().splitlines() == list(lines)
+
+
+def test_means_deviations_and_the_average(folder):
+    result = read(folder / "result.json")
+    for key in ("dev_score", "test_score"):
+        scores = [one[key] for one in result["replicas"]]
+        assert result[key]["mean"] == pytest.approx(np.mean(scores))
+        assert result[key]["sd"] == pytest.approx(np.std(scores, ddof=1))
+    assert result["unseen_score"] is None  # mert makes no estimate
+    files = [folder / f"replica-{n}" / "weights.json" for n in (1, 2, 3)]
+    mean = portmert.average(files, DATA / "1.nbest.gz", notice=id)
+    assert read_weights(folder / "weights.json") == mean.weights
+    for lists, found in (
+        ("1.nbest.gz", result["average"]["dev_score"]),
+        ("2.nbest.gz", result["average"]["test"]["score"]),
+    ):
+        assert found == pytest.approx(best_score(DATA / lists, folder / "weights.json"))
+    start = best_score(DATA / "2.nbest.gz", DATA / "start.json")
+    assert result["start"]["test_score"] == pytest.approx(start)
+
+
+def test_what_is_printed(folder):
+    shown = optimize(*TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", folder, "-q").stdout
+    result = read(folder / "result.json")
+    rows = {line[:18].strip(): line[18:].split() for line in shown.splitlines()}
+    for one in result["replicas"]:
+        scores = [f"{100 * one[key]:.2f}" for key in ("dev_score", "test_score")]
+        assert rows[one["folder"]] == scores
+    assert rows["averaged weights"][1] == f"{100 * result['average']['test']['score']:.2f}"
+    assert rows["sd"][0] == f"{100 * result['dev_score']['sd']:.2f}"
+    assert shown.endswith(f"weights: {folder / 'weights.json'}\n")
+    document = optimize(
+        *TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", folder, "--json", "-q"
+    ).stdout
+    assert json.loads(document) == result
+
+
+def test_compare_takes_two_such_folders(folder, tmp_path):
+    other = tmp_path / "port"
+    given = [*LINKS, "--metric", "port", "--replicas", 2, "--out-dir", other]
+    # Links of the test set are in the folder; those of outputs in the lists.
+    optimize(*TEST, *given)
+    page, out = tmp_path / "page.html", tmp_path / "out.json"
+    shown = run(
+        "compare", other, f"bleu={folder}", "--samples", 100, "--html", page, "--json", out
+    )
+    assert "Tuned on, and judged by" in shown.stdout
+    scores = {(row["metric"], row["system"]): row for row in read(out)["scores"]}
+    for system, metric, where in (("bleu", "bleu", folder), ("port", "port", other)):
+        result = read(where / "result.json")
+        assert scores[metric, system]["score"] == pytest.approx(result["test_score"]["mean"])
+        assert scores[metric, system]["s_opt"] == pytest.approx(result["test_score"]["sd"])
+    assert "iterations to report on" in fault("report", folder)
+
+
+def test_a_test_set_is_checked(folder, tmp_path):
+    reference = tmp_path / "ref"
+    reference.write_text("x\n" * 40)
+    said = fault("compare", folder, f"twin={folder}", "--ref", reference)
+    assert "the run is of another test set: its test_references did not hold" in said
+    plain = tmp_path / "plain"
+    optimize("--metric", "bleu", "--replicas", 1, "--out-dir", plain)
+    assert read(plain / "result.json")["test_score"] is None
+    assert "no output of a test set" in fault("compare", folder, plain)
+    (plain / "result.json").unlink()
+    assert "the same `portmert optimize --replicas` goes on" in fault("compare", folder, plain)
+
+
+def test_the_default_estimates_what_is_unseen(tmp_path):
+    shown = run("optimize", *DEV, *TEST, "--metric", "bleu", "--replicas", 2, "--out-dir",
+                tmp_path / "run", "-q").stdout  # fmt: skip
+    first, second = read(tmp_path / "run" / "result.json")["replicas"]
+    row = f"{100 * first['unseen_score']:.2f} ± {100 * first['unseen_error']:.2f}"
+    assert row in shown
+    found = read(tmp_path / "run" / "result.json")["unseen_score"]["mean"]
+    assert found == pytest.approx((first["unseen_score"] + second["unseen_score"]) / 2)
+
+
+DRIVER = """
+import os, pathlib, signal, sys
+from tuner.cli import main
+replace = pathlib.Path.replace
+def replace_then_die(self, target):
+    new = not pathlib.Path(target).exists()
+    replace(self, target)
+    if new:
+        os.kill(os.getpid(), signal.SIGKILL)
+pathlib.Path.replace = replace_then_die
+main(sys.argv[1:])
+"""
+
+
+def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
+    options = ["optimize", *map(str, (*DEV, *MERT, *TEST)), "--metric", "bleu", "--replicas", "2",
+               "--out-dir"]  # fmt: skip
+    alone = tmp_path / "alone" / "run"
+    alone.parent.mkdir()
+    first = run(*options, alone, "-q")
+    killed = tmp_path / "killed" / "run"
+    killed.parent.mkdir()
+    kills, finished = 0, {}
+    while True:
+        ended = subprocess.run(
+            [sys.executable, "-c", DRIVER, *options, str(killed), "-q"],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+            check=False, timeout=600,
+        )  # fmt: skip
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        kills += 1
+        now = {path: path.stat().st_mtime_ns for path in killed.glob("replica-*/result.json")}
+        assert finished.items() <= now.items()  # what is finished is not made again
+        finished = now
+    assert kills == len(products(alone))
+    assert products(killed) == products(alone)
+    assert ended.stdout.decode().replace("/killed/", "/alone/") == first.stdout
+
+
+def test_more_replicas_are_added_and_threads_change_nothing(folder, tmp_path):
+    copy = tmp_path / "copy"
+    options = [*TEST, "--metric", "bleu", "--out-dir", copy, "--replicas"]
+    optimize(*options, 2, "--threads", 1)
+    first = (copy / "replica-1" / "result.json").stat().st_mtime_ns
+    optimize(*options, 3, "--threads", 2)
+    assert (copy / "replica-1" / "result.json").stat().st_mtime_ns == first
+    names = {name for name in products(copy) if name != "inputs.json"}  # its paths are relative
+    ours, theirs = products(copy), products(folder)
+    assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
+
+
+def test_other_work_is_not_overwritten(tmp_path):
+    options = ["--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "run"]
+    optimize(*options)
+    said = fault("optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options)
+    assert "holds work of another experiment than what is asked for now: optimizer was" in said
+    run("optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options, "--fresh")
+    said = fault("optimize", *DEV, *MERT, *TEST, *options)
+    assert "optimizer was" in said
+    (tmp_path / "run" / "replica-1" / "result.json").write_text("{}")
+    same = ["optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options]
+    assert "replica-1/result.json: " in fault(*same)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --out, or --replicas and --out-dir"),
+        (["--replicas", 2], "--replicas write to --out-dir"),
+        (["--replicas", 2, "--out", "w", "--out-dir", "d"], "--replicas write to --out-dir"),
+        (["--out", "w", "--out-dir", "d"], "need --replicas"),
+        (["--out", "w", *TEST], "need --replicas"),
+        (["--replicas", 2, "--out-dir", "d", "--bootstrap", 3], "without --bootstrap"),
+        (["--replicas", 2, "--out-dir", "d", *TEST[:2]], "--test-nbest needs --test-ref"),
+        (["--replicas", 2, "--out-dir", "d", *TEST[2:]], "need --test-nbest"),
+    ],
+)
+def test_wrong_usage(options, message):
+    assert message in fault("optimize", *DEV, "--metric", "bleu", *options, status=2)
+
+
+def test_a_range_of_length_penalties_is_refused(tmp_path):
+    given = ["--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "d", "--length-penalty"]
+    assert "length penalty '0:1': replicas are averaged under one" in fault(
+        "optimize", *DEV, *MERT, *given, "0:1"
+    )
+    optimize(*given, "0.5")
+    assert read(tmp_path / "d" / "weights.json")["length_penalty"] == 0.5
