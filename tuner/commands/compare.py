@@ -85,8 +85,8 @@ def command(
     """Compare systems with the first one: scores, significance, and where they differ.
 
     A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...]: a
-    file of tokenised text for each replica. Folders say what their test set is; else give --ref, and --source for word
-    order.
+    file of tokenised text for each replica. Folders say what their test set is; else give --ref,
+    and --source for word order.
 
     \b
     portmert compare runs/bleu runs/port --html page.html
