@@ -4,6 +4,8 @@ import gzip
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -152,12 +154,108 @@ def test_return_best_dev_takes_the_step_of_the_best_own_output(tmp_path):
     assert f"# BLEU {match[2]} on dev" in (folder / "moses.ini").read_text()
 
 
-def test_features_that_are_not_active_keep_their_weights(tmp_path):
+def test_return_best_dev_may_take_the_last_list(tmp_path):
+    # The untuned weights give one list; what was found on it was never decoded.
+    tune(tmp_path / "one", "--maximum-iterations=1", "--return-best-dev")
+    dense = read_weights(tmp_path / "one" / "run1.dense").values
+    tuned = read_weights(tmp_path / "one" / "moses.ini").values
+    assert {name: tuned[name] for name in dense} == dense
+    # The second list is the better one.
+    result = tune(tmp_path / "two", "--maximum-iterations=2", "--return-best-dev")
+    assert "copying weights from best iteration (2, " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["--activate-features=LM0_0,PhraseTS0_0"],
+        ["--mertargs=-o LM0_0,PhraseTS0_0"],
+        ["--mertmertargs=--set effort=20 --set restarts=1 --optimize 'LM0_0 PhraseTS0_0'"],
+    ],
+)
+def test_features_that_are_not_active_keep_their_weights(tmp_path, chosen):
     folder = tmp_path / "work"
-    tune(folder, "--maximum-iterations=1", "--activate-features=LM0_0,PhraseTS0_0")
+    tune(folder, "--maximum-iterations=1", *chosen)
     before = read_weights(RECORDED / "moses.ini").values
     after = read_weights(folder / "moses.ini").values
     assert {name for name in after if after[name] != before[name]} <= {"LM0", "PhraseTS0"}
+
+
+def test_a_seed_changes_the_weights_and_repeats_itself(tmp_path):
+    def found(name, *options):
+        tune(tmp_path / name, "--maximum-iterations=1", *options)
+        return (tmp_path / name / "weights.txt").read_text()
+
+    seven = found("7", "--seed=7")
+    assert found("7 again", "--mertargs=-r 7") == seven
+    assert found("99", "--seed=99") != seven
+    assert found("none") != seven
+
+
+def test_arguments_for_programs_that_mean_nothing_here_are_named(tmp_path):
+    more = ["--mertargs=-v 2 -n 5 --scfile x", "--extractorargs=--binary", "--proargs=-S a"]
+    result = tune(tmp_path / "work", "--maximum-iterations=1", *more)
+    for line in (
+        "mert --ntry is ignored: the search restarts by itself",
+        "mert --scfile is ignored: mert-moses gives it itself",
+        "extractor --binary is ignored: text is written, and exact",
+        "pro --scfile is ignored: mert-moses gives it itself",
+    ):
+        assert f"portmert: note: {line}" in result.stderr
+
+
+def test_replicas_share_the_first_decoding(tmp_path):
+    folder = tmp_path / "work"
+    options = ["--replicas=2", "--maximum-iterations=2"]
+    result = tune(folder, *options)
+    one, two = folder / "replica-1", folder / "replica-2"
+    assert result.stdout.count("tuned: ") == 2
+    assert result.stderr.count("skipped decoder run 1") == 1
+    assert (one / "run1.out").read_bytes() == (two / "run1.out").read_bytes()
+    assert (one / "weights.txt").read_text() != (two / "weights.txt").read_text()
+    # Ended in the second, and continued.
+    before = without_dates(two)
+    for path in two.glob("*"):
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+    tune(folder, *options, "--continue")
+    assert without_dates(two) == before
+
+
+def test_the_filter_of_moses_is_found_beside_its_programs(tmp_path):
+    moses = tmp_path / "my moses"
+    (moses / "bin").mkdir(parents=True)
+    (moses / "scripts" / "training").mkdir(parents=True)
+    shutil.copy(PROGRAM, moses / "bin" / "moses")
+    script = moses / "scripts" / "training" / "filter-model-given-input.pl"
+    script.write_text('#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1"\n')
+    script.chmod(0o755)
+    quick = ["--mertmertargs=--set effort=20", "--decoder-flags=-v 0", "--nbest=5", "--max=1"]
+    result = tune(tmp_path / "decoder", four=[*FOUR[:2], moses / "bin" / "moses", FOUR[3]],
+                  quick=quick)  # fmt: skip
+    assert f"filtering the phrase tables: '{script}' ./filtered" in result.stderr
+    result = tune(tmp_path / "mertdir", quick=[*quick, f"--mertdir={moses / 'bin'}"])
+    assert f"filtering the phrase tables: '{script}' ./filtered" in result.stderr
+
+
+def test_the_tuning_step_of_ems(tmp_path):
+    # As EMS writes it, with our tuning-script; on a cluster --queue-flags and --jobs are added.
+    script = f"{sys.executable} -m portmert mert-moses"
+    (tmp_path / "step.sh").write_text(
+        f"""
+{script} {FOUR[0]} {FOUR[1]} {FOUR[2]} {FOUR[3]} --nbest 15 --working-dir {tmp_path}/tmp.1 \\
+  --decoder-flags " -v 0 " --rootdir /opt/moses/scripts -mertdir /opt/moses/bin \\
+  --mertmertargs="--set effort=20" --maximum-iterations 2 --no-filter-phrase-table \\
+  --queue-flags="-q short" --jobs 2
+mkdir -p {tmp_path}/tuning
+cp {tmp_path}/tmp.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1
+"""
+    )
+    done = subprocess.run(
+        ["bash", "-e", tmp_path / "step.sh"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--queue-flags is ignored: decoders run on this machine" in done.stderr
+    assert "MERT optimized" in (tmp_path / "tuning" / "moses.tuned.ini.1").read_text()
 
 
 def test_more_of_the_options(tmp_path):
@@ -208,6 +306,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
     ("options", "status", "message"),
     [
         (["--lattice-samples=5"], 2, "--lattice-samples cannot be honoured: lattice samples are"),
+        (["--lambdas=1 2"], 2, "--lambdas cannot be honoured: the start weights are those of"),
         (["--hg-mira"], 2, "--hg-mira cannot be honoured: hypergraphs are not read, only n-best"),
         (["--spe-symal=x"], 2, "--spe-symal cannot be honoured: simulated post-editing needs"),
         (["--closest", "--average"], 2, "--closest and --average contradict each other; give one"),
@@ -219,13 +318,19 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
         (["five"], 2, "5 words that are no options"),
         (["--nbest"], 2, "--nbest needs a whole number"),
-        (["--filter-phrase-table"], 2, "the phrase tables are to be filtered, but with what?"),
+        (["--filter-phrase-table"], 2, "the phrase tables are to be filtered, but there is no filter-model"),
+        (["--replicas=0"], 2, "--replicas 0: expected 1 or more"),
+        (["--seed=-1"], 2, "--seed -1: expected 0 or more"),
+        (["--mertargs=-r x"], 2, "--rseed x: expected a whole number"),
+        (["--sctype=SEMPOS"], 1, "--sctype SEMPOS: SEMPOS is not supported: it compares tecto"),
+        (["--mertargs=--sctype MEANT"], 1, "MEANT is not supported: it asks a server of semantic"),
         (["--mertargs=--shard-count 3"], 2, "--shard-count cannot be honoured"),
         (["--decoder-flags=-f x.ini"], 1, "flags has -f, which is set by config; leave it out"),
         (["--sctype=PORTT"], 1, "unknown metric 'portt'; did you mean 'port'?"),
         (["--sctype=PORT"], 1, "metric port compares word orders: it needs the source text and"),
         (["--scconfig=source:gone"], 1, "--scconfig: there is no file gone"),
         (["--continue"], 1, "finished_step.txt: is not there, so there is nothing to --continue"),
+        (["--mertargs=-o LM7_0"], 1, "there is no feature LM7_0; did you mean 'LM0_0'?"),
         (["--activate-features=LM7_0"], 1, "there is no feature LM7_0; did you mean 'LM0_0'?"),
         (["--range=LM7:0..1"], 1, "--range: there is no feature LM7"),
     ],

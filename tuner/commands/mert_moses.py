@@ -31,13 +31,18 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
   --mertargs=STRING --mertmertargs=STRING --extractorargs=STRING
   --proargs=STRING          '--set KEY=VALUE' in these sets our search
   --random-directions --historic-bests --predictable-seeds --threads=N
+  --seed=N                  other random numbers, other weights of equal standing
+  --replicas=N              N tunings, a seed each, in DIR/replica-1 and so on,
+                            from one first decoding
   --range=NAME:LOW..HIGH,LOW..HIGH   random starting weights
   --activate-features=NAME_0,...     tune these, keep the others
   --prev-aggregate-nbestlist=N       earlier lists to use (-1: all)
   --maximum-iterations=N    (25)
   --minimum-required-change-in-weights=F   (0.00001)
   --return-best-dev --use-config-weights-for-first-run
-  --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE
+  --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE (by default
+                            Moses' filter-model-given-input.pl, where it is
+                            among the scripts beside --mertdir or DECODER)
   --inputtype=N --continue --skip-decoder
 
   Options that cannot be honoured are errors that say why; those of no use
@@ -77,6 +82,7 @@ def command(context: click.Context) -> None:
         return
     announce_compiling()
     with decoding() as progress:
-        path, score = run(request, log=log, progress=progress)
-    click.echo(f"{request.scorer.metric.signature}: {score}")
-    click.echo(f"tuned: {path}")
+        results = run(request, log=log, progress=progress)
+    for path, score in results:
+        click.echo(f"{request.scorer.metric.signature}: {score}")
+        click.echo(f"tuned: {path}")

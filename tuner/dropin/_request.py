@@ -15,7 +15,7 @@ import click
 from tuner.dropin import extractor, kbmira, mert, pro
 from tuner.dropin._perl_options import PerlOption
 from tuner.dropin._perl_options import parse as parse_perl
-from tuner.dropin._program import UsageError, comma_list, last, parse, settings
+from tuner.dropin._program import UsageError, comma_list, integer, last, parse, settings
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.dropin._search import optimizer_of_type
 from tuner.errors import ConfigError, InputError
@@ -33,9 +33,9 @@ OPTIONS = tuple(
         "s": "working-dir input refs decoder config queue-flags cache-model decoder-flags mertdir "
         "mertargs extractorargs proargs mertmertargs rootdir filtercmd filterfile qsubwrapper "
         "mosesparallelcmd transform-decoded-file activate-features range batch-mira-args "
-        "promix-training promix-table spe-symal scorenbestcmd sctype scconfig",
+        "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig",
         "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
-        "prev-aggregate-nbestlist maximum-iterations threads",
+        "prev-aggregate-nbestlist maximum-iterations threads seed replicas",
         "f": "historic-interpolation minimum-required-change-in-weights",
         "!": "filter-phrase-table",
         "": "continue skip-decoder shortest average closest nocase nonorm help verbose old-sge "
@@ -52,6 +52,7 @@ REFUSED = {
     "promix-training": "mixtures of phrase tables are not trained here",
     "promix-table": "mixtures of phrase tables are not trained here",
     "spe-symal": "simulated post-editing needs the script moses_sim_pe.py around the decoder",
+    "lambdas": "the start weights are those of moses.ini; of EMS, leave out [TUNING] lambda",
     "transform-decoded-file": "lists are scored as they are; `portmert optimize` has text steps "
     "(de-BPE and others) for lists, --extractorargs '--filter COMMAND' changes each line here",
     "cache-model": "models are not copied; give a --config with local paths",
@@ -72,6 +73,14 @@ IGNORED = {
 }
 STARTS_OF_MERT = ("historic-bests", "pro-starting-point", "range")
 """Options on where the search begins: who gives one wants the search that has such starts."""
+FILTER = "filter-model-given-input.pl"
+HONOURED = {
+    "mert": {"type", "set", "positive", "optimize", "rseed", "threads", "sctype", "scconfig"},
+    "extractor": {"sctype", "scconfig", "factors", "filter"},
+    "pro": {"set", "random-seed"},
+    "kbmira": {"set", "random-seed", "type", *kbmira.NAMES},
+}
+"""Program -> those of its options that mean something here."""
 REFERENCE_LENGTHS = ("closest", "average", "shortest")
 SCTYPE = re.compile(r"--sctype(?:\s+|=)(\S+)")
 SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
@@ -87,6 +96,10 @@ class Request:
         Feature -> lowest and highest starting weight of its components, in order.
     active
         Columns that are tuned, `TM0_1`; empty: all.
+    seed
+        0: random numbers follow from the step alone, as in mert-moses.pl.
+    replicas
+        How many tunings there are, each with a seed of its own, from one first decoding.
     aggregate
         How many earlier lists are used; -1: all.
     interpolation
@@ -113,6 +126,8 @@ class Request:
     ranges: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     active: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
+    seed: int = 0
+    replicas: int = 1
     predictable_seeds: bool = False
     historic_bests: bool = False
     return_best: bool = False
@@ -159,17 +174,17 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Req
     for name, reason in IGNORED.items():
         if name in given:
             notice(f"--{name} is ignored: {reason}")
-    return _request(given)
+    return _request(given, notice)
 
 
-def _request(given: Mapping[str, list[str]]) -> Request:
+def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> Request:
     def text(name: str, default: str = "") -> str:
         return given.get(name, [default])[-1]
 
     def number(name: str, default: int) -> int:
         return int(text(name, str(default)))
 
-    more = _more_arguments(text)
+    more = _more_arguments(text, notice)
     filter_command, filter_input = _filter(given, text)
     return Request(
         source=_file(text("input")),
@@ -183,15 +198,15 @@ def _request(given: Mapping[str, list[str]]) -> Request:
         jobs=max(1, number("jobs", 1)),
         nbest=number("nbest", 100),
         iterations=number("maximum-iterations", 25),
-        threads=max(1, number("threads", 1)),
+        threads=max(1, number("threads", _whole(more["mert"], "threads", 1))),
         aggregate=number("prev-aggregate-nbestlist", -1),
         least_change=float(text("minimum-required-change-in-weights", "1e-5")),
         interpolation=float(text("historic-interpolation", "0")),
         ranges=_ranges(given.get("range", [])),
-        active=tuple(re.split(r"[, ]+", text("activate-features").strip()))
-        if text("activate-features").strip()
-        else (),
+        active=_active(text("activate-features") or last(more["mert"], "optimize", "")),
         positive=tuple(comma_list(last(more["mert"], "positive", ""))),
+        seed=_seed(number("seed", 0), more),
+        replicas=_at_least(1, number("replicas", 1), "--replicas"),
         predictable_seeds="predictable-seeds" in given,
         historic_bests="historic-bests" in given,
         return_best="return-best-dev" in given,
@@ -204,7 +219,9 @@ def _request(given: Mapping[str, list[str]]) -> Request:
     )
 
 
-def _more_arguments(text: Callable[..., str]) -> dict[str, dict[str, list[str]]]:
+def _more_arguments(
+    text: Callable[..., str], notice: Callable[[str], None]
+) -> dict[str, dict[str, list[str]]]:
     """Return what is meant for Moses' programs, by program, without scorers."""
     shared = SCCONFIG.sub("", SCTYPE.sub("", text("mertargs")))
     kinds: dict[str, tuple[str, Sequence[Option]]] = {
@@ -226,7 +243,37 @@ def _more_arguments(text: Callable[..., str]) -> dict[str, dict[str, list[str]]]
     )
     if refused:
         raise click.UsageError(f"--{min(refused)} cannot be honoured, see the shims' --help")
+    for program, (_, options) in kinds.items():
+        for option in options:
+            if option.name in found[program].keys() - HONOURED[program]:
+                given, _, why = option.help.partition(": ")
+                why = why if given in {"ignored", "not needed"} else "mert-moses gives it itself"
+                notice(f"{program} --{option.name} is ignored: {why}")
     return found
+
+
+def _active(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^, ]+", text))
+
+
+def _seed(seed: int, more: Mapping[str, dict[str, list[str]]]) -> int:
+    """Return --seed, or what Moses' programs are given as theirs."""
+    for program, name in (("mert", "rseed"), ("pro", "random-seed"), ("kbmira", "random-seed")):
+        seed = seed or _whole(more[program], name, 0)
+    return _at_least(0, seed, "--seed")
+
+
+def _whole(given: dict[str, list[str]], name: str, default: int) -> int:
+    try:
+        return integer(given, name, default)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _at_least(least: int, value: int, name: str) -> int:
+    if value < least:
+        raise click.UsageError(f"{name} {value}: expected {least} or more")
+    return value
 
 
 def _scorer(
@@ -292,12 +339,8 @@ def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[s
         return "", None
     command = text("filtercmd")
     if not command and "rootdir" in given:
-        command = str(Path(text("rootdir")) / "training" / "filter-model-given-input.pl")
-    if not command:
-        raise click.UsageError(
-            "the phrase tables are to be filtered, but with what? give --filtercmd=PATH (Moses' "
-            "filter-model-given-input.pl), or --no-filter-phrase-table"
-        )
+        command = shlex.quote(str(Path(text("rootdir")) / "training" / FILTER))
+    command = command or shlex.quote(_found_filter(text))
     program = Path(shlex.split(command)[0])
     if not os.access(program, os.X_OK):
         raise ConfigError(
@@ -305,6 +348,21 @@ def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[s
             f"--no-filter-phrase-table"
         )
     return command, _file(text("filterfile") or text("input"))
+
+
+def _found_filter(text: Callable[..., str]) -> str:
+    """Return the path of Moses' filter: among its scripts, beside its programs."""
+    places = [Path(text("mertdir"))] if text("mertdir") else []
+    places.append(_program(text("decoder")).resolve().parent)
+    for place in places:
+        for folder in (place, *(up / "scripts" / "training" for up in (place, place.parent))):
+            if (folder / FILTER).is_file():
+                return str((folder / FILTER).absolute())
+    raise click.UsageError(
+        f"the phrase tables are to be filtered, but there is no {FILTER} beside "
+        f"{' or '.join(map(str, places))}, nor in scripts/training there; give --filtercmd=PATH, "
+        f"or --no-filter-phrase-table"
+    )
 
 
 def _flags(text: Callable[..., str]) -> str:

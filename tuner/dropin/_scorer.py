@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from tuner.texts.corpus import References
 
 
+NOT_HERE = {
+    "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
+    "meant": "it asks a server of semantic roles",
+}
+"""Scorers of Moses that are no metrics here, and why."""
+
+
 @dataclass(frozen=True)
 class Scorer:
     """Holds a metric and how texts are prepared for it.
@@ -184,6 +191,12 @@ def read_scorer(
     hypothesis_links = options.pop("hyplinks", "")
     annotator = options.pop("annotator", "").replace(";", ",")
     name = sctype.lower().replace("_", "-")
+    for one in name.split(","):
+        if one in NOT_HERE:
+            raise ConfigError(
+                f"--sctype {sctype}: {one.upper()} is not supported: {NOT_HERE[one]}; `portmert "
+                f"metrics` lists what is"
+            )
     notes = _without_reflen(name, options)
     metric = _interpolated(name, options) if "," in name else _single(name, options)
     return Scorer(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
@@ -22,7 +22,7 @@ from tuner.dropin._program import number, printed_score
 from tuner.dropin._search import DEFAULT_RANGE, Starts, column_names, search
 from tuner.dropin.extractor import extract
 from tuner.errors import InputError, ProgramError, StateError
-from tuner.files import writing
+from tuner.files import copy_file, writing
 from tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from tuner.weights.feature_weights import FeatureNames
 
 FIRST_INTERPOLATED = 4
+SEEDS = 10**6
+"""Steps of a run draw from this many seeds, so that runs of different seeds share none."""
 
 
 @dataclass
@@ -79,8 +81,13 @@ class State:
         return lists
 
 
-def run(request: Request, *, log: Callable[[str], None], progress: Progress) -> tuple[Path, str]:
-    """Tune as asked; return the tuned moses.ini and its score as printed.
+def run(
+    request: Request, *, log: Callable[[str], None], progress: Progress
+) -> list[tuple[Path, str]]:
+    """Tune as asked; return the tuned moses.ini and its score as printed, of each replica.
+
+    Replicas are in folders of their own below that of the request, `replica-1` and so on. Each
+    has a seed of its own; they share the filtered model and the first decoding.
 
     Raises
     ------
@@ -88,18 +95,39 @@ def run(request: Request, *, log: Callable[[str], None], progress: Progress) -> 
         The input does not fit, the decoder failed, the folder cannot be continued.
     """
     request.folder.mkdir(parents=True, exist_ok=True)
-    return _Run(request, log, progress).result()
+    config = _filtered(request, log)
+    if request.replicas == 1:
+        return [_Run(request, config, log, progress).result()]
+    results = []
+    for replica in range(1, request.replicas + 1):
+        folder = request.folder / f"replica-{replica}"
+        folder.mkdir(exist_ok=True)
+        log(f"replica {replica} of {request.replicas}")
+        own = replace(request, folder=folder, seed=request.replicas * request.seed + replica)
+        if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
+            first = request.folder / "replica-1"
+            for name in (f"run1.best{request.nbest}.out.gz", "run1.out"):
+                copy_file(first / name, folder / name)
+            own = replace(own, skip_decoder=True, go_on=False)
+        results.append(_Run(own, config, log, progress).result())
+    return results
 
 
 class _Run:
-    def __init__(self, request: Request, log: Callable[[str], None], progress: Progress) -> None:
+    def __init__(
+        self,
+        request: Request,
+        config: Path,
+        log: Callable[[str], None],
+        progress: Progress,
+    ) -> None:
         self.request = request
         self.folder = request.folder
         self.log = log
         self.progress = progress
         # The decoder's threads are those of its configuration or flags.
         options = {
-            "config": self._filtered(),
+            "config": config,
             "program": request.program,
             "flags": request.flags,
             "threads": 1,
@@ -196,30 +224,6 @@ class _Run:
     def _nbest(self, step: int) -> Path:
         return self.folder / f"run{step}.best{self.request.nbest}.out.gz"
 
-    def _filtered(self) -> Path:
-        """Return the configuration of the filtered model, made once, or the one given."""
-        request = self.request
-        if not request.filter_command:
-            return request.config
-        config = self.folder / "filtered" / "moses.ini"
-        if config.is_file():
-            self.log(f"the tables are filtered already: {config}")
-            return config
-        command = [*shlex.split(request.filter_command), "./filtered", str(request.config)]
-        command.append(str(request.filter_input))
-        self.log(f"filtering the phrase tables: {shlex.join(command)}")
-        out, err = self.folder / "filterphrases.out", self.folder / "filterphrases.err"
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            done = subprocess.run(  # noqa: S603  the user's filter, no shell
-                command, cwd=self.folder, stdout=stdout, stderr=stderr, check=False
-            )
-        if done.returncode or not config.is_file():
-            raise ProgramError(
-                f"{command[0]}: exit status {done.returncode}, and "
-                f"{'a' if config.is_file() else 'no'} filtered/moses.ini; its log is {err}"
-            )
-        return config
-
     # Counting and searching.
 
     def _extract(self, step: int) -> DatLists:
@@ -263,7 +267,7 @@ class _Run:
                 self.files.earlier_start(k) for k in range(self._first_used(step - 1), step)
             ]
         dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
-        seed = dealt * 1000 if request.predictable_seeds else dealt
+        seed = SEEDS * request.seed + dealt * (1000 if request.predictable_seeds else 1)
         sparse = FeatureWeights(self.files.sparse(start))
         if request.from_pro:
             if lists.sparse is not None:
@@ -362,7 +366,7 @@ class _Run:
 
     def _finish(self, state: State) -> tuple[Path, str]:
         step, best = state.finished, state
-        if self.request.return_best and step > 1:
+        if self.request.return_best:
             best, step = self._best_step(state)
             self.log(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
         self._write_config("moses.ini", best, step, config=self.request.config)
@@ -370,10 +374,10 @@ class _Run:
         return self.folder / "moses.ini", best.score
 
     def _best_step(self, state: State) -> tuple[State, int]:
-        """Return the step whose own output scored highest; the last one was never decoded."""
+        """Return the step whose own output scored highest; nobody decoded what the last found."""
         metric = self.request.scorer.metric
         scores = {}
-        for step in range(1, state.finished):
+        for step in range(1, state.finished + 1):
             lists = state.steps.get(step) or self.files.lists(step)
             total = lists.stats[lists.offsets[:-1]].sum(axis=0)
             scores[step] = printed_score(metric, float(metric.score(total)))
@@ -401,3 +405,27 @@ class _Run:
         )
         with writing(path) as out:
             out.write(content)
+
+
+def _filtered(request: Request, log: Callable[[str], None]) -> Path:
+    """Return the configuration of the filtered model, made once, or the one given."""
+    if not request.filter_command:
+        return request.config
+    config = request.folder / "filtered" / "moses.ini"
+    if config.is_file():
+        log(f"the tables are filtered already: {config}")
+        return config
+    command = [*shlex.split(request.filter_command), "./filtered", str(request.config)]
+    command.append(str(request.filter_input))
+    log(f"filtering the phrase tables: {shlex.join(command)}")
+    out, err = request.folder / "filterphrases.out", request.folder / "filterphrases.err"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        done = subprocess.run(  # noqa: S603  the user's filter, no shell
+            command, cwd=request.folder, stdout=stdout, stderr=stderr, check=False
+        )
+    if done.returncode or not config.is_file():
+        raise ProgramError(
+            f"{command[0]}: exit status {done.returncode}, and "
+            f"{'a' if config.is_file() else 'no'} filtered/moses.ini; its log is {err}"
+        )
+    return config
