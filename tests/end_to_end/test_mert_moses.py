@@ -242,12 +242,13 @@ def test_the_tuning_step_of_ems(tmp_path):
     script = f"{sys.executable} -m portmert mert-moses"
     (tmp_path / "step.sh").write_text(
         f"""
-{script} {FOUR[0]} {FOUR[1]} {FOUR[2]} {FOUR[3]} --nbest 15 --working-dir {tmp_path}/tmp.1 \\
+mkdir -p {tmp_path}/tuning
+{script} {FOUR[0]} {FOUR[1]} {FOUR[2]} {FOUR[3]} \\
+  --nbest 15 --working-dir {tmp_path}/tuning/work.1 \\
   --decoder-flags " -v 0 " --rootdir /opt/moses/scripts -mertdir /opt/moses/bin \\
   --mertmertargs="--set effort=20" --maximum-iterations 2 --no-filter-phrase-table \\
   --queue-flags="-q short" --jobs 2
-mkdir -p {tmp_path}/tuning
-cp {tmp_path}/tmp.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1
+cp {tmp_path}/tuning/work.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1
 """
     )
     done = subprocess.run(
@@ -318,7 +319,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
         (["five"], 2, "5 words that are no options"),
         (["--nbest"], 2, "--nbest needs a whole number"),
-        (["--filter-phrase-table"], 2, "the phrase tables are to be filtered, but there is no filter-model"),
+        (["--filter-phrase-table"], 2, "tables are to be filtered, but there is no filter-model"),
         (["--replicas=0"], 2, "--replicas 0: expected 1 or more"),
         (["--seed=-1"], 2, "--seed -1: expected 0 or more"),
         (["--mertargs=-r x"], 2, "--rseed x: expected a whole number"),
