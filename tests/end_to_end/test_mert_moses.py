@@ -170,7 +170,9 @@ def test_return_best_dev_may_take_the_last_list(tmp_path):
     [
         ["--activate-features=LM0_0,PhraseTS0_0"],
         ["--mertargs=-o LM0_0,PhraseTS0_0"],
-        ["--mertmertargs=--set effort=20 --set restarts=1 --optimize 'LM0_0 PhraseTS0_0'"],
+        [
+            "--mertmertargs=--type mert --set effort=20 --set restarts=1 --optimize 'LM0_0 PhraseTS0_0'"
+        ],
     ],
 )
 def test_features_that_are_not_active_keep_their_weights(tmp_path, chosen):
@@ -229,7 +231,7 @@ def test_the_filter_of_moses_is_found_beside_its_programs(tmp_path):
     script = moses / "scripts" / "training" / "filter-model-given-input.pl"
     script.write_text('#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1"\n')
     script.chmod(0o755)
-    quick = ["--mertmertargs=--set effort=20", "--decoder-flags=-v 0", "--nbest=5", "--max=1"]
+    quick = ["--decoder-flags=-v 0", "--nbest=5", "--max=1"]
     result = tune(tmp_path / "decoder", four=[*FOUR[:2], moses / "bin" / "moses", FOUR[3]],
                   quick=quick)  # fmt: skip
     assert f"filtering the phrase tables: '{script}' ./filtered" in result.stderr
@@ -246,7 +248,7 @@ mkdir -p {tmp_path}/tuning
 {script} {FOUR[0]} {FOUR[1]} {FOUR[2]} {FOUR[3]} \\
   --nbest 15 --working-dir {tmp_path}/tuning/work.1 \\
   --decoder-flags " -v 0 " --rootdir /opt/moses/scripts -mertdir /opt/moses/bin \\
-  --mertmertargs="--set effort=20" --maximum-iterations 2 --no-filter-phrase-table \\
+  --maximum-iterations 2 --no-filter-phrase-table \\
   --queue-flags="-q short" --jobs 2
 cp {tmp_path}/tuning/work.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1
 """
