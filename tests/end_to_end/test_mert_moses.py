@@ -170,9 +170,7 @@ def test_return_best_dev_may_take_the_last_list(tmp_path):
     [
         ["--activate-features=LM0_0,PhraseTS0_0"],
         ["--mertargs=-o LM0_0,PhraseTS0_0"],
-        [
-            "--mertmertargs=--type mert --set effort=20 --optimize 'LM0_0 PhraseTS0_0'"
-        ],
+        ["--mertmertargs=--type mert --set effort=20 --optimize 'LM0_0 PhraseTS0_0'"],
     ],
 )
 def test_features_that_are_not_active_keep_their_weights(tmp_path, chosen):
