@@ -45,6 +45,27 @@ def test_rerank_writes_hypotheses_and_links(files):
     assert (files / "links").read_text() == "1-0\n2-0\n"
 
 
+def test_weights_of_features_that_the_list_lacks_are_refused(files):
+    weights = {"F": [0], "G": [1], "qe": [2.5], "unused": [0], "UnknownWordPenalty0": [1]}
+    (files / "weights.json").write_text(json.dumps({"weights": weights}))
+    result = rerank(files, "--out", files / "out", status=1)
+    assert (
+        "weights.json: weights of qe, which the lists lack (they have F, G); add the features to "
+        "the lists, or count them as 0: --missing-features zero" in result.stderr
+    )
+    assert not (files / "out").exists()
+    assert rerank(files, "--missing-features", "zero").stdout == "c d\n\n"
+
+
+def test_lists_of_sparse_features_may_lack_some(files):
+    weights = {"F": [0], "G": [1], "qe_1": [2.5], "qe_2": [1]}
+    (files / "weights.json").write_text(json.dumps({"weights": weights}))
+    (files / "list").write_text(
+        LIST.replace("0 ||| e ||| F= 0 G= 1", "0 ||| e ||| F= 0 G= 1 qe_1= 3")
+    )
+    assert rerank(files).stdout == "e\n\n"
+
+
 def test_rerank_without_links_in_the_list(files):
     (files / "bare").write_text("0 ||| a ||| F= 1 G= 0 ||| 0\n")
     result = rerank(

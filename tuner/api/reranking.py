@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from tuner.api.lists import read_lists
 from tuner.api.optimizing import Optimized
 from tuner.api.searching import as_weights
 from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.search.length_penalty import penalised
 from tuner.search.oracle import oracle
 from tuner.search.stat_tables import statistics_table
+from tuner.weights.moses_ini import NEVER_TUNED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from tuner.api.lists import Lists, ListsLike
     from tuner.api.searching import WeightsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.nbest.model import NBest
     from tuner.nbest.readers._base import Reader
     from tuner.texts.text_pipeline import TextPipeline
+    from tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,7 @@ def rerank(
     lists: ListsLike,
     weights: WeightsLike | Optimized | None = None,
     *,
+    missing_features: Literal["refuse", "zero"] = "refuse",
     oracle_metric: str | Metric | None = None,
     refs: Sequence[TextLike] | PathLike = (),
     source: TextLike | None = None,
@@ -80,6 +85,9 @@ def rerank(
         Read by `read_nbest`, or the names of one or more files.
     weights
         A file, weights by name, or what `optimize` found; a length penalty is applied.
+    missing_features
+        What is done with weights other than 0 of features that no hypothesis has: they are an
+        error, or the features count as 0. Lists with sparse features may always lack some.
     oracle_metric
         Choose, beginning at the best under `weights` or at the first hypotheses, so that this
         metric's score becomes high: about what perfect weights could reach. It needs `refs`.
@@ -120,7 +128,10 @@ def rerank(
             nbest_format=nbest_format,
             notice=notice,
         )
-        best = read.nbest.offsets[:-1] if weights is None else _best(read, weights)
+        if weights is None:
+            best = read.nbest.offsets[:-1]
+        else:
+            best = _best(read, weights, zero=missing_features == "zero")
         if metric is not None:
             best = _oracle(read, metric, best, notice)
         texts = read.scored.texts.take(best)
@@ -128,7 +139,7 @@ def rerank(
     return Reranked(lines, best, texts)
 
 
-def _best(lists: Lists, given: WeightsLike | Optimized) -> IntArray:
+def _best(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> IntArray:
     """Return the best hypothesis of each segment under the weights."""
     if isinstance(given, Optimized):
         weights, alpha, origin = given.weights, given.length_penalty or 0.0, "weights"
@@ -136,8 +147,28 @@ def _best(lists: Lists, given: WeightsLike | Optimized) -> IntArray:
         found, alpha, origin = as_weights(given)
         assert found is not None  # noqa: S101  None is the caller's case
         weights = found
+    if not zero:
+        _refuse_missing(lists.nbest, weights, origin)
     nbest = penalised(lists.nbest, alpha, lengths=lists.lengths)
     return best_hypotheses(nbest, model_scores(nbest, weights, origin=origin))
+
+
+def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
+    """Raise `InputError` for weights that were tuned with features that the lists lack."""
+    if nbest.sparse is not None:
+        return
+    known = dict(nbest.feature_names)
+    missing = [
+        name
+        for name, values in weights.values.items()
+        if name not in known and any(values) and name.rstrip("0123456789") not in NEVER_TUNED
+    ]
+    if missing:
+        raise InputError(
+            f"{origin}: weights of {', '.join(missing)}, which the lists lack (they have "
+            f"{', '.join(known)}); add the features to the lists, or count them as 0: "
+            f"--missing-features zero"
+        )
 
 
 def _oracle(lists: Lists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:

@@ -12,7 +12,7 @@ from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import format_option, text_options
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, ref_links_option, refs_option, source_option
+from tuner.commands._options import FILE, defaulted, ref_links_option, refs_option, source_option
 from tuner.commands._progress import annotating
 from tuner.errors import InputError
 from tuner.files import writing
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     type=FILE,
     help="Our JSON (a length penalty in it is applied), a moses.ini, or a runN.dense of "
     "mert-moses.pl.",
+)
+@defaulted(
+    "--missing-features",
+    click.Choice(["refuse", "zero"]),
+    "refuse",
+    "What is done with weights of features that the lists lack: an error, or they count as 0.",
 )
 @click.option(
     "--oracle",
