@@ -11,6 +11,7 @@ from tests.support.places import ROOT
 
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
+    "--set=tune.replicas=1",
     "--set=decoder.non_monotonicity=1",
     "--set=decoder.iterations=2", "--set=decoder.lm_order=2",
 ]  # fmt: skip
@@ -44,14 +45,16 @@ def test_demo_shows_three_systems_and_what_to_do_next(finished):
     folder, result = finished
     lines = result.stdout.splitlines()
     titles = ["BLEU", "PORT", "Qmean", "v", "length"]
-    assert lines[0].split() == ["system"] + ["dev"] * 5 + ["test"] * 5
+    assert lines[0].split() == ["system"] + ["test"] * 5 + ["dev"] * 5
     assert lines[1].split() == titles * 2
     rows = table(lines)
     assert list(rows) == ["untuned", "tuned on BLEU", "tuned on PORT"]
     assert all(len(row) == 10 for row in rows.values())
-    assert rows["tuned on BLEU"][0] >= rows["untuned"][0]  # each gains what it was tuned on
-    assert rows["tuned on PORT"][1] >= rows["untuned"][1]
-    assert " of 10 test outputs are the same tuned on BLEU and on PORT" in lines[6]
+    assert rows["tuned on BLEU"][5] >= rows["untuned"][5]  # each gains what it was tuned on
+    assert rows["tuned on PORT"][6] >= rows["untuned"][6]
+    assert lines[6].startswith("test: PORT-tuned ")
+    assert lines[6].endswith("; tuning luck untested")
+    assert " of 10 test outputs are the same tuned on BLEU and on PORT" in lines[7]
     assert f"copy {folder / 'demo-port.toml'}" in result.stdout
     assert "portmert optimize --metric port --nbest LIST" in result.stdout
 
@@ -95,7 +98,7 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
         process.kill()
         process.stderr.read()
     again = demo(tmp_path / "run")
-    assert again.stdout.splitlines()[:7] == first.stdout.splitlines()[:7]
+    assert again.stdout.splitlines()[:8] == first.stdout.splitlines()[:8]
     assert products(tmp_path / "run") == products(folder)
 
 
@@ -106,10 +109,9 @@ def test_the_whole_demo_tunes_visibly(tmp_path):
     rows = table(lines)
     untuned, on_bleu, on_port = rows.values()
     assert 30 <= on_bleu[0] <= 70
-    assert on_bleu[0] > untuned[0] + 1
-    assert on_bleu[5] > untuned[5]
-    assert on_port[1] > untuned[1] + 1
-    assert on_port[6] > untuned[6]
+    assert on_bleu[0] > untuned[0] + 3
+    assert on_port[1] > untuned[1] + 3
+    assert "tuning luck untested" not in lines[6]
 
 
 def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
@@ -124,7 +126,7 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
     assert (run / "treebank.udpipe").is_file()
     assert (run / "cache").is_dir()
     scores = {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[3:8]}
-    assert scores["tuned on POSF"][3] >= scores["untuned"][3]
+    assert scores["tuned on POSF"][10] >= scores["untuned"][10]
     assert "tuning on BLEU" in result.stderr
     assert "iteration 1: decoding" not in result.stderr.split("tuning on POSF")[0]
     after = result.stderr.split("comparing the systems")[1]
@@ -146,8 +148,9 @@ def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
         assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]
         row = table(result.stdout.splitlines())[f"tuned on {name.upper()}"]
         column = {"bleu": 0, "port": 1}[name]
-        assert row[column] == round(100 * held["average"]["dev_score"], 2)
-        assert row[5 + column] == round(100 * held["average"]["test"]["score"], 2)
+        for place, key in ((column, "test_score"), (5 + column, "dev_score")):
+            mean = sum(one[key] for one in held["replicas"]) / 2
+            assert row[place] == pytest.approx(100 * mean, abs=0.0051)
 
 
 def test_demo_page_compares_the_tuned_systems(finished):

@@ -81,13 +81,15 @@ def command(
     rows = []
     for system in demo.systems:
         tuned = TITLES.get(system.name, system.name)
-        row = [system.name if system.name == "untuned" else f"tuned on {tuned}"]
+        row = ["untuned" if system.name == "untuned" else f"tuned on {tuned}"]
         for part in SETS:
             scores = system.scores[part]
             row += [f"{100 * scores[metric]:.2f}" for metric in demo.metrics]
             row.append(f"{scores['length']:.3f}")
         rows.append(row)
     click.echo(aligned(headers, rows, sides="r" * len(headers)))
+    for verdict in demo.verdicts:
+        click.echo(f"test: {verdict}")
     click.echo(
         f"{demo.identical} of {demo.segments} test outputs are the same tuned on BLEU and on PORT"
     )

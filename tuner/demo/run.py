@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +34,11 @@ if TYPE_CHECKING:
     from tuner.decoders._base import Progress
     from tuner.runs.config import Experiment
 
-SIZES = {"train": 4000, "dev": 200, "test": 200}
+SIZES = {"train": 4000, "dev": 200, "test": 500}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
+
+FREE = 0.6
+"""Share of clauses with free word order in the source: what metrics of word order differ on."""
 
 TREEBANK_SIZE = 1000
 """Parsed sentences that the tagger and parser is trained on where one is needed."""
@@ -51,7 +54,7 @@ METRICS = ("bleu", "port", "qmean", "v")
 SYNTAX_METRICS = ("bleu", "port", "ter", "posf", "hwcm-f", "edpm")
 """What is measured where a system is tuned on a metric of syntax."""
 
-SETS = ("dev", "test")
+SETS = ("test", "dev")
 PAGE = "comparison.html"
 ANNOTATOR_MODEL = "treebank.udpipe"
 
@@ -65,7 +68,8 @@ class System:
     name
         `untuned`, or the metric it was tuned on.
     scores
-        Set (`dev`, `test`) -> metric, or `length` (output length / reference length) -> value.
+        Set (`test`, `dev`) -> metric, or `length` (output length / reference length) -> value:
+        the mean over all tunings.
     """
 
     name: str
@@ -83,7 +87,10 @@ class Demo:
     metrics
         What they were scored with.
     identical, segments
-        Number of test outputs that are the same tuned on BLEU and on PORT; of all.
+        Number of test outputs that are the same tuned on BLEU and on PORT, of the first tunings;
+        of all.
+    verdicts
+        What the comparison of the tuned systems on the test set has shown, and what not.
     page
         The comparison of the tuned systems, an HTML file.
     """
@@ -92,6 +99,7 @@ class Demo:
     metrics: tuple[str, ...]
     identical: int
     segments: int
+    verdicts: tuple[str, ...]
     page: Path
 
 
@@ -136,7 +144,13 @@ def run_demo(
         log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
         corpus.mkdir(parents=True, exist_ok=True)
         write_bitext(
-            corpus, train=train, dev=dev, test=test, seed=SEED, treebank=min(TREEBANK_SIZE, train)
+            corpus,
+            train=train,
+            dev=dev,
+            test=test,
+            seed=SEED,
+            treebank=min(TREEBANK_SIZE, train),
+            free=FREE,
         )
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
@@ -163,9 +177,10 @@ def run_demo(
             workdir=untuned.parent,
             progress=progress,
         )
-    lists = {"untuned": {"dev": results["bleu"]["start"], "test": untuned}, **results}
+    start = {"dev": results["bleu"]["start"], "test": (untuned,)}
+    lists = {"untuned": start, **results}
     annotated = next((one for one in experiments.values() if one.annotator is not None), None)
-    scored = _score(experiments["port"], annotated, lists, log)
+    systems, metrics, outputs = _score(experiments["port"], annotated, lists, log)
     log("comparing the systems")
     page = folder / PAGE
     with contextlib.ExitStack() as opened:
@@ -176,22 +191,26 @@ def run_demo(
                 return None
             return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
 
-        write_text(page, _page([experiments[name].tune.output for name in names], annotator, log))
-    return replace(scored, page=page)
+        runs = [experiments[name].tune.output for name in names]
+        verdicts, html = _comparison(runs, annotator, log)
+    write_text(page, html)
+    identical = sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True))
+    return Demo(systems, metrics, identical, len(outputs["bleu"]), verdicts, page)
 
 
 def _tuned(
     loaded: Experiment, *, log: Callable[[str], None], progress: Progress, fresh: bool
-) -> dict[str, Path]:
-    """Tune as `portmert tune` does; return the lists of the result, and of the start weights."""
-    output = loaded.tune.output
+) -> dict[str, tuple[Path, ...]]:
+    """Tune as `portmert tune` does; return the lists of all results, and of the start weights."""
     if loaded.tune.replicas > 1:
-        several = replicas.run(loaded, log=log, progress=progress, fresh=fresh)
-        start, dev, test = several.replicas[0].start_list, output / "average", output / "test"
-        return {"start": start, "dev": dev / "nbest.gz", "test": test / "nbest.gz"}
-    result = experiment.run(loaded, log=log, progress=progress, fresh=fresh)
-    test_list = result.test_list or output
-    return {"start": result.start_list, "dev": result.dev_list, "test": test_list}
+        results = replicas.run(loaded, log=log, progress=progress, fresh=fresh).replicas
+    else:
+        results = (experiment.run(loaded, log=log, progress=progress, fresh=fresh),)
+    return {
+        "start": (results[0].start_list,),
+        "dev": tuple(result.dev_list for result in results),
+        "test": tuple(result.test_list for result in results if result.test_list is not None),
+    }
 
 
 def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
@@ -204,12 +223,12 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     train(treebank, model, size="micro", notice=lambda _: None)
 
 
-def _page(
+def _comparison(
     runs: Sequence[Path],
     annotator: Callable[[], TextAnnotator | None],
     log: Callable[[str], None],
-) -> str:
-    """Return the HTML page that compares the tuned systems on the test set.
+) -> tuple[tuple[str, ...], str]:
+    """Return what a comparison of the tuned systems on the test set shows, and its HTML page.
 
     Without times: the same demo makes the same bytes.
     """
@@ -222,7 +241,8 @@ def _page(
         return Preparation.of(metrics, pipeline, annotator)
 
     request = Request(tuple(str(run) for run in runs), prepare=prepare, runs=True, timing=False)
-    return render(compare_request(request, log).as_json())
+    found = compare_request(request, log)
+    return found.headlines, render(found.as_json())
 
 
 def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
@@ -239,10 +259,12 @@ def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
 def _score(
     measured: Experiment,
     annotated: Experiment | None,
-    lists: Mapping[str, Mapping[str, Path]],
+    lists: Mapping[str, Mapping[str, Sequence[Path]]],
     log: Callable[[str], None],
-) -> Demo:
+) -> tuple[tuple[System, ...], tuple[str, ...], dict[str, list[str]]]:
     """Score the output of every system with every metric, all with the same links of references.
+
+    Returns the systems, the names of the metrics, and the test output of each first tuning.
 
     Parameters
     ----------
@@ -251,7 +273,7 @@ def _score(
     annotated
         One with an annotator, for metrics of syntax; None: these are left out.
     lists
-        System -> set -> n-best list.
+        System -> set -> the n-best list of each tuning.
     """
     data = measured.data
     linker = Linker(
@@ -287,24 +309,23 @@ def _score(
             gold = ready.references(gold)
             lines = read_lines(sources[part])
             for name, files in lists.items():
-                nbest = read_nbest([files[part]], vocabulary, segments=len(lines))
-                texts = nbest.texts.take(nbest.offsets[:-1])
-                offsets = np.arange(len(texts) + 1)
-                texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
-                batch = ready.batch(texts, gold)
-                found = score_texts(metrics, batch, ready, threads=measured.threads)
-                scores[name][part] = {
-                    metric: score.score for metric, score in zip(names, found, strict=True)
-                }
-                scores[name][part]["length"] = _length_ratio(texts, gold.texts)
-                outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
-    return Demo(
-        tuple(System(name, found) for name, found in scores.items()),
-        names,
-        sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True)),
-        len(outputs["bleu"]),
-        measured.tune.output,
-    )
+                rows = []
+                for file in files[part]:
+                    nbest = read_nbest([file], vocabulary, segments=len(lines))
+                    texts = nbest.texts.take(nbest.offsets[:-1])
+                    offsets = np.arange(len(texts) + 1)
+                    texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
+                    batch = ready.batch(texts, gold)
+                    found = score_texts(metrics, batch, ready, threads=measured.threads)
+                    length = _length_ratio(texts, gold.texts)
+                    rows.append([*(score.score for score in found), length])
+                    if part == "test" and len(rows) == 1:
+                        output = [" ".join(texts.words(row)) for row in range(len(texts))]
+                        outputs[name] = output
+                means = np.mean(rows, axis=0).tolist()
+                scores[name][part] = dict(zip((*names, "length"), means, strict=True))
+    systems = tuple(System(name, found) for name, found in scores.items())
+    return systems, names, outputs
 
 
 def _annotator(experiment: Experiment, log: Callable[[str], None]) -> TextAnnotator:

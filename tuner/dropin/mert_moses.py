@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 FIRST_INTERPOLATED = 4
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
+PATIENCE = 3
+"""Runs without a better own output after which the default search ends."""
 
 
 @dataclass
@@ -159,12 +161,24 @@ class _Run:
             if self._change(before, state.weights) < request.least_change:
                 self.log(f"no weight changed by {request.least_change:g} or more; stopping")
                 break
-            if request.optimizer.holds_out and request.aggregate < 0 and not state.new:
-                self.log("the decoder found no new hypothesis; stopping")
+            if request.optimizer.holds_out and (reason := self._exhausted(state)):
+                self.log(f"{reason}; stopping")
                 break
         else:
             self.log(f"maximum number of iterations reached ({request.iterations})")
         return self._finish(state)
+
+    def _exhausted(self, state: State) -> str:
+        """Say why more steps are of no use, as `portmert tune` would; empty if they may be.
+
+        Half of the way is never the whole one, so that weights come to rest late.
+        """
+        if self.request.aggregate < 0 and not state.new:
+            return "the decoder found no new hypothesis"
+        scores = self._own_scores(state)
+        if state.finished - max(scores, key=lambda step: scores[step]) >= PATIENCE:
+            return f"the score of the decoder's own output has not risen for {PATIENCE} runs"
+        return ""
 
     def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
         self.log(f"run {step} start")
@@ -375,14 +389,19 @@ class _Run:
 
     def _best_step(self, state: State) -> tuple[State, int]:
         """Return the step whose own output scored highest; nobody decoded what the last found."""
+        scores = self._own_scores(state)
+        best = max(scores, key=lambda step: scores[step])
+        return State(self.files.weights(best), f"{scores[best]:.4f}"), best
+
+    def _own_scores(self, state: State) -> dict[int, float]:
+        """Return step -> the printed score of the decoder's own best output."""
         metric = self.request.scorer.metric
         scores = {}
         for step in range(1, state.finished + 1):
             lists = state.steps.get(step) or self.files.lists(step)
             total = lists.stats[lists.offsets[:-1]].sum(axis=0)
             scores[step] = printed_score(metric, float(metric.score(total)))
-        best = max(scores, key=lambda step: scores[step])
-        return State(self.files.weights(best), f"{scores[best]:.4f}"), best
+        return scores
 
     def _write_config(
         self, name: str, state: State, step: int, *, config: Path | None = None

@@ -84,6 +84,32 @@ def test_the_source_verb_comes_last_and_the_target_verb_does_not():
     assert moved > 100
 
 
+def test_free_order_keeps_the_first_part_first_and_the_verb_second():
+    def clauses(node):
+        if isinstance(node, Phrase):
+            if node.label == "S" and {"subject", "verb"} <= set(node.roles):
+                yield node
+            for child in node.children:
+                yield from clauses(child)
+
+    def parts(clause, order):
+        names = [clause.roles[k] for k in getattr(clause, order)]
+        return [name for name in names if name in {"subject", "object", "where", "adverb", "verb"}]
+
+    orders = set()
+    for made in generate(300, seed=5, free=1.0):
+        for clause in clauses(made.tree):
+            source, target = parts(clause, "source_order"), parts(clause, "target_order")
+            assert source[-1] == target[1] == "verb"
+            if "clause" not in clause.roles:  # with a reported one the order is fixed
+                assert source[0] == target[0]
+                orders.add((tuple(source), tuple(target)))
+    objects_first = {target for source, target in orders if source[0] == "object"}
+    assert ("object", "verb", "subject") in objects_first
+    assert len(orders) > 20
+    assert generate(50, seed=5, free=0.0) == PAIRS[:50]
+
+
 def test_article_noun_and_adjective_agree_in_number():
     grammar = Grammar(7)
     plurals = {row[1] for row in grammar.words.definite}
