@@ -233,6 +233,7 @@ def _comparison(
     Without times: the same demo makes the same bytes.
     """
     from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
+    from tuner.evaluation.comparison.summary import summaries  # noqa: PLC0415
     from tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
     def prepare(
@@ -241,8 +242,8 @@ def _comparison(
         return Preparation.of(metrics, pipeline, annotator)
 
     request = Request(tuple(str(run) for run in runs), prepare=prepare, runs=True, timing=False)
-    found = compare_request(request, log)
-    return found.headlines, render(found.as_json())
+    document = compare_request(request, log).as_json()
+    return tuple(summaries(document)), render(document)
 
 
 def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
