@@ -218,3 +218,28 @@ def test_links_serve_metrics_of_word_order():
     shown = crossval(*QUICK, "--metric", "port", "--source", DATA / "dev.src", "--ref-links",
                      DATA / "dev.links").stdout  # fmt: skip
     assert "port: learnt from 20 segments" in shown
+
+
+def test_one_split_has_no_error_and_says_so_little():
+    shown = crossval(*QUICK, "--splits", 1).stdout
+    assert "1 splits" not in shown
+    assert "1 split, 1 seed" in shown
+    assert "±" not in shown.split("seen: the segments")[0]
+
+
+def test_a_length_penalty_stays(tmp_path):
+    weights = tmp_path / "w.json"
+    content = json.loads((DATA / "start.json").read_text())
+    weights.write_text(json.dumps({**content, "length_penalty": 1.0}))
+    rows = {}
+    for path in (DATA / "start.json", weights):
+        given = (*LISTS, "--ref", DATA / "dev.tgt", "--metric", "bleu", "--splits", 1)
+        found = json.loads(crossval(*given, "--weights", path, "--json").stdout)
+        rows[path] = found["choices"][-1]["judged"]["bleu"]["unseen"]
+    part = np.sort(streams.split(1, 1).permutation(40)[20:])
+    nbest = portmert.read_nbest([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id)
+    write_nbest(of_segments(nbest, part), tmp_path / "unseen.nbest")
+    lines = (DATA / "dev.tgt").read_text().splitlines()
+    expected = best_score(tmp_path / "unseen.nbest", weights, [[lines[n] for n in part]])
+    assert rows[weights] == pytest.approx(expected, abs=1e-12)
+    assert rows[weights] != rows[DATA / "start.json"]

@@ -314,3 +314,24 @@ def test_what_real_lists_are_tuned_to_is_what_score_gives(metric):
 )
 def test_every_metric_of_syntax_says_what_it_lacks(name):
     assert f"metric {name} compares syntax" in fault("score", "--metric", name, *PLAIN)
+
+
+def test_cross_validation_annotates_what_wins_somewhere(annotator):
+    given = ["--nbest", "list", "--ref", "ref", "--weights", "start.json", "--splits", 3,
+             "--optimizer", "mert:effort=10,restarts=2", "--no-timing"]  # fmt: skip
+    metrics = ["--metric", "edpm", "--metric", "bleu:smooth=add1"]
+    assert "needs an annotator" in fault("crossval", *metrics, *given)
+    options = ["crossval", *metrics, *given, "--annotator", annotator, "--json"]
+    alone, several = (run(*options, "--threads", n).stdout for n in (1, 3))
+    assert alone == several
+    found = json.loads(alone)
+    by_name = {one["label"]: one["signature"] for one in found["metrics"]}
+    assert "|annotator:ptb 1 " in by_name["edpm"]
+    assert "annotator" not in by_name["bleu:smooth=add1"]
+    rows = [one["judged"]["edpm"]["unseen"] for one in found["choices"]]
+    assert len(rows) == 3
+    assert all(0 < score <= 1 for score in rows)
+    # Plain texts do not change what a metric without syntax says.
+    plain = json.loads(run("crossval", "--metric", "bleu:smooth=add1", *given, "--json").stdout)
+    judged = [one["choices"][-1]["judged"]["bleu:smooth=add1"] for one in (found, plain)]
+    assert judged[0]["unseen"] == judged[1]["unseen"]

@@ -100,8 +100,7 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     known = [any(row[n] not in ("", NOTHING) for row in rows) for n in range(len(headers))]
     return Table(
         f"{directed(metric)}: learnt from {document['learnt_from']} segments, judged on "
-        f"{document['judged_on']}; {document['splits']} splits, {document['seeds']} "
-        f"{'seed' if document['seeds'] == 1 else 'seeds'}",
+        f"{document['judged_on']}; {_counted(document, 'split')}, {_counted(document, 'seed')}",
         [
             header
             for header, is_known in zip(headers, known, strict=True)
@@ -109,6 +108,11 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
         ],
         [[cell for n, cell in enumerate(row) if known[n]] for row in rows],
     )
+
+
+def _counted(document: Mapping[str, Any], noun: str) -> str:
+    count = document[f"{noun}s"]
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def with_error(value: float | None, error: float | None, metric: Mapping[str, Any]) -> str:

@@ -53,13 +53,14 @@ class Verdict:
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:
     """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
 
-    Splits share segments, so that their gains go together: of their mean the variance is about
-    (1/n + ratio) times that of one gain, not 1/n of it.
+    Splits share segments, so that their gains go together: the correlation of two is taken to be
+    the share of segments that are judged. Of their mean the variance is then (1/n + ratio) times
+    that of one gain, not 1/n of it.
 
     Parameters
     ----------
     ratio
-        Segments judged for one that was learnt from.
+        Segments judged for one that is not, whether it was learnt from or left out for its size.
 
     References
     ----------
@@ -79,7 +80,7 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
 def document_of(plan: Plan, measured: Sequence[Measured]) -> dict[str, Any]:
     """Return all that was measured as plain data, the last choice being no tuning at all."""
     seen, unseen = plan.parts(0)
-    ratio = len(unseen) / len(seen)
+    ratio = len(unseen) / (len(plan.nbest) - len(unseen))
     return {
         "kind": "crossval",
         "portmert": tuner.__version__,

@@ -24,16 +24,19 @@ def crossval_charts(document: Mapping[str, Any]) -> Iterable[Chart]:
         caption="In points, with one standard error over splits; right of the dashed line is "
         "better, also of metrics of which lower is better.",
         x="gain (points)",
+        wide=True,
         tall=80 + 26 * len(names),
         choices=[_gains(found["choices"][1:], metric) for metric in found["metrics"]],
     )
     yield chart(
         "halves",
         "crossval",
-        "columns",
+        "bars",
         "Seen and unseen",
         caption="Scores on the segments learnt from, and on the others.",
-        y="score",
+        x="score",
+        wide=True,
+        tall=80 + 34 * len(names),
         choices=[_halves(found["choices"], metric) for metric in found["metrics"]],
     )
 

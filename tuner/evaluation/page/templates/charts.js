@@ -132,7 +132,8 @@ function options(choice, chart) {
     ticks: { color: colour("soft"), padding: 6, maxRotation: 0, ...extra },
   });
   const shown = { callback: (value) => tick(value, choice.percent) };
-  const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > 22 ? `${label.slice(0, 21)}\u2026` : label; } };
+  const most = chart.wide ? 60 : 22;
+  const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > most ? `${label.slice(0, most - 1)}\u2026` : label; } };
   const counted = { autoSkip: false, callback(value) { return this.getLabelForValue(value).split(/ (?=\()/); } };
   const unit = (name) => (name && choice.percent && chart.kind !== "intervals" ? `${name} (%)` : name);
   const x = sideways ? axis(unit(chart.x), shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
