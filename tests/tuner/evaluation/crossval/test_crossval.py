@@ -145,10 +145,12 @@ def test_means_errors_and_signs_by_hand():
     assert [choice["name"] for choice in document["choices"]] == ["m", "n", "untuned"]
     p = corrected_p(np.array([0.2, 0.1]), 1.0)  # half of the segments are judged
     assert other["p"] == pytest.approx(p)
-    smaller = document_of(
-        replace(plan, size=1),
-        [measured(first, [[0.5, 0.5], [0.6, 0.6]]), measured(second, [[0.4, 0.2], [0.6, 0.4]])],
-    )
+    rows = [
+        measured(first, [[0.5, 0.5], [0.6, 0.6]]),
+        measured(second, [[0.4, 0.2], [0.6, 0.4]]),
+        measured(None, [[0.7, 0.7], [0.7, 0.7]]),
+    ]
+    smaller = document_of(replace(plan, size=1), rows)
     assert smaller["choices"][1]["judged"]["ter"]["p"] == pytest.approx(p)  # these are still
     (line,) = headlines(document)
     assert line == (
