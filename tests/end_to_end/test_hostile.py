@@ -406,3 +406,53 @@ def test_long_tokens_are_cut_in_messages(tmp_path, kind):
         fault("tune", CONFIG, "--set", f"decoder.{kind}=1"),
     ):  # fmt: skip
         assert len(said) < 2000, said[:300]
+
+
+# Nothing hijacked, nothing ignored.
+
+
+def test_rerank_does_not_overwrite_what_it_reads(tmp_path):
+    nbest = write(tmp_path / "nbest", "0 ||| a ||| LM= 1 ||| 0\n")
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1}}')
+    given = ("rerank", "--nbest", nbest, "--weights", weights)
+    before = nbest.read_bytes()
+    other = tmp_path / "link"
+    other.symlink_to(nbest)
+    for words in (["--out", nbest], ["--out", other], ["--links-out", nbest], ["--out", weights]):
+        assert "which it would overwrite" in fault(*given, *words, status=2)
+    assert nbest.read_bytes() == before
+
+
+def test_compare_reads_the_output_that_it_requires(tmp_path):
+    write_corpus(tmp_path)
+    folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]
+    output = folders[1] / "test" / "output.txt"
+    lines = output.read_text().splitlines()
+    write_lines(output, [*lines[:2], "other words", *lines[3:]])
+    assert f"{output}:3: not the first hypothesis of the segment in" in fault(
+        "compare", *folders, "--samples", "10"
+    )
+
+
+def test_a_list_that_was_damaged_since_shows_no_old_numbers(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    run("report", tmp_path / "run")
+    nbest = tmp_path / "run" / "iteration-01" / "nbest.gz"
+    nbest.write_bytes(nbest.read_bytes()[:-20])
+    assert f"{nbest}: the compressed stream is damaged or cut off" in fault(
+        "report", tmp_path / "run"
+    )
+
+
+def test_score_tells_of_tokens_that_no_reference_has(tmp_path):
+    output = write_lines(tmp_path / "output", [f"x{n} y{n} z{n}" for n in range(100)])
+    reference = write_lines(tmp_path / "reference", ["a b c"] * 100)
+    said = run("score", "--metric", "bleu", "--hyp", output, "--ref", reference).stderr
+    assert "100 % of the hypotheses' tokens stand in no reference" in said
+
+
+def test_keys_that_stand_twice_are_refused(tmp_path):
+    nbest = write(tmp_path / "l.jsonl", '{"id": 0, "text": "a", "text": "b", "features": {}}\n')
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1}}')
+    given = ("--nbest", nbest, "--nbest-format", "jsonl", "--weights", weights)
+    assert "l.jsonl:1: not JSON: the key 'text' stands twice" in fault("rerank", *given)

@@ -52,7 +52,12 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     'scores:FILE or command:"PROGRAM ...".',
 )
 @click.option(
-    "--nbest", "lists", multiple=True, type=FILE, help="N-best list; repeat to merge several."
+    "--nbest",
+    "lists",
+    multiple=True,
+    type=FILE,
+    help="N-best list; repeat to merge several: their order counts, as of equal "
+    "hypotheses the first stays.",
 )
 @format_option
 @refs_option("References; repeat for more than one.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,6 +74,10 @@ def command(
     metric, refs = given["oracle_metric"], given["refs"]
     if links_out == out:
         raise click.UsageError("--out and --links-out name the same file")
+    inputs = {Path(path).resolve() for path in (*lists, *given["refs"], weights) if path}
+    for option, path in (("--out", out), ("--links-out", links_out)):
+        if path not in (None, "-") and Path(str(path)).resolve() in inputs:
+            raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     if weights is None and metric is None:
         raise click.UsageError("give --weights, or --oracle with a metric")
     if metric is None and (refs or given["source"] or given["ref_links"] or given["annotator"]):

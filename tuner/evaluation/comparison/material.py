@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics._base import Batch, Texts, Vocabulary
+from tuner.errors import InputError
 from tuner.evaluation.comparison.linking import LinkSet, linked
+from tuner.evaluation.comparison.similarity import identical_segments
 from tuner.files import read_lines
 from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
@@ -158,10 +160,16 @@ def _with_links(
 
 
 def _read_output(output: Output, references: References, beside: Path) -> Texts:
-    if output.nbest is not None:
-        vocabulary = references.texts.vocabulary
-        nbest = read_nbest([output.nbest], vocabulary, segments=len(references))
-        best = nbest.texts.take(nbest.offsets[:-1])
-        if best.links is not None:
-            return best
-    return read_output(output.text, references, beside=beside)
+    text = read_output(output.text, references, beside=beside)
+    if output.nbest is None:
+        return text
+    vocabulary = references.texts.vocabulary
+    nbest = read_nbest([output.nbest], vocabulary, segments=len(references))
+    best = nbest.texts.take(nbest.offsets[:-1])
+    other = np.flatnonzero(~identical_segments(best, text)) if len(best) == len(text) else [0]
+    if len(other):
+        raise InputError(
+            f"{output.text}:{other[0] + 1}: not the first hypothesis of the segment in "
+            f"{output.nbest}; one of the two was changed: copy the run's folder again"
+        )
+    return text if best.links is None else best

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner.evaluation.comparison.model import NgramDifference
-from tuner.texts.corpus import concatenate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +26,7 @@ def ngram_differences(names: Sequence[str], material: Material) -> tuple[NgramDi
     same difference the longer one comes first.
     """
     found: list[list[tuple[float, int, str, NgramDifference]]] = [[] for _ in names]
-    for order, words, matched, in_references in _matches(material):
-        means = np.stack([matched[material.members(i)].mean(axis=0) for i in range(len(names))])
+    for order, words, means, in_references in _matches(material):
         for i in range(1, len(names)):
             change = means[i] - means[0]
             for ngram in _extreme(change):
@@ -77,57 +75,84 @@ class _Words:
 
 
 def _matches(material: Material) -> Iterator[tuple[int, _Words, FloatArray, IntArray]]:
-    """Yield for each order: its n-grams' words, (N, G) clipped matches, (G,) in references."""
-    segments, outputs = len(material), len(material.outputs)
-    texts = concatenate([material.references.texts, *material.outputs])
-    rows = texts.tokens
-    references = len(material.references.texts)
-    segment_of = np.concatenate(
-        [
-            np.repeat(np.arange(segments), np.diff(material.references.offsets)),
-            np.tile(np.arange(segments), outputs),
-        ]
+    """Yield for each order: its n-grams' words, (M, G) matches of systems, (G,) in references.
+
+    Matches are clipped, summed over segments, means over replicas. Of n-grams that no reference
+    has there are none, so only those of references have numbers.
+    """
+    segments = np.arange(len(material))
+    references = _Positions(
+        material.references.texts.tokens, np.repeat(segments, np.diff(material.references.offsets))
     )
-    tokens = rows.values.astype(np.int64)
-    text_of = np.repeat(np.arange(len(rows)), rows.lengths)
-    known = tokens.copy()  # of each position the number of the n-gram that begins there
+    outputs = [_Positions(output.tokens, segments) for output in material.outputs]
+    width = len(material.references.texts.vocabulary) + 1
     for order in range(1, MAX_ORDER + 1):
-        inside = _inside(rows, order)
-        if not inside.size:
-            return
-        if order > 1:
-            pairs = known[inside] * (int(tokens.max()) + 1) + tokens[inside + order - 1]
-        else:
-            pairs = tokens[inside]
-        _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
-        known = np.zeros(len(tokens), dtype=np.int64)
-        known[inside] = numbers
-        kinds = len(first)
-        # How often each text has each n-gram, then the most that a reference of a segment has.
-        of_text, times = np.unique(text_of[inside] * kinds + numbers, return_counts=True)
-        text, ngram = of_text // kinds, of_text % kinds
-        in_reference = text < references
-        place = segment_of[text] * kinds + ngram
-        keys, back = np.unique(place[in_reference], return_inverse=True)
-        limits = np.zeros(len(keys), dtype=np.int64)
-        np.maximum.at(limits, back, times[in_reference])
-        at = np.minimum(np.searchsorted(keys, place), max(len(keys) - 1, 0))
-        limit = np.where(keys[at] == place, limits[at], 0) if len(keys) else np.zeros_like(times)
-        output = (text - references) // segments
-        mine = ~in_reference
-        counts = np.bincount(
-            output[mine] * kinds + ngram[mine],
-            np.minimum(times, limit)[mine].astype(np.float64),
-            minlength=outputs * kinds,
+        codes = references.codes(order, width)
+        kinds, first = np.unique(codes, return_index=True)
+        words = _Words(
+            material.references.texts.vocabulary.words,
+            references.tokens,
+            references.at[first],
+            order,
         )
-        matched: FloatArray = counts.astype(np.float64).reshape(outputs, kinds)
-        in_references = np.bincount(keys % kinds, limits, minlength=kinds).astype(np.int64)
-        words = _Words(texts.vocabulary.words, tokens, inside[first], order)
+        references.keep(codes, kinds)
+        places, times = references.counts(len(kinds))
+        # The most that a reference of a segment has.
+        keys, back = np.unique(places, return_inverse=True)
+        limits = np.zeros(len(keys), dtype=np.int64)
+        np.maximum.at(limits, back, times)
+        matched = np.zeros((len(material.replicas), len(kinds)))
+        for system, output in zip(material.systems.tolist(), outputs, strict=True):
+            output.keep(output.codes(order, width), kinds)
+            places, times = output.counts(len(kinds))
+            at = np.minimum(np.searchsorted(keys, places), max(len(keys) - 1, 0))
+            known = keys[at] == places if len(keys) else np.zeros(len(places), dtype=bool)
+            clipped = np.minimum(times, limits[at])[known] if len(keys) else times[known]
+            matched[system] += np.bincount(
+                places[known] % max(len(kinds), 1), clipped, minlength=len(kinds)
+            )
+        matched /= np.array(material.replicas)[:, np.newaxis]
+        in_references = np.bincount(
+            keys % max(len(kinds), 1), limits, minlength=len(kinds)
+        ).astype(np.int64)
         yield order, words, matched, in_references
 
 
-def _inside(rows: Ragged, order: int) -> IntArray:
-    """Return the positions at which an n-gram of this order begins, within its text."""
-    positions = np.arange(len(rows.values), dtype=np.int64)
-    ends = np.repeat(rows.offsets[1:], rows.lengths)
-    return positions[positions + order <= ends]
+class _Positions:
+    """Holds the positions of some texts at which an n-gram of a reference begins.
+
+    Parameters
+    ----------
+    rows
+        Tokens of the texts.
+    segments : (N,) int64
+        Of each text.
+    """
+
+    def __init__(self, rows: Ragged, segments: IntArray) -> None:
+        begin, end = rows.offsets[0], rows.offsets[-1]
+        self.tokens = rows.values[begin:end].astype(np.int64)
+        self._ends = np.repeat(rows.offsets[1:] - begin, rows.lengths)
+        self._text = np.repeat(np.arange(len(rows)), rows.lengths)
+        self._segments = segments
+        self.at = np.arange(len(self.tokens))
+        self._numbers = np.zeros(len(self.tokens), dtype=np.int64)
+
+    def codes(self, order: int, width: int) -> IntArray:
+        """Return n-grams, one token longer than before: their beginning and last token in one."""
+        inside = self.at + order <= self._ends[self.at]
+        self.at, self._numbers = self.at[inside], self._numbers[inside]
+        return self._numbers * width + self.tokens[self.at + order - 1]
+
+    def keep(self, codes: IntArray, kinds: IntArray) -> None:
+        """Keep positions whose n-gram is one of `kinds`, rising, and number it by its place."""
+        found = np.searchsorted(kinds, codes)
+        found[found == len(kinds)] = 0
+        known = kinds[found] == codes if len(kinds) else np.zeros(len(codes), dtype=bool)
+        self.at, self._numbers = self.at[known], found[known]
+
+    def counts(self, kinds: int) -> tuple[IntArray, IntArray]:
+        """Return segment and n-gram in one, and how often, once for each text that has it."""
+        of_text, times = np.unique(self._text[self.at] * kinds + self._numbers, return_counts=True)
+        text, ngram = of_text // max(kinds, 1), of_text % max(kinds, 1)
+        return self._segments[text] * kinds + ngram, times

@@ -5,7 +5,10 @@ import pytest
 from hypothesis import given
 
 from tests.support.strategies_comparison import material_of, materials
+from tuner.components import registry
+from tuner.evaluation.comparison import similarity
 from tuner.evaluation.comparison.similarity import identical_segments, similarities
+from tuner.texts.corpus import References, make_batch
 
 
 @given(materials())
@@ -29,6 +32,38 @@ def test_example_by_hand():
     (found,) = similarities(["x", "y"], material_of(outputs, [[("a",)]] * 2, systems=2), threads=1)
     assert (found.first, found.second, found.identical) == ("x", "y", 0.5)
     assert found.one_minus_ter == pytest.approx(1 - (1 / 5 + 1 / 4) / 2)
+
+
+@given(materials())
+def test_rates_are_those_of_all_segments_compared_one_by_one(drawn):
+    material, _, _ = drawn
+    names = ["x", "y"]
+    offsets = np.arange(len(material) + 1, dtype=np.int64)
+    ter = registry.metric("ter")
+    for found in similarities(names, material, threads=1):
+        i, j = names.index(found.first), names.index(found.second)
+        ours, theirs = material.members(i), material.members(j)
+        pairs = [(ours[0], ours[1])] if i == j else list(zip(ours, theirs, strict=True))
+        rates = []
+        for a, b in pairs:
+            both = (material.outputs[a], material.outputs[b])
+            for one, other in (both, both[::-1]):
+                batch = make_batch(one, offsets, References(other, offsets))
+                rates.append(float(ter.score(ter.stats(batch).sum(axis=0))))
+        assert found.one_minus_ter == pytest.approx(1.0 - np.mean(rates), abs=1e-12)
+
+
+def test_equal_texts_are_compared_once_and_no_text_with_itself(monkeypatch):
+    same, other = [("a", "b"), ("c",)], [("a", "b"), ("d",)]
+    material = material_of([same, other, same, other], [[("a",)]] * 2, systems=2)
+    sizes = []
+    monkeypatch.setattr(
+        similarity,
+        "compute_stats",
+        lambda metric, batch, **_: sizes.append(len(batch)) or metric.stats(batch),
+    )
+    similarities("xy", material, threads=1)
+    assert sizes == [1, 1]  # c and d, in both directions
 
 
 def test_replicas_are_compared_in_pairs():
