@@ -209,7 +209,7 @@ def _replica(
     result = folder / "result.json"
     finished: dict[str, Any] = {}
     if result.is_file():
-        finished = read_json(result, best_iteration=int, stopped=str)
+        finished = read_json(result, metric=str, best_iteration=int | None, stopped=str | None)
     scored = [one for one in passes if one.dev_score is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
