@@ -326,7 +326,9 @@ def test_a_damaged_record_of_inputs_is_named(corpus):
 def test_a_damaged_result_is_named(corpus, content):
     run = write_run(corpus, "run", [GOOD])
     (run / "result.json").write_text(content)
-    assert "result.json: not what portmert writes; delete it" in error_of("run", "bad=bad")
+    said = error_of("run", "bad=bad")
+    assert "run/result.json: " in said
+    assert "not what portmert writes" in said
 
 
 def test_an_aligner_links_what_has_no_links(corpus):
