@@ -170,7 +170,10 @@ def check_lengths(source: Rows, target: Rows, *, limit: int, program: str) -> No
 def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
     record = read_record(folder)
     if record is None:
-        raise AlignerError(f"{folder}: no trained model there; name a training bitext to make one")
+        raise AlignerError(
+            f"{folder}: no trained model there; name a training bitext to make one (train_source "
+            f"and train_target), or name no model: then the pairs to align are trained on"
+        )
     fingerprint = record["fingerprint"]
     if fingerprint.get("model") != settings["model"]:
         raise AlignerError(

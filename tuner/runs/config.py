@@ -288,7 +288,10 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
     known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
     for name, content in tables.items():
         if name not in known:
-            raise ConfigError(f"{path}: there is no table [{name}]{suggest(name, known)}")
+            meant = suggest(name, known)
+            if name == "test":
+                meant = "; a test set is test_source and test_references in [data]"
+            raise ConfigError(f"{path}: there is no table [{name}]{meant}")
         if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
             raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
     for name in ("tune", "data", "metric", "decoder"):

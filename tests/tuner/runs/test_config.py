@@ -81,6 +81,7 @@ def test_an_override_below_a_value_is_an_error(folder):
 @pytest.mark.parametrize(
     ("override", "said"),
     [
+        ("test.source=x", "[test]; a test set is test_source and test_references in [data]"),
         ("tun.seed=3", "there is no table [tun]; did you mean 'tune'?"),
         ("tune.sed=3", "[tune] has no key 'sed'; did you mean 'seed'?"),
         ("data.refrences=[]", "[data] has no key 'refrences'; did you mean 'references'?"),

@@ -48,7 +48,7 @@ def test_the_limit_counts_optimizations_and_the_last_weights_are_still_decoded()
     rising = (0.1, 0.2, 0.3, 0.4, 0.5)
     assert stop_reason(iterations(*rising, change=0.5), **RULES) is None
     said = stop_reason(iterations(*rising, 0.6), **RULES)
-    assert said == "the limit of 5 iterations is reached"
+    assert said == "the limit of 5 searches is reached"
 
 
 def test_weights_that_stand_still_stop():
