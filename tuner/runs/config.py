@@ -288,9 +288,8 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
     known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
     for name, content in tables.items():
         if name not in known:
-            meant = suggest(name, known)
-            if name == "test":
-                meant = "; a test set is test_source and test_references in [data]"
+            test = "; a test set is test_source and test_references in [data]"
+            meant = test if name == "test" else suggest(name, known)
             raise ConfigError(f"{path}: there is no table [{name}]{meant}")
         if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
             raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
