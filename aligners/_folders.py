@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import re
 import secrets
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aligners._errors import AlignerError
@@ -43,6 +47,23 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     return record
 
 
+def _clear(folder: Path) -> None:
+    """Remove what processes that were killed had made of a folder; living ones hold a lock."""
+    if not folder.parent.is_dir():
+        return
+    part = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{8}}\.part")
+    for path in folder.parent.iterdir():
+        if part.fullmatch(path.name) is None or path.is_symlink() or not path.is_dir():
+            continue
+        with suppress(OSError):
+            lock = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
 def make_folder(
     folder: Path,
     fingerprint: Mapping[str, Any],
@@ -77,9 +98,14 @@ def make_folder(
             f"{folder}: was trained with another {', '.join(changed)}; remove it, or give "
             f"another folder"
         )
+    _clear(folder)
     aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    lock = -1
     try:
         aside.mkdir(parents=True)
+        lock = os.open(aside, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however
+        aside.mkdir(exist_ok=True)  # another one may have cleared it before the lock
         notes = make(aside)
         record = {"fingerprint": dict(fingerprint), "notes": dict(notes)}
         (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -93,6 +119,8 @@ def make_folder(
         raise AlignerError(f"{folder}: cannot write: {error.strerror or error}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
     made = read_record(folder)
     if made is None:
         raise AlignerError(f"{folder}: vanished while it was being written")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from aligners._errors import AlignerError
+from aligners._python import module_path, python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,12 +118,11 @@ def train(
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONPATH": module_path(),
     }
-    program = [sys.executable, "-P", "-m", "aligners._thot_train"]  # nothing of the current folder
     runs = [
         subprocess.Popen(  # noqa: S603  our own program
-            [*program, str(folder), kind, str(iterations), way],
+            python("aligners._thot_train", str(folder), kind, str(iterations), way),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

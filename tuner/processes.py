@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TYPE_CHECKING, TypeVar
+
+from aligners._python import module_path, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,11 +55,6 @@ class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
     """Says that the work was given up."""
 
 
-def python(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module, never one that lies in the current folder."""
-    return [sys.executable, "-P", "-m", module, *arguments]
-
-
 def environment() -> dict[str, str]:
     """Return variables under which our processes find what this one does.
 
@@ -67,7 +63,7 @@ def environment() -> dict[str, str]:
     """
     alone = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES}
     alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
-    return {**os.environ, **alone, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return {**os.environ, **alone, "PYTHONPATH": module_path()}
 
 
 class LineProcess:

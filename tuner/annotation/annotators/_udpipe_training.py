@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from aligners._python import python
 from tuner import processes
 from tuner.annotation.annotators import _conllu
 from tuner.annotation.annotators._base import Request
@@ -225,7 +226,7 @@ def _run(
     text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
 ) -> None:
     with subprocess.Popen(  # noqa: S603  our own program
-        processes.python(__name__, str(text), str(model), size),
+        python(__name__, str(text), str(model), size),
         env=processes.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -61,6 +61,7 @@ class Workers:
     def __init__(self, module: str, options: dict[str, Any], name: str, chunk: int) -> None:
         self._first = json.dumps([module, options])
         self._name = name
+        self._with = f" with {options['model']}" if options.get("model") else ""
         self._size = chunk
         self._crew = Crew(self._start)
         self._succeeded = False
@@ -123,7 +124,9 @@ class Workers:
             _said(process.ask(self._first))
         except Died as death:
             process.close()
-            raise AnnotatorError(f"{self._name}: its process does not start: {death}") from None
+            raise AnnotatorError(
+                f"{self._name}: its process does not start{self._with}: {death}"
+            ) from None
         except AnnotatorError:
             process.close()
             raise

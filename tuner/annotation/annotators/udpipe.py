@@ -82,15 +82,9 @@ class Udpipe(Annotator):
     ) -> Iterator[Annotation | None]:
         """Yield tags and trees; see `Annotator.annotate`."""
         self.fingerprint()  # says what is missing
-        if processes > 1:
-            found = workers(__name__, self._options(), "udpipe")
-            yield from found.annotate(sentences, request, processes=processes, progress=progress)
-            return
-        parse = load(self._options())
-        for number, sentence in enumerate(sentences, 1):
-            yield from parse([sentence], request)
-            if progress is not None:
-                progress(number, len(sentences))
+        # Never in this process: the library ends it where a model is damaged.
+        found = workers(__name__, self._options(), "udpipe")
+        yield from found.annotate(sentences, request, processes=processes, progress=progress)
 
     def _options(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "model": str(self.model)}
