@@ -8,6 +8,7 @@ import ufal.udpipe
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
 from tests.support.places import SHARED, needs
 from tuner.annotation.annotators import _udpipe_training as training
+from tuner.annotation.annotators import udpipe as udpipe_module
 from tuner.annotation.annotators._base import Request
 from tuner.components import registry
 from tuner.demo.treebank import to_conllu
@@ -61,7 +62,9 @@ def test_what_the_parser_sees_follows_the_options(monkeypatch, options, seen):
             return super().addWord(word)
 
     monkeypatch.setattr(ufal.udpipe, "Sentence", Sentence)
-    (answer,) = said([("DON", "'T", "&amp;", "Tre")], **options)
+    given = {"tagset": "xpos", "beam": 5, "contractions": True, "lowercase": False, **options}
+    parse = udpipe_module.load({"model": str(udpipe()), **given})  # as in a worker
+    (answer,) = parse([("DON", "'T", "&amp;", "Tre")], BOTH)
     assert words == seen.split()
     assert len(answer.tags) == len(answer.heads) == 4
 
