@@ -27,10 +27,6 @@ RESAMPLES = 200
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How much of what was learnt goes into a mixture with the start weights."""
 
-PATIENCE = 0.5
-"""Standard errors by which a larger share may score lower than the best one. With 0 a good share
-is given up too often where the start is bad, with 1 kept too often where it is good."""
-
 
 @dataclass(frozen=True)
 class Shrunk(Optimizer):
@@ -44,8 +40,8 @@ class Shrunk(Optimizer):
     Then it is mixed with the start weights, which it may be no better than: in shares from none to
     all. Each run chooses hypotheses for the segments that were held out from it, with every
     share. Of the shares under which these score higher together than under the start weights, the
-    largest is taken that is not clearly below the best one: by no more than half a standard error
-    of the difference. If there is none, the start weights are the result. The score of the share
+    largest is taken that is not clearly below the best one: by no more than one standard error of
+    the difference. If there is none, the start weights are the result. The score of the share
     taken is the estimate for unseen text; standard errors are from bootstrap samples of segments.
 
     Weights that score lower on the given lists than the start's are not returned either.
@@ -174,5 +170,5 @@ def _choose(
     values = worth - penalties
     best = int(np.argmax(values))  # of equal ones the start
     errors = np.std(samples[best] - samples, axis=1, ddof=1)
-    good = (values > values[0]) & (values[best] - values <= PATIENCE * errors)
+    good = (values > values[0]) & (values[best] - values <= errors)
     return int(np.flatnonzero(good)[-1]) if best else 0, unseen
