@@ -56,14 +56,19 @@ def test_the_readme_is_short_and_its_result_is_what_was_measured():
     text = PAGES[0].read_text(encoding="utf-8")
     assert text.count("\n") <= 200
     page = (ROOT / "docs/explanation/reproduction.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \| \d+ \| (.*) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) >= 5
-    for dev, tuned_on, by, cells in rows:
+    for dev, tuned_on, by, tunings, cells in rows:
         assert f"| {dev} | {tuned_on} | {by} |" in page
         assert cells in page
-        # What `compare` printed: a system, then for each metric its score, s_sel and s_opt.
-        block = page.split(f"With {dev} dev segments")[1].split("```")[1]
-        system = "moses" if "mert-moses.pl" in by else "mix" if "*" in tuned_on else tuned_on
-        printed = re.search(rf"^{system.lower()} +(.*)$", block, re.MULTILINE)[1].split()
-        pairs = zip(printed[::3], printed[2::3], strict=True)
-        assert cells.split(" | ") == [f"{score} ± {s_opt}" for score, s_opt in pairs]
+        # What `compare` printed: a system, then for each metric its score, s_sel and, of several
+        # tunings, s_opt.
+        block = page.split(f"### {dev} dev segments")[1].split("```")[1]
+        system = tuned_on.lower() + ("-before" if "earlier" in by else "")
+        system = "moses" if "mert-moses.pl" in by else system
+        printed = re.search(rf"^{system} +(.*)$", block, re.MULTILINE)[1].split()
+        scores = printed[::2]
+        if tunings != "1":
+            pairs = zip(printed[::3], printed[2::3], strict=True)
+            scores = [f"{score} ± {s_opt}" for score, s_opt in pairs]
+        assert cells.split(" | ") == scores
