@@ -95,3 +95,19 @@ def test_rerank_with_a_faulty_list_leaves_the_old_output(files):
     result = rerank(files, "--out", files / "out", status=1)
     assert "list:6: 2 fields separated by |||, line 1 has 5" in result.stderr
     assert (files / "out").read_text() == "old\n"
+
+
+def test_a_feature_from_a_file_is_tuned_and_reranked_with(files):
+    # F and G say nothing of what is right; qe does, and only the third hypothesis is.
+    (files / "qe").write_text("0\n0\n1\n0\n1\n")
+    (files / "ref").write_text("e\ng\n")
+    lists = ("--nbest", files / "list", "--feature", f"qe={files / 'qe'}")
+    out = files / "weights.json"
+    run("optimize", *lists, "--ref", files / "ref", "--metric", "chrf", "--optimizer", "mert",
+        "--out", out)  # fmt: skip
+    assert run("rerank", *lists, "--weights", out).stdout == "e\ng\n"
+    result = run("rerank", "--nbest", files / "list", "--weights", out, status=1)
+    assert "weights of qe, which the lists lack" in result.stderr
+    result = run("optimize", *lists, "--ref", files / "ref", "--metric", "chrf", "--replicas", 2,
+                 "--out-dir", files / "runs", status=2)  # fmt: skip
+    assert "--replicas go with --nbest, without --bootstrap and --feature" in result.stderr

@@ -80,6 +80,7 @@ def crossval(
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     nbest_format: str | Reader = "auto",
+    extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -105,7 +106,8 @@ def crossval(
 
     Parameters
     ----------
-    lists, refs, source, ref_links, nbest_format, text, text_model, annotator, annotation_cache
+    lists, refs, source, ref_links, nbest_format, extra_features, text, text_model, annotator,
+    annotation_cache
         As of `optimize`.
     metric
         One or more; each is tuned on, and all judge.
@@ -188,6 +190,7 @@ def crossval(
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,
+            extra_features=extra_features,
             notice=notice,
         )
         plan = Plan(

@@ -13,6 +13,7 @@ from tuner.components import registry
 from tuner.errors import InputError
 from tuner.nbest import read as files
 from tuner.nbest.check import check_links
+from tuner.nbest.extra import with_features
 from tuner.nbest.model import NBest
 from tuner.texts import corpus
 
@@ -32,6 +33,7 @@ def read_nbest(
     paths: PathLike | Sequence[PathLike],
     *,
     nbest_format: str | Reader = "auto",
+    extra_features: Sequence[str] = (),
     notice: Notice = log_notice,
 ) -> NBest:
     r"""Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
@@ -42,6 +44,8 @@ def read_nbest(
         One or more files: plain, .gz, .xz or .zst; `-` is stdin.
     nbest_format
         Format of the lists, as on the command line: `auto` finds it out.
+    extra_features
+        Features to add, as `"qe=FILE"` with a number for each hypothesis, or `"length"`.
     notice
         Called with one line for what is worth knowing. Default: the log `portmert`.
 
@@ -65,7 +69,7 @@ def read_nbest(
     NBest(segments=1, hypotheses=2, features=LM TM)
     """
     given = [paths] if isinstance(paths, Path | str) else list(paths)
-    return _read(given, nbest_format, Vocabulary(), None, notice)
+    return with_features(_read(given, nbest_format, Vocabulary(), None, notice), extra_features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,7 @@ def read_lists(
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     nbest_format: str | Reader = "auto",
+    extra_features: Sequence[str] = (),
     notice: Notice = log_notice,
 ) -> Lists:
     """Read lists and references, check that they fit, and make the texts ready.
@@ -131,6 +136,7 @@ def read_lists(
         nbest = _read(paths, nbest_format, vocabulary, segments, notice)
         for metric in metrics:
             metric.check_lists(paths, nbest.list_sizes)
+    nbest = with_features(nbest, extra_features)
     if references is None:
         references = corpus.no_references(vocabulary, len(nbest))
     elif references.source_lengths is not None:

@@ -136,6 +136,7 @@ def optimize(
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     nbest_format: str | Reader = "auto",
+    extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -175,6 +176,8 @@ def optimize(
         Of arrays. Default: f0, f1 and so on.
     source, ref_links, nbest_format, text, text_model, annotator, annotation_cache
         As for `rerank` and `score`.
+    extra_features
+        As of `read_nbest`.
     weights
         Start weights: a file, weights by name, or an earlier result's. Default: all equal.
     optimizer, options
@@ -241,6 +244,7 @@ def optimize(
         source=source,
         ref_links=ref_links,
         nbest_format=nbest_format,
+        extra_features=extra_features,
         text=text,
         text_model=text_model,
         annotator=annotator,

@@ -70,6 +70,7 @@ def rerank(
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     nbest_format: str | Reader = "auto",
+    extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -95,6 +96,8 @@ def rerank(
         As of `score`.
     nbest_format
         Format of the lists, as on the command line: `auto` finds it out.
+    extra_features
+        As of `read_nbest`.
     text, text_model, annotator, annotation_cache, notice, progress
         As of `score`.
 
@@ -126,6 +129,7 @@ def rerank(
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,
+            extra_features=extra_features,
             notice=notice,
         )
         if weights is None:

@@ -147,6 +147,7 @@ def list_problem(
     source: TextLike | None,
     ref_links: Sequence[TextLike] | PathLike,
     nbest_format: str | Reader,
+    extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline,
     text_model: PathLike | None,
     annotator: str | Annotator | None,
@@ -176,6 +177,7 @@ def list_problem(
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,
+            extra_features=extra_features,
             notice=notice,
         )
         read_at = time.perf_counter()

@@ -36,6 +36,19 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --feature."""
+    return click.option(
+        "--feature",
+        "extra_features",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
+        ".npy; of several lists with commas between them); -NAME=FILE where less is better; or "
+        "length. Repeat for more.",
+    )(command)
+
+
 def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --text and --text-model."""
     command = click.option(

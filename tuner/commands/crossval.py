@@ -9,7 +9,13 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import format_option, lowercase_option, steps, text_options
+from tuner.commands._lists import (
+    feature_option,
+    format_option,
+    lowercase_option,
+    steps,
+    text_options,
+)
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FOLDER,
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
 @click.command()
 @several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
 @format_option
+@feature_option
 @refs_option("References; repeat for more than one.")
 @source_option
 @ref_links_option

@@ -10,7 +10,13 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import format_option, lowercase_option, steps, text_options
+from tuner.commands._lists import (
+    feature_option,
+    format_option,
+    lowercase_option,
+    steps,
+    text_options,
+)
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
@@ -60,6 +66,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     "hypotheses the first stays.",
 )
 @format_option
+@feature_option
 @refs_option("References; repeat for more than one.")
 @source_option
 @ref_links_option
@@ -147,7 +154,7 @@ def command(
         given["options"]["restarts"] = restarts
     given["constraints"] = take_constraints(given)
     if given["replicas"] is not None:
-        del given["samples"]
+        del given["samples"], given["extra_features"]
         with _shown_progress(given) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
@@ -157,7 +164,7 @@ def command(
     for name in _OF_REPLICAS:
         del given[name]
     if features:
-        for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "annotation_cache"):
+        for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "extra_features", "annotation_cache"):
             del given[name]
         with searching() as on:
             found = api.optimize_dat(features, scores, notice=notice, searching=on, **given)
@@ -181,8 +188,8 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
         return
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
-    if features or given["samples"]:
-        raise click.UsageError("--replicas go with --nbest, and without --bootstrap")
+    if features or given["samples"] or given["extra_features"]:
+        raise click.UsageError("--replicas go with --nbest, without --bootstrap and --feature")
     if given["test_lists"] and not given["test_refs"]:
         raise click.UsageError("--test-nbest needs --test-ref")
     if not given["test_lists"] and any(given[name] for name in _OF_TEST):
@@ -221,10 +228,11 @@ def _check_usage(
     if given["ref_links"] and given["source"] is None:
         raise click.UsageError("--ref-links need --source to be checked against")
     of_texts = (given[name] for name in _OF_TEXTS)
-    if features and (any(of_texts) or given["nbest_format"] != "auto"):
+    of_format = given["extra_features"] or given["nbest_format"] != "auto"
+    if features and (any(of_texts) or of_format):
         raise click.UsageError(
-            "--text, --text-model, --length-penalty, --annotator and --nbest-format go with "
-            "--nbest"
+            "--text, --text-model, --length-penalty, --annotator, --feature and --nbest-format go "
+            "with --nbest"
         )
 
 

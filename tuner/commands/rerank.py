@@ -11,7 +11,7 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import format_option, text_options
+from tuner.commands._lists import feature_option, format_option, text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import FILE, defaulted, ref_links_option, refs_option, source_option
 from tuner.commands._progress import annotating
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help="N-best list (plain, .gz, .xz, .zst, or - for stdin); several are merged.",
 )
 @format_option
+@feature_option
 @click.option(
     "--weights",
     "weights",

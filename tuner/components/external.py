@@ -33,7 +33,7 @@ from pydantic.dataclasses import dataclass
 from metrics._base import FloatArray, Metric, Need, Ragged
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.families import reason
-from tuner.files import read_lines
+from tuner.nbest.extra import read_numbers
 from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Scores(Metric):
 
     @cached_property
     def _values(self) -> list[FloatArray]:
-        return [_read_scores(path) for path in self._paths]
+        return [read_numbers(path) for path in self._paths]
 
     @classmethod
     def name(cls) -> str:
@@ -157,16 +157,6 @@ class Scores(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the number of segments."""
         return {"segments": float(stats[1])}
-
-
-def _read_scores(path: str) -> FloatArray:
-    values = []
-    for number, line in enumerate(read_lines(path), 1):
-        value = parse_number(line.strip())
-        if value is None or not math.isfinite(value):
-            raise InputError(f"{path}:{number}: '{line[:60]}' is not a finite number")
-        values.append(value)
-    return np.array(values, dtype=np.float64)
 
 
 @dataclass(frozen=True)

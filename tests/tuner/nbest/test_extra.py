@@ -1,0 +1,108 @@
+"""Features added to lists from files."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import portmert
+from tuner.nbest.extra import read_numbers
+
+ONE = """\
+0 ||| a b ||| F= 1 ||| 0
+0 ||| c ||| F= 2 ||| 0
+0 ||| a b ||| F= 1 ||| 0
+1 ||| d e f ||| F= 3 ||| 0
+"""
+TWO = "1 ||| g ||| F= 4 ||| 0\n0 ||| c ||| F= 2 ||| 0\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one").write_text(ONE)
+    (tmp_path / "two").write_text(TWO)
+    (tmp_path / "qe").write_text("0.1\n0.2\n0.3\n0.4\n")
+    np.save(tmp_path / "qe2.npy", np.array([5, 6]))
+    return tmp_path
+
+
+def read(paths, *extra):
+    return portmert.read_nbest(paths, extra_features=extra, notice=lambda _: None)
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_hypothesis_gets_its_own_number():
+    nbest = read(["one", "two"], "qe=qe,qe2.npy", "length")
+    assert nbest.feature_names == (("F", 1), ("qe", 1), ("length", 1))
+    # Segment 0: a b, c (of the first list; what is equal later is dropped); segment 1: d e f, g.
+    assert nbest.features.tolist() == [[1, 0.1, 2], [2, 0.2, 1], [3, 0.4, 3], [4, 5, 1]]
+    assert nbest.features.flags.f_contiguous
+
+
+@pytest.mark.usefixtures("folder")
+def test_less_is_better_by_a_minus():
+    nbest = read("one", "-per=qe")
+    assert nbest.feature_names == (("F", 1), ("-per", 1))
+    assert nbest.features[:, 1].tolist() == [-0.1, -0.2, -0.4]
+
+
+@pytest.mark.parametrize(
+    ("paths", "spec", "message"),
+    [
+        ("one", "qe=short", "short: 3 numbers, n-best list 1 has 4 hypotheses"),
+        (["one", "two"], "qe=qe", "--feature qe=qe: 1 files of numbers for 2 n-best lists"),
+        ("one", "qe=text", "text:2: 'two' is not a finite number"),
+        ("one", "qe=nan", "nan:1: 'nan' is not a finite number"),
+        ("one", "qe=inf.npy", "inf.npy: number 2 is inf, expected finite"),
+        ("one", "qe=wide.npy", "wide.npy: an array of float64 and shape \\(4, 1\\)"),
+        ("one", "qe=pickled.npy", "pickled.npy: not what numpy.save writes"),
+        ("one", "qe=gone.npy", "gone.npy: No such file"),
+        ("one", "qe=gone", "gone: No such file"),
+        ("one", "F=qe", "there can be no feature 'F': the lists have it already"),
+        ("one", "q e=qe", "there can be no feature 'q e': a name is one word"),
+        ("one", "=qe", "--feature =qe: expected NAME=FILE, or length"),
+        ("one", "-=qe", "--feature -=qe: expected NAME=FILE"),
+        ("one", "lenght", "--feature lenght: expected NAME=FILE, or length"),
+        ("one", "qe=", "--feature qe=: expected NAME=FILE"),
+    ],
+)
+def test_what_does_not_fit_is_named(folder, paths, spec, message):
+    (folder / "short").write_text("1\n2\n3\n")
+    (folder / "text").write_text("1\ntwo\n3\n4\n")
+    (folder / "nan").write_text("nan\n2\n3\n4\n")
+    np.save(folder / "inf.npy", np.array([1, np.inf, 2, 3]))
+    np.save(folder / "wide.npy", np.ones((4, 1)))
+    np.save(folder / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(portmert.PortmertError, match=message):
+        read(paths, spec)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_feature_named_twice():
+    with pytest.raises(portmert.PortmertError, match="no feature 'qe': the lists have it already"):
+        read("one", "qe=qe", "qe=qe")
+
+
+@pytest.mark.usefixtures("folder")
+def test_lists_that_were_read_before_take_features_too():
+    lists = read("one")
+    found = portmert.optimize(
+        lists, [["a b", "d e f"]], metric="bleu", extra_features=["qe=qe"], notice=lambda _: None
+    )
+    assert set(found.weights.values) == {"F", "qe"}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(-1e30, 1e30, allow_nan=False), max_size=20))
+def test_numbers_are_read_alike_from_all_forms(tmp_path_factory, numbers):
+    folder = tmp_path_factory.mktemp("numbers")
+    text = "".join(f"{number!r}\n" for number in numbers)
+    (folder / "text").write_text(text)
+    with gzip.open(folder / "text.gz", "wt") as out:
+        out.write(text)
+    np.save(folder / "array.npy", np.array(numbers, dtype=np.float64))
+    for name in ("text", "text.gz", "array.npy"):
+        assert read_numbers(folder / name).tolist() == [number + 0.0 for number in numbers]
