@@ -181,7 +181,8 @@ def recorded_sentences():
 def tune(folder, annotator, *options, status=0):
     return run(
         "tune", CONFIG, "--set", f"tune.output={folder}", "--set", "metric.name=edpm",
-        "--set", "tune.iterations=2", "--annotator", annotator, *options, status=status,
+        "--set", "tune.iterations=2", "--set", "optimizer.longest=15", "--annotator", annotator,
+        *options, status=status,
     )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ def test_tune_on_syntax_from_end_to_end(tmp_path):
     folder = tmp_path / "cold" / "run"
     result = json.loads((folder / "result.json").read_text())
     assert result["metric"].startswith("edpm:of=1g+2g+dl+lh,parses=50")
-    assert result["dev_score"] > result["start_dev_score"] + 0.02
+    assert result["dev_score"] > result["start_dev_score"] + 0.015
     assert (tmp_path / "own" / "annotations.sqlite3").is_file()
     assert not (tmp_path / "cache").exists()
     first = json.loads((folder / "iteration-01" / "annotation.json").read_text())
