@@ -7,8 +7,8 @@ import re
 
 LARGEST = 1e30
 """Of what comes from outside: products of a few such numbers, summed, are still finite."""
-MOST = 2**53
-"""Of whole numbers, options and counts: beyond it float64 skips some."""
+MOST = 2**63 - 1
+"""Of whole numbers, options and counts: what arrays hold. Seeds of replicas go up to it."""
 FINITE = f"finite, none beyond {LARGEST:g}"
 """What is expected of numbers, for messages."""
 

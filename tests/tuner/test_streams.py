@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner import streams
+from tuner.numbers import MOST
 
 SEEDS = st.integers(0, 2**63 - 1)
 
@@ -61,3 +62,9 @@ def test_streams_are_those_of_the_paths_written_down():
     child = np.random.SeedSequence(7).spawn(2)[1]
     assert state(streams.restarts(7, 2)[1]) == state(np.random.default_rng(child))
     assert state(streams.whole(7)) == state(np.random.default_rng(7))
+
+
+def test_the_seed_of_a_replica_can_be_given_by_hand():
+    seeds = [streams.replica(seed, number) for seed in range(20) for number in range(1, 20)]
+    assert max(seeds) <= MOST
+    assert max(seeds) > 2**53

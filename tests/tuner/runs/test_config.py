@@ -1,5 +1,6 @@
 import pytest
 
+from tuner import streams
 from tuner.components import registry
 from tuner.errors import ConfigError
 from tuner.runs.config import load_config
@@ -295,3 +296,8 @@ def test_an_annotator_in_words_takes_several_files():
     assert found.log_base == 10
     with pytest.raises(ConfigError, match="option 'log_base' is given twice"):
         registry.annotator("ptb:files=a,log_base=2,log_base=3")
+
+
+def test_the_seed_of_a_replica_can_be_set(folder):
+    seed = streams.replica(1, 2)
+    assert load(folder, f"tune.seed={seed}").tune.seed == seed
