@@ -1,0 +1,1 @@
+"""Throws damaged input at the command line: `make fuzz`."""

@@ -1,0 +1,341 @@
+"""What is thrown at: calls of the command line, each with a folder of good files."""
+
+import gzip
+import random
+import shutil
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from metrics._base import Vocabulary
+from tests.support import strategies_readers as made
+from tests.support.cli import run
+from tests.support.evaluations import answered_xlsx, evaluation, export, side, written
+from tests.support.places import CONFIGS
+from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_corpus, write_lines
+from tuner.annotation.cache import AnnotationCache, line_key
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.nbest.read import read_nbest
+from tuner.nbest.write import write_nbest
+from tuner.weights.feature_weights import FeatureWeights, read_weights
+
+SEGMENTS = 3
+LISTED = [
+    made.Hypothesis(n % SEGMENTS, words, (0.5 * n - 1, -0.25 * n), -0.1 * n, ((0, 0),))
+    for n, words in enumerate([("a", "b", "the"), ("b",), ("é", "a"), ("日本", "b"), ("a",)] * 2)
+]
+LISTS = {
+    "moses": [made.moses(LISTED, linked=True), made.moses(LISTED, linked=False)],
+    "marian": [made.marian(LISTED, linked=True, scored=True)],
+    "cdec": [made.cdec(LISTED)],
+    "travatar": [made.travatar(LISTED)],
+    "fairseq": [made.fairseq(LISTED)],
+    "tsv": [made.tsv(LISTED)],
+    "jsonl": [made.jsonl(LISTED, as_pairs=True), made.jsonl(LISTED, as_pairs=False)],
+}
+"""Lists besides the readers' own examples, which are found for every reader."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Stands for a call; `{}` in its words is the damaged file, its first pattern's name."""
+
+    name: str
+    words: tuple[str, ...]
+    damaged: tuple[str, ...]
+    """Patterns of files of which one is damaged."""
+    out: tuple[str, ...] = ()
+    """What is written when all goes well, and otherwise not."""
+    changed: tuple[str, ...] = ()
+    """Folders in which files may change."""
+    then: Any = None
+    """What is tried in the child when the command has accepted its input."""
+    packs: bool = False
+    """Whether the damaged file may be compressed."""
+
+
+def make_targets(folder: Path) -> list[Target]:
+    """Write the good files of every target to a folder of its name, and return all targets."""
+    makers = (_lists, _texts, _statistics, _judges, _configs, _runs, _caches)
+    targets = [target for maker in makers for target in maker(folder)]
+    for target in targets:  # so that kernels are loaded, and what is damaged was good
+        with TemporaryDirectory() as copy, chdir(copy):
+            shutil.copytree(folder / target.name, copy, dirs_exist_ok=True)
+            damaged = next(Path().glob(target.damaged[0]))
+            run(*[word.replace("{}", str(damaged)) for word in target.words])
+            if target.then is not None:
+                target.then(damaged)
+    return targets
+
+
+def _new(folder, name):
+    place = folder / name
+    place.mkdir(parents=True)
+    return place
+
+
+def _lists(folder):
+    seeds = {name: [*LISTS.get(name, []), _example(name)] for name in registry.own_names("reader")}
+    del seeds["auto"]
+    for name, texts in seeds.items():
+        options = registry.component("reader", name).example_options
+        for number, text in enumerate(texts):
+            place = _new(folder, f"list-{name}-{number}")
+            (place / "list").write_text(text, encoding="utf-8")
+            reader = f"{name}:{options}" if options else name
+            nbest = _read(place / "list", reader)
+            write_lines(place / "ref", REFERENCE[: len(nbest)])
+            weights = FeatureWeights({n: (0.5,) * size for n, size in nbest.feature_names})
+            (place / "weights.json").write_text(weights.to_json())
+            for chosen in (reader, *(["auto"] if name != "flat" else [])):
+                given = ("--nbest", "{}", "--nbest-format", chosen)
+                shared = {"damaged": ("list",), "packs": True, "then": _RoundTrip(chosen)}
+                yield Target(
+                    place.name,
+                    ("rerank", *given, "--weights", "weights.json", "--out", "best"),
+                    out=("best",),
+                    **shared,
+                )
+            yield Target(
+                place.name,
+                ("optimize", *given, "--ref", "ref", "--metric", "bleu", "--out", "w.json",
+                 "--threads", "1"),
+                out=("w.json",),
+                **shared,
+            )  # fmt: skip
+
+
+def _example(name):
+    return "".join(registry.component("reader", name).example)
+
+
+def _read(path, reader="moses"):
+    return read_nbest([path], Vocabulary(), reader=registry.reader(reader), notice=lambda _: None)
+
+
+class _RoundTrip:
+    """Demands that an accepted list means the same after a round trip through our writer."""
+
+    def __init__(self, reader):
+        self.reader = reader
+
+    def __call__(self, damaged):
+        first = _read(damaged, self.reader)
+        try:
+            write_nbest(first, "again.gz")
+        except InputError as error:
+            assert "has the token |||" in str(error), error  # noqa: PT017  in no test
+            return
+        second = _read("again.gz")
+        Path("again.gz").unlink()
+        for name in ("offsets", "features", "model_scores"):
+            assert np.array_equal(getattr(first, name), getattr(second, name)), name
+        assert first.feature_names == second.feature_names
+        rows = range(len(first.texts))
+        assert [first.texts.words(n) for n in rows] == [second.texts.words(n) for n in rows]
+        assert (first.texts.links is None) == (second.texts.links is None)
+        if first.texts.links is not None:
+            for n in rows:
+                links = first.texts.links.row(n), second.texts.links.row(n)
+                assert np.array_equal(*links), links
+        assert (first.sparse is None) == (second.sparse is None)
+        if first.sparse is not None:
+            for name in ("offsets", "columns", "values"):
+                assert np.array_equal(getattr(first.sparse, name), getattr(second.sparse, name))
+            assert first.sparse.names == second.sparse.names
+
+
+def _same_weights(damaged):
+    weights = read_weights(damaged)
+    Path("again.json").write_text(weights.to_json(), encoding="utf-8")
+    assert read_weights("again.json") == weights
+    Path("again.json").unlink()
+
+
+def _texts(folder):
+    place = _new(folder, "texts")
+    for name, lines in (("src", SOURCE), ("ref", REFERENCE), ("hyp", REFERENCE), ("links", LINKS)):
+        write_lines(place / name, lines)
+    write_lines(place / "gold", [line.replace("-", "p", 1) for line in LINKS])
+    texts = ("score", "--metric", "bleu", "--metric", "ter", "--metric", "port", "--json")
+    linked = ("--source", "src", "--hyp-links", "{}", "--ref-links", "links")
+    yield Target(
+        "texts", (*texts, "out.json", "--hyp", "{}", "--ref", "ref", "--source", "src",
+                  "--hyp-links", "links", "--ref-links", "links"),
+        ("hyp",), out=("out.json",), packs=True,
+    )  # fmt: skip
+    write_lines(place / "hyp.links", LINKS)
+    yield Target(
+        "texts", (*texts, "out.json", "--hyp", "hyp", "--ref", "ref", *linked), ("hyp.links",),
+        out=("out.json",), packs=True,
+    )  # fmt: skip
+    yield Target("texts", ("align", "--check", "{}", "--gold", "gold"), ("links",), packs=True)
+    yield Target("texts", ("align", "--check", "links", "--gold", "{}"), ("gold",), packs=True)
+    place = _new(folder, "weights")
+    nbest = "".join(gzip.open(CONFIGS / "recorded" / "1.nbest.gz", "rt").readlines()[:5])
+    (place / "list").write_text(nbest)
+    for name in ("start.json", "moses.ini"):
+        shutil.copy(CONFIGS / "recorded" / name, place)
+    weights = read_weights(place / "start.json")
+    (place / "run1.dense").write_text(
+        "".join(f"{name}= {v!r}\n" for name, values in weights.values.items() for v in values)
+    )
+    for name in ("start.json", "moses.ini", "run1.dense"):
+        call = ("rerank", "--nbest", "list", "--weights", "{}", "--out", "best")
+        yield Target("weights", call, (name,), out=("best",), then=_same_weights)
+        call = ("average", "{}", "start.json", "--nbest", "list", "--out", "mean")
+        yield Target("weights", call, (name,), out=("mean",))
+
+
+def _statistics(folder):
+    place = _new(folder, "dat")
+    blocks = range(3)
+    (place / "features.dat").write_text(
+        "".join(
+            f"FEATURES_TXT_BEGIN_0 {n} 2 2 LM_0 TM_0 \n1 {n} \n2 -1 \nFEATURES_TXT_END_0\n"
+            for n in blocks
+        )
+    )
+    (place / "scores.dat").write_text(
+        "".join(
+            f"SCORES_TXT_BEGIN_0 {n} 2 9 BLEU\n3 5 2 4 2 3 1 2 5 \n2 5 1 4 1 3 0 2 5 \n"
+            "SCORES_TXT_END_0\n"
+            for n in blocks
+        )
+    )
+    for name in ("features.dat", "scores.dat"):
+        given = {"--features": "features.dat", "--scores": "scores.dat"} | {
+            f"--{name.removesuffix('.dat')}": "{}"
+        }
+        words = [word for pair in given.items() for word in pair]
+        yield Target(
+            "dat", ("optimize", *words, "--metric", "bleu", "--out", "w.json", "--threads", "1"),
+            (name,), out=("w.json",), packs=True,
+        )  # fmt: skip
+
+
+def _judges(folder):
+    place = _new(folder, "human")
+    (place / "out").mkdir()
+    rows = ["system\tsegment\tdocument\tscore"]
+    for rank, system in enumerate(("good", "fair", "poor")):
+        lines = [line.replace("a", "x", rank) for line in REFERENCE]
+        write_lines(place / "out" / f"{system}.en", lines)
+        rows += [f"{system}\t{n}\td{n // 2}\t{-rank - n}" for n in range(len(lines))]
+    write_lines(place / "human.tsv", rows)
+    write_lines(place / "ref", REFERENCE)
+    call = ("metaeval", "--human", "{}", "--outputs", "out", "--ref", "ref", "--metric", "bleu")
+    call += ("--samples", "10", "--json", "out.json")
+    yield Target("human", call, ("human.tsv",), out=("out.json",))
+    place = _new(folder, "sheets")
+    one = evaluation(judges=("ada", "bob"))
+    written(one, place / "kit", lambda _, item: len(item) % 3)
+
+    def votes(item):
+        return side(one, "bob", item, len(item) % 3)
+
+    (place / "kit" / "judges" / "bob.json").write_text(export(one, "bob", votes))
+    answered_xlsx(place / "kit" / "judges" / "bob.xlsx", votes)
+    for kind in ("csv", "xlsx", "json"):
+        call = ("humaneval", "read", "kit/judges/ada.csv", f"kit/judges/bob.{kind}")
+        patterns = (f"kit/judges/bob.{kind}", "kit/key.json")
+        yield Target("sheets", (*call, "--json", "out.json"), patterns, out=("out.json",))
+
+
+FEW = {
+    "tune.output": '"run"', "tune.iterations": 1, "tune.nbest": 4, "tune.replicas": 1,
+    "tune.bootstrap": 0, "optimizer.name": "mert", "optimizer.effort": 1,
+}  # fmt: skip
+"""What decides how long a run takes is ours, whatever a damaged configuration says."""
+
+
+def _few(**other):
+    settings = {**FEW, **{f"tune.{key}": value for key, value in other.items()}}
+    return [word for pair in settings.items() for word in ("--set", "=".join(map(str, pair)))]
+
+
+def _corpus(folder, name):
+    place = _new(folder, name)
+    write_corpus(place)
+    rng = random.Random(1)
+    listed = [
+        made.Hypothesis(n, tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
+                        (rng.random(), rng.random()), 0.0, ((0, 0),))
+        for n, line in enumerate(REFERENCE) for _ in range(8)
+    ]  # fmt: skip
+    (place / "dev.nbest").write_text(made.moses(listed, linked=True))
+    (place / "tune.toml").write_text(CONFIG)
+    return place
+
+
+CONFIG = """\
+[tune]
+output = "run"
+seed = 1
+patience = 3
+min_weight_change = 0.001
+[data]
+source = "test.src"
+references = ["test.ref"]
+reference_links = ["test.links"]
+test_source = "test.src"
+test_references = ["test.ref"]
+test_reference_links = ["test.links"]
+lowercase = false
+[metric]
+name = "port"
+alpha = 0.5
+[optimizer]
+name = "mert"
+[decoder]
+name = "recorded"
+lists = ["dev.nbest"]
+[constraints]
+signs = { F1 = "-" }
+bounds = { F0 = [-3, 3] }
+"""
+
+
+def _configs(folder):
+    _corpus(folder, "config")
+    yield Target("config", ("tune", "{}", *_few(), "--threads", "1"), ("tune.toml",),
+                 changed=("run",))  # fmt: skip
+
+
+def _runs(folder):
+    place = _corpus(folder, "run")
+    with chdir(place):
+        for name in ("run", "other"):
+            run("tune", "tune.toml", *_few(output=f'"{name}"'), "--threads", "1")
+        run("report", "run")
+    damaged = ("run/*", "run/*/*")
+    yield Target("run", ("report", "run", "--json", "out.json", "--threads", "1"), damaged,
+                 out=("out.json",), changed=("run/history",))  # fmt: skip
+    yield Target("run", ("tune", "tune.toml", *_few(), "--threads", "1"), damaged,
+                 changed=("run",))  # fmt: skip
+    yield Target("run", ("compare", "other", "run", "--samples", "10", "--json", "out.json",
+                         "--threads", "1"), damaged, out=("out.json",),
+                 changed=("run/history", "other/history"))  # fmt: skip
+
+
+def _opened_cache(_):
+    cache = AnnotationCache(Path("cache"), "x 1", notice=lambda _: None)
+    keys = [line_key(f"line {n}") for n in range(20)]
+    cache.get(["tags"], keys)
+    cache.put([(key, {"tags": b"new"}) for key in keys])
+    assert cache.get(["tags"], keys) == {"tags": [b"new"] * 20}
+    cache.close()
+
+
+def _caches(folder):
+    place = _new(folder, "cache")
+    cache = AnnotationCache(place / "cache", "x 1", notice=lambda _: None)
+    cache.put([(line_key(f"line {n}"), {"tags": b"tags"}) for n in range(20)])
+    cache.close()
+    call = ("cache", "info", "--annotation-cache", "cache")
+    yield Target("cache", call, ("cache/*",), changed=("cache",), then=_opened_cache)
