@@ -5,11 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en.toml
+SECONDS ?= 600
+SEED ?= 1
 EXTRAS := spacy stanza supar bllip
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +81,9 @@ docs: $(READY)  ## Build the documentation in site/.
 bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench
 
+fuzz: $(READY)  ## Throw damaged input at the commands (SECONDS=600 SEED=1; CASE=n: one again).
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE))
+
 clean:  ## Remove caches and what the demo made; .venv stays.
-	rm -rf $(DEMO) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) build dist site fuzz-findings .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

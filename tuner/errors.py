@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LONGEST = 80
 """Characters of a piece of input that a message shows."""
+LONGEST_MESSAGE = 1600
+"""Characters of a message, however many pieces of input it shows."""
 _LONG_WORD = re.compile(rf"[^\s/]{{{LONGEST + 1},}}")
 _LONG_PATH = re.compile(r"\S{1000,}")
 _LONG_QUOTE = re.compile(rf"(?<!\S)'(?=\S)([^'\n]{{{LONGEST + 1},}}?)(?<=\S)'(?!\w)")
@@ -43,7 +45,10 @@ def as_message(text: str) -> str:
     text = "".join(c if c == "\n" else _inert(c) for c in text)
     text = _LONG_QUOTE.sub(lambda found: f"'{shown(found[1])}'", text)
     text = _LONG_PATH.sub(lambda found: shown(found[0]), text)
-    return _LONG_WORD.sub(lambda found: shown(found[0]), text)
+    text = _LONG_WORD.sub(lambda found: shown(found[0]), text)
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    return f"{text[:1000]} ... {text[-500:]}"  # where it is, and what to do
 
 
 def _inert(character: str) -> str:

@@ -23,6 +23,7 @@ from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
 from tuner import commands as tuner_commands
 from tuner.annotation.cache import FILE, AnnotationCache, line_key
+from tuner.components import registry
 from tuner.errors import InputError
 from tuner.evaluation.human_scores import read_human_scores
 from tuner.evaluation.humaneval.sheets import read_xlsx
@@ -412,6 +413,28 @@ def test_long_tokens_are_cut_in_messages(tmp_path, kind):
         fault("tune", CONFIG, "--set", f"decoder.{kind}=1"),
     ):  # fmt: skip
         assert len(said) < 2000, said[:300]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tsv", "id\t" + "a " * 3000 + "\n0\tx\n"),
+        ("jsonl", '{"id": 0, "text": "a", "features": {"' + "a " * 3000 + '": 1}}\n'),
+    ],
+)
+def test_long_names_of_columns_are_cut_in_messages(tmp_path, name, text):
+    nbest = write(tmp_path / "list", text)
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1}}')
+    said = fault("rerank", "--nbest", nbest, "--nbest-format", name, "--weights", weights)
+    assert len(said) < 2000
+    assert "list" in said
+
+
+@pytest.mark.parametrize("space", [" ", "\r", "\x0b", "  "])
+def test_white_space_before_a_hypothesis_is_no_token(tmp_path, space):
+    nbest = write(tmp_path / "list", f"hyp\tid\tLM\n{space}a b\t0\t1\n{space}\t0\t2\n")
+    read = read_nbest([nbest], Vocabulary(), reader=registry.reader("tsv"))
+    assert [read.texts.words(row) for row in range(2)] == [["a", "b"], []]
 
 
 # Nothing hijacked, nothing ignored.

@@ -74,7 +74,9 @@ def in_child(folder, words, then, damaged):
     """Call the command line in a forked child, as kernels are loaded here."""
     memory = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     said = [folder.parent / "stdout", folder.parent / "stderr"]
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which wait
+        child = os.fork()
     if child == 0:
         status = 70
         try:
@@ -102,7 +104,7 @@ def _limit(folder, said, memory):
             os.dup2(file.fileno(), number)
     sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115, PTH123
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     warnings.resetwarnings()  # pytest makes them errors; users see them
     warnings.simplefilter("ignore", DeprecationWarning)
     for number in (signal.SIGALRM, signal.SIGXCPU):
@@ -131,7 +133,6 @@ def _content(folder):
 
 def faults(target, ended, before, folder):
     """Say what is wrong with what a case did and left, a line each."""
-    lines = ended.stderr.splitlines()
     if ended.status < 0:
         yield f"ended by {signal.Signals(-ended.status).name}"
     elif ended.status not in (0, 1, 2):
@@ -140,17 +141,20 @@ def faults(target, ended, before, folder):
         if word in ended.stderr:
             yield f"{word!r} on stderr"
     if ended.status == 1:
-        yield from _faults_of_message(lines, before)
-    after = _content(folder)
+        yield from _faults_of_message(ended.stderr.splitlines(), before)
+    yield from _faults_of_files(target, ended, before, _content(folder))
+
+
+def _faults_of_files(target, ended, before, after):
     if parts := [name for name in after if name.endswith(".part")]:
         yield f"litter: {parts}"
     for name, data in before.items():
         if not name.startswith(target.changed) and after.get(name) != data:
             yield f"{name} was changed"
-    outputs = [name for name in target.out if name in after]
-    new = [n for n in after if n not in before and not n.startswith((*target.changed, *target.out))]
-    if new:
+    ours = (*target.changed, *target.out)
+    if new := [name for name in after if name not in before and not name.startswith(ours)]:
         yield f"nobody asked for {new}"
+    outputs = [name for name in target.out if name in after]
     if ended.status in (1, 2) and outputs:
         yield f"failed, but wrote {outputs}"
     if ended.status == 0 and len(outputs) < len(target.out):
@@ -173,7 +177,7 @@ def _faults_of_message(lines, before):
         yield "not one line of error, the last"
         return
     said = lines[-1]
-    names = {Path(name).name for name in before}
+    names = {part for name in before for part in Path(name).parts}
     if not any(name in said for name in names) and "segment" not in said:
         yield "the message names no file and no segment"
     if CONTROL.search(said):

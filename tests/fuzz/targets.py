@@ -1,6 +1,5 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
-import gzip
 import random
 import shutil
 from contextlib import chdir
@@ -20,6 +19,7 @@ from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_corpus, wr
 from tuner.annotation.cache import AnnotationCache, line_key
 from tuner.components import registry
 from tuner.errors import InputError
+from tuner.files import read_lines
 from tuner.nbest.read import read_nbest
 from tuner.nbest.write import write_nbest
 from tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -177,8 +177,7 @@ def _texts(folder):
     yield Target("texts", ("align", "--check", "{}", "--gold", "gold"), ("links",), packs=True)
     yield Target("texts", ("align", "--check", "links", "--gold", "{}"), ("gold",), packs=True)
     place = _new(folder, "weights")
-    nbest = "".join(gzip.open(CONFIGS / "recorded" / "1.nbest.gz", "rt").readlines()[:5])
-    (place / "list").write_text(nbest)
+    write_lines(place / "list", read_lines(CONFIGS / "recorded" / "1.nbest.gz")[:5])
     for name in ("start.json", "moses.ini"):
         shutil.copy(CONFIGS / "recorded" / name, place)
     weights = read_weights(place / "start.json")

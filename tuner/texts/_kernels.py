@@ -259,6 +259,8 @@ def intern_tokens(
     count, n = 0, 0
     for line in range(lines):
         i, end = cuts[line, column, 0], cuts[line, column, 1]
+        while i < end and is_space(text[i]):
+            i += 1
         while i < end:
             begin = i
             while i < end and not is_space(text[i]):
