@@ -103,7 +103,7 @@ def _limit(folder, said, memory):
         with path.open("wb") as file:
             os.dup2(file.fileno(), number)
     sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     warnings.resetwarnings()  # pytest makes them errors; users see them
     warnings.simplefilter("ignore", DeprecationWarning)
