@@ -16,7 +16,8 @@ NUMBERS = (
 TOKENS = (
     b"|||", b" ||| ", b"\x00", b"\x1b[2J", b"\r", b"\r\n", b"\n", b"\n\n", b"\t", b"\xff",
     b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"\xe2\x80\xa8", b"\xc2\x85", b"\xc2\xa0",
-    b"\xef\xbb\xbf", b"\xe2\x80\xae", b"=", b"==", b"{}", b"[]", b'""', b"'", b"#", b"<b>", b"%s%n", b"../",
+    b"\xef\xbb\xbf", b"\xe2\x80\xae",
+    b"=", b"==", b"{}", b"[]", b'""', b"'", b"#", b"<b>", b"%s%n", b"../",
     b"[" * 2000, b'{"a":' * 1000, b"(" * 3000, b"]", b"w" * 100_000, b"a " * 3000, b"-", b"0-0",
 )  # fmt: skip
 
