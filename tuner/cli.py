@@ -19,7 +19,7 @@ import tuner
 from tuner import commands
 from tuner.commands._notice import VOICE
 from tuner.commands._options import with_volume
-from tuner.errors import PortmertError, exhausted, suggest
+from tuner.errors import PortmertError, as_message, exhausted, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,10 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What any write may meet, also one that nobody thinks of as a file of the user's."""
+
+
+NAME_FAULTS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
+"""What asking whether there is a file may meet, whoever asks."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -75,6 +79,10 @@ class CommandFolder(click.Group):
             click.echo(f"portmert: error: {exhausted(error)}", err=True)
             sys.exit(1)
         except OSError as error:
+            if error.errno in NAME_FAULTS:
+                said = as_message(f"{error.filename}: {error.strerror}")
+                click.echo(f"portmert: error: {said}", err=True)
+                sys.exit(1)
             if error.errno not in DISK_FAULTS:
                 raise
             place = error.filename or "standard output or a temporary file"

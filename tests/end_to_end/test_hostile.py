@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from aligners._folders import make_folder
 from aligners._python import module_path
@@ -24,6 +25,7 @@ from tests.support.run_folders import REFERENCE, write_corpus, write_lines, writ
 from tuner import commands as tuner_commands
 from tuner.annotation.cache import FILE, AnnotationCache, line_key
 from tuner.components import registry
+from tuner.cli import main
 from tuner.errors import InputError
 from tuner.evaluation.human_scores import read_human_scores
 from tuner.evaluation.humaneval.sheets import read_xlsx
@@ -108,12 +110,29 @@ def test_formulas_beyond_all_bounds_are_refused(tmp_path, formula, said):
         ('tune.output="a\\u0000b"', "has a NUL character"),
         pytest.param("x" + ".x" * 100_000 + "=1", "there is no table [x]", id="dots"),
         ("optimizer.effort=1e99", "is 1e+99, expected a finite number"),
+        pytest.param(f'decoder.lists=["{"a" * 300}"]', "[decoder] lists: ", id="file name"),
+        pytest.param(f'data.source="{"a" * 300}"', "File name too long", id="source"),
     ],
 )
 def test_settings_no_machine_can_hold_are_refused(override, said):
     shown = fault("tune", CONFIG, "--set", override)
     assert said in shown
     assert len(shown) < 500
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["compare", "{}", "b"], ["report", "{}"], ["tune", "{}"],
+     ["score", "--metric", "bleu", "--hyp", "{}", "--ref", "b"]],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_names_no_disk_can_hold_are_refused(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    name = "/".join(["a" * 300, "b"])
+    result = CliRunner().invoke(main, [word.replace("{}", name) for word in words])
+    assert result.exit_code in (1, 2), result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert len(result.stderr) < 2000
 
 
 def test_options_no_machine_can_hold_are_refused(tmp_path):

@@ -416,7 +416,13 @@ def _check_files(experiment: Experiment) -> None:
         for name in names:
             value = getattr(getattr(experiment, table), name)
             for file in value if isinstance(value, tuple) else (value,):
-                if isinstance(file, Path) and not file.is_file():
+                try:
+                    missing = isinstance(file, Path) and not file.is_file()
+                except OSError as error:  # a name that is too long, a folder that is closed
+                    raise ConfigError(
+                        f"{path}: [{table}] {name}: {file}: {error.strerror}"
+                    ) from None
+                if missing:
                     raise ConfigError(f"{path}: [{table}] {name}: there is no file {file}")
     _check_sets(experiment)
 
