@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from aligners._base import Links
 
-GOLD = re.compile(r"([0-9]+)([-?p])([0-9]+)")
+GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
 @dataclass(frozen=True)

@@ -81,4 +81,4 @@ def format_links(links: Iterable[tuple[int, int]]) -> str:
 
 def _is_number(text: str) -> bool:
     # str.isdigit alone accepts superscripts, which int refuses.
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdigit() and len(text) < 10

@@ -24,8 +24,8 @@ from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
 from tuner import commands as tuner_commands
 from tuner.annotation.cache import FILE, AnnotationCache, line_key
-from tuner.components import registry
 from tuner.cli import main
+from tuner.components import registry
 from tuner.errors import InputError
 from tuner.evaluation.human_scores import read_human_scores
 from tuner.evaluation.humaneval.sheets import read_xlsx
@@ -447,6 +447,15 @@ def test_long_names_of_columns_are_cut_in_messages(tmp_path, name, text):
     said = fault("rerank", "--nbest", nbest, "--nbest-format", name, "--weights", weights)
     assert len(said) < 2000
     assert "list" in said
+
+
+@pytest.mark.parametrize("side", ["links", "gold"])
+def test_links_of_thousands_of_digits_are_refused(tmp_path, side):
+    texts = {name: write(tmp_path / name, "0-0\n") for name in ("links", "gold")}
+    write(texts[side], f"0-{'1' * 5000}\n")
+    said = fault("align", "--check", texts["links"], "--gold", texts["gold"])
+    assert f"{side}:1: found '0-111" in said
+    assert len(said) < 500
 
 
 @pytest.mark.parametrize("space", [" ", "\r", "\x0b", "  "])
