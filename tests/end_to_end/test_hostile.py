@@ -458,6 +458,15 @@ def test_links_of_thousands_of_digits_are_refused(tmp_path, side):
     assert len(said) < 500
 
 
+def test_a_constraint_on_a_value_of_thousands_of_digits_is_refused(tmp_path):
+    nbest = write(tmp_path / "nbest", "0 ||| a ||| LM= 10 ||| 0\n0 ||| b ||| LM= 1 ||| 0\n")
+    text = write(tmp_path / "text", "a\n")
+    given = ("--nbest", nbest, "--ref", text, "--metric", "bleu", "--out", tmp_path / "out")
+    said = fault("optimize", *given, "--fix", f"LM_{'1' * 5000}")
+    assert "constraint on unknown feature 'LM_111" in said
+    assert len(said) < 500
+
+
 @pytest.mark.parametrize("space", [" ", "\r", "\x0b", "  "])
 def test_white_space_before_a_hypothesis_is_no_token(tmp_path, space):
     nbest = write(tmp_path / "list", f"hyp\tid\tLM\n{space}a b\t0\t1\n{space}\t0\t2\n")

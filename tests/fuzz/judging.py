@@ -178,7 +178,9 @@ def _faults_of_message(lines, before):
         return
     said = lines[-1]
     names = {part for name in before for part in Path(name).parts}
-    if not any(name in said for name in names) and "segment" not in said:
+    # Constraints are named by their features: they come from a configuration or from options.
+    others = ("segment", "constraint")
+    if not any(name in said for name in (*names, *others)):
         yield "the message names no file and no segment"
     if CONTROL.search(said):
         yield "control characters in the message"

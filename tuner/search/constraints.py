@@ -152,8 +152,11 @@ def columns_of(name: str, names: FeatureNames) -> list[int]:
     if name in every:
         return every[name]
     feature, _, index = name.rpartition("_")
-    if feature in every and index.isdecimal() and int(index) < len(every[feature]):
-        return [every[feature][int(index)]]
+    # No feature has values of ten digits, and Python reads no number of thousands.
+    if feature in every and index.isdecimal() and len(index) < 10:
+        columns = every[feature]
+        if int(index) < len(columns):
+            return [columns[int(index)]]
     raise ConfigError(f"constraint on unknown feature '{name}'{suggest(name, every)}")
 
 
