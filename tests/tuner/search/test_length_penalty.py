@@ -147,9 +147,9 @@ def test_who_does_not_know_penalties_refuses_weights_with_one(tmp_path):
     assert read_weights(path) == FeatureWeights({"F0": (1.0,)})
 
 
-@pytest.mark.parametrize("found", ['"1"', "true", "null", "NaN", "[1]", "1" + "0" * 400])
+@pytest.mark.parametrize("found", ['"1"', "true", "null", "NaN", "[1]", "1e400", "1" + "0" * 400])
 def test_penalty_that_is_no_number_is_refused(tmp_path, found):
     path = tmp_path / "w.json"
     path.write_text(f'{{"weights": {{"F0": [1]}}, "length_penalty": {found}}}')
-    with pytest.raises(InputError, match=r"w\.json: length_penalty is .*, expected a number"):
+    with pytest.raises(InputError, match=r"w\.json: .*(expected a number|no number of JSON)"):
         read_penalised_weights(path)
