@@ -151,7 +151,7 @@ def test_one_segment_is_enough_for_correlations(tmp_path):
         ),
         (
             lambda path: (path / "human.tsv").write_text("system\tsegment\tscore\ngood\t0\tnan\n"),
-            "human.tsv:2: score is 'nan'; expected a finite number",
+            "human.tsv:2: score is 'nan'; expected a number, finite, none beyond 1e+30",
         ),
         (
             lambda path: (path / "human.tsv").write_text("system\tsegment\tscore\ngood\t9\t1\n"),

@@ -260,7 +260,7 @@ def test_decoding_goes_on_where_it_was_interrupted(decoder, listed, tmp_path):
     assert not (tmp_path / "out").exists()
     seen = []
     decoder.decode(weights, **given, workdir=work, progress=lambda done, _: seen.append(done))
-    assert seen[0] == 13
+    assert 13 <= seen[0] < len(DEV_SOURCE)  # workers may have ended a few more meanwhile
     assert (tmp_path / "out").read_bytes() == listed[1].read_bytes()
     assert not (work / "thot.journal").exists()
 
