@@ -35,14 +35,15 @@ def translation_edits(batch: Batch) -> FloatArray:
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
     """Return (H, 2) float64: distance and length of the reference with the lowest share of both.
 
-    `long_jumps`: as in CDER; without them it is the edit distance.
+    `long_jumps`: as in CDER; without them it is the edit distance. An empty reference is chosen
+    where the distance to it is 0, or where there is no other.
     """
 
     def stats(single: Batch) -> FloatArray:
         distances = _edit_kernels.edit_distances(*_arrays(single), long_jumps)
         return np.column_stack([distances, one_length(single)])
 
-    return best_reference(batch, stats, one_minus_rate)
+    return best_reference(batch, stats, _lowest_rate)
 
 
 def rank_agreements(single: Batch) -> FloatArray:
@@ -60,6 +61,15 @@ def one_minus_rate(stats: FloatArray) -> FloatArray:
     """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
     rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
     return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
+
+
+def _lowest_rate(stats: FloatArray) -> FloatArray:
+    """Return what is highest for the reference to choose; edits against no word rate infinitely.
+
+    The score of a segment will not do: without a reference word it is 1 whatever the edits.
+    """
+    endless = (stats[..., 1] == 0.0) & (stats[..., 0] > 0.0)
+    return np.where(endless, -np.inf, one_minus_rate(stats))
 
 
 def rate_parts(rate: float, stats: FloatArray) -> dict[str, float]:

@@ -158,7 +158,7 @@ class Overlap(Metric):
         matches, totals, reference_totals = _tree_kernels.item_matches(
             *_arrays(batch, forests), self.depth, self.items == "chains"
         )
-        closest = _closest_totals(batch, totals[:, 0], reference_totals)
+        closest = _closest_totals(batch, totals, reference_totals)
         if self.noparse == "worst":
             totals = np.where(parsed[:, np.newaxis], totals, closest)
         counts = np.empty((len(parsed), 3 * self.depth))
@@ -216,37 +216,22 @@ class Overlap(Metric):
 
 
 def _closest_totals(batch: Batch, own: FloatArray, reference_totals: FloatArray) -> FloatArray:
-    """Return (H, D) float64: the items of the reference closest to each hypothesis.
+    """Return (H, D) float64: of each order the number of items, in a reference, closest to its own.
 
-    Closest in items of order 1, then with fewer of them, then of the next order, and so on; zeros
-    where no reference has a parse.
+    The smaller of two equally close ones; zeros where no reference has a parse.
     """
     starts, counts = batch.reference_offsets[:-1], np.diff(batch.reference_offsets)
     per_segment = np.diff(batch.offsets)
-    if len(batch) == 0:
-        return np.empty((0, reference_totals.shape[1]))
-    closest = np.repeat(reference_totals[starts], per_segment, axis=0)
-    for k in range(1, int(counts.max())):
+    closest, least = np.zeros_like(own), np.full_like(own, np.inf)
+    for k in range(int(counts.max(initial=0))):
         # A segment with fewer references sees its first one again: no change.
         other = np.repeat(
             reference_totals[starts + np.where(k < counts, k, 0)], per_segment, axis=0
         )
-        nearer = _precedes(_rank(other, own), _rank(closest, own))
-        closest = np.where(nearer[:, np.newaxis], other, closest)
+        distance = np.where(other[:, :1] > 0.0, np.abs(other - own), np.inf)
+        nearer = (distance < least) | ((distance == least) & (other < closest))
+        closest, least = np.where(nearer, other, closest), np.where(nearer, distance, least)
     return closest
-
-
-def _rank(totals: FloatArray, own: FloatArray) -> FloatArray:
-    """Return (H, D + 1) float64: what decides between references, the least first."""
-    distance = np.where(totals[:, 0] > 0.0, np.abs(totals[:, 0] - own), np.inf)
-    return np.column_stack([distance, totals])
-
-
-def _precedes(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return (H,) whether each row comes before the other one, column by column."""
-    differs = one != other
-    rows, first = np.arange(len(one)), differs.argmax(axis=1)
-    return np.asarray(one[rows, first] < other[rows, first])
 
 
 def similarity_stats(batch: Batch, forests: Forests, weight: Weight) -> FloatArray:

@@ -14,9 +14,9 @@ from metrics._trees import MOSES, Items, Kind, Overlap
 class HwcmF(Overlap):
     """Computes the F-score of the mean precision and recall of the head-word chains of `hwcm`.
 
-    Recall counts against the reference with the number of words closest to the hypothesis's (the
-    smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A
-    reference without a parse is left out; without any the segment does not count.
+    Recall of a length counts against the reference whose number of chains so long is closest to
+    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
+    can exceed 1. A reference without a parse is left out; without any the segment does not count.
     """
 
     kind: ClassVar[Kind] = "F"

@@ -14,9 +14,9 @@ from metrics._trees import MOSES, Items, Kind, Overlap
 class StmF(Overlap):
     """Computes the F-score of the mean precision and recall of the subtrees of `stm`.
 
-    Recall counts against the reference with the number of nodes closest to the hypothesis's (the
-    smaller on a tie). Matches may come from another reference: recall and F can exceed 1. A
-    reference without a parse is left out; without any the segment does not count.
+    Recall of a depth counts against the reference whose number of subtrees so deep is closest to
+    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
+    can exceed 1. A reference without a parse is left out; without any the segment does not count.
     """
 
     kind: ClassVar[Kind] = "F"

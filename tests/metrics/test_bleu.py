@@ -52,6 +52,23 @@ def test_smoothed_segment_is_that_of_the_specification(smooth, expected):
     assert float(metric.score(stats[0])) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("smooth", "fourth_power"),
+    [
+        ("exp", 1 / 2 * 1 / 2),  # the first order without a match; those without n-grams are 1
+        ("sacre-exp", 0),
+        ("add1", 1 / 2 * 1 / 2),
+        ("moses+1", 2 / 3 * 1 / 2),
+        ("floor", 0),
+    ],
+)
+def test_orders_without_a_match_and_orders_without_an_ngram(smooth, fourth_power):
+    metric = Bleu(smooth=smooth)
+    stats = metric.stats(batch_of([Segment(0, text("a x"), (text("a b"),))]))
+    assert stats.tolist() == [[1, 2, 0, 1, 0, 0, 0, 0, 2]]
+    assert float(metric.score(stats[0])) == pytest.approx(fourth_power ** (1 / 4))
+
+
 def test_parts_hold_precisions_penalty_counts_and_lengths():
     parts = Bleu().parts(Bleu().stats(batch_of(EXAMPLE)).sum(axis=0))
     assert parts["BP"] == pytest.approx(0.894839, abs=1e-6)

@@ -49,6 +49,17 @@ def test_without_a_reference_word_the_score_is_1(metric):
     assert metric.score(np.array([[0.0, 0.0], [3.0, 0.0]])).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("metric", [Wer(), Cder()])
+def test_an_empty_reference_is_chosen_for_an_empty_hypothesis_only(metric):
+    for references in (("", "a b"), ("a b", "")):
+        assert stats_of(metric, "a b", *references) == [0, 2]
+        assert stats_of(metric, "", *references) == [0, 0]
+    # Two edits over one word are a high rate, but not an infinite one.
+    assert stats_of(metric, "x y", "", "a")[1] == 1
+    # Where all references are empty the first counts.
+    assert stats_of(metric, "x", "", "") == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("metric", "empty_hypothesis", "one_token", "other_token"),
     [

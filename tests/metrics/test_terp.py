@@ -54,6 +54,18 @@ def test_worked_examples(files, hypothesis, reference, edits):
     assert metric.score(stats) == pytest.approx([edits / len(reference.split())], abs=1e-6)
 
 
+def test_distance_of_a_phrase_counts_shifts(tmp_path):
+    """From `a b c` to `c a b` is one shift, 0.562054, not an insertion and a deletion."""
+    table = tmp_path / "paraphrases"
+    table.write_text("0.5 <p>a b c</p> <p>c a b</p>\n")
+    metric = registry.build("metric", "terp", {"paraphrases": table})
+    (row,) = counts(metric, batch((["c", "a", "b"], ["a", "b", "c"])))
+    e = 0.562054
+    assert row[6:11] == pytest.approx([0, 1, -0.30103 * e, 0.5 * e, e], abs=1e-5)
+    # w1 + w2 e log10(p) + w3 e p + w4 e = -0.2307 + 0.0249 - 0.0220 + 0.0995: never below 0.
+    assert row[11] == 0
+
+
 def test_counts_of_the_worked_examples(files):
     metric = registry.build("metric", "terp", {"paraphrases": files["paraphrases"]})
     texts = batch(*([text.split() for text in pair[:2]] for pair in EXAMPLES[1:]))

@@ -111,22 +111,26 @@ def test_matches_are_clipped_by_the_reference_with_most():
     assert counts == [2, 3, 3]
 
 
-def test_f_counts_the_reference_with_the_closest_number_of_words_then_the_smaller():
-    hypothesis = linked("a b c", "0 1 2")
+def test_f_counts_of_each_order_the_closest_number_then_the_smaller():
+    hypothesis = linked("a b c", "0 1 2")  # 3 words, 2 chains of two
     long, short, longest = (
         linked(*text)
         for text in (("a b c d", "0 1 2 3"), ("a b", "0 1"), ("a b c d e", "0 1 2 3 4"))
     )
+    # Words: 4, 2 and 5, as close are 4 and 2. Chains of two: 3, 1 and 4, as close are 3 and 1.
     for references in ((long, short, longest), (longest, short, long)):
         assert stats_of("hwcm-f:depth=2", hypothesis, *references)[0] == [3, 3, 2, 2, 2, 1]
-    # Of as many words, those with fewer chains of two.
-    flat = linked("a b", "0 0")
-    for references in ((flat, short), (short, flat)):
-        assert stats_of("hwcm-f:depth=2", hypothesis, *references)[0] == [2, 3, 2, 1, 2, 0]
+    # Words: 3 and 5. Chains of two: none and 2, of the reference that is farther off in words.
+    flat, deep = linked("a b x", "0 0 0"), linked("a b c d e", "0 1 2 0 0")
+    for references in ((flat, deep), (deep, flat)):
+        counts, score = stats_of("hwcm-f:depth=2", hypothesis, *references)
+        assert counts == [3, 3, 3, 2, 2, 2]
+        assert score == 1.0
 
 
 def test_matches_with_another_reference_than_the_closest_are_no_recall():
-    pair, flat, long = linked("a b", "0 1"), linked("a c", "0 0"), linked("a b d", "0 1 0")
+    pair, flat, long = linked("a b", "0 1"), linked("a c", "0 0"), linked("a b d", "0 1 2")
+    # None and two chains of two are as close to one: the smaller number counts.
     counts, score = stats_of("hwcm-f:depth=2", pair, flat, long)
     assert counts == [2, 2, 2, 1, 1, 0]
     assert score == pytest.approx(2 * 1 * 0.5 / 1.5)

@@ -60,7 +60,8 @@ def rate_stats(segment, distance):
     values = []
     for reference in segment.references:
         edits, length = distance(segment.hypothesis.words, reference.words), len(reference.words)
-        values.append((1 - Fraction(edits, length) if length else 1, (edits, length)))
+        rate = Fraction(edits, length) if length else math.inf if edits else 0
+        values.append((-rate, (edits, length)))
     return best(values)
 
 

@@ -146,7 +146,10 @@ def overlap_counts(forest, references, *, items, depth):
         return [[0, 0, 0]] * depth, False
     own = [items(forest or (), n) for n in orders]
     sizes = [[found.total() for found in reference] for reference in parsed]
-    closest = min(sizes, key=lambda size: (abs(size[0] - own[0].total()), size))
+    closest = [
+        min((abs(size[n] - own[n].total()), size[n:]) for size in sizes)[1][0]
+        for n in range(depth)
+    ]
     counts = []
     for n in range(depth):
         limit = Counter()
