@@ -216,7 +216,7 @@ class Overlap(Metric):
 
 
 def _closest_totals(batch: Batch, own: FloatArray, reference_totals: FloatArray) -> FloatArray:
-    """Return (H, D) float64: of each order the number of items, in a reference, closest to its own.
+    """Return (H, D) float64: of each order the number of items in a reference closest to its own.
 
     The smaller of two equally close ones; zeros where no reference has a parse.
     """
