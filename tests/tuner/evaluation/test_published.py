@@ -49,6 +49,24 @@ def test_the_shipped_tables_agree_where_they_repeat_each_other(shipped):
     assert [row[2:5] for row in by_hand[:2]] == [row[2:] for row in with_v[:2]]
 
 
+@pytest.mark.parametrize("paper", ["edpm", "pos"])
+def test_the_shipped_correlations_of_other_papers_are_numbers(paper):
+    tables = read_published(ROOT / "configs" / f"paper-{paper}" / "published.toml").table
+    assert [table.number for table in tables] == list(range(1, len(tables) + 1))
+    for table in tables:
+        for _, *cells in table.rows:
+            assert all(-1 < float(cell.rstrip("*")) < 1 for cell in cells), table.number
+
+
+def test_figures_that_the_edpm_tables_repeat_are_the_same():
+    tables = read_published(ROOT / "configs" / "paper-edpm" / "published.toml")
+    one, bags, parses = [
+        {row[0]: row[-1] for row in tables.find(number).rows} for number in (1, 2, 3)
+    ]
+    assert one["F[dl,lh]"] == bags["F[dl,lh]"] == parses["F[dl,lh]"]
+    assert bags["F[1g,2g,dl,lh]"] == parses["F[1g,2g,dl,lh]"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
