@@ -7,6 +7,7 @@ import json
 import math
 import re
 import tomllib
+from collections import Counter
 from typing import Any
 
 from tuner.numbers import LARGEST, MOST
@@ -65,8 +66,8 @@ def _is_deep(content: Any) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in content if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key '{twice}' stands twice in one object")
     return content
 

@@ -85,7 +85,7 @@ def test_dense_and_sparse_files_keep_their_form(tmp_path):
     assert (tmp_path / "mean").read_text() == "TM= 2.0\nTM= 0.0\nLM= 2.0\n"
     first = write(tmp_path / "s1", "# of mine\nx_a 1\nx_b 1\n")
     second = write(tmp_path / "s2", "x_a 2\n")
-    run("average", first, second, "--missing-as-zero", "--out", "mean")
+    run("average", first, second, "--missing-features", "zero", "--out", "mean")
     assert (tmp_path / "mean").read_text() == "x_a 1.5\nx_b 0.5\n"
 
 
@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_one_line(tmp_path):
     write(other, '{"weights": {"LM": 1, "WP": 1, "XP": 1}}')
     said = fault(*given)
     assert "1: no weight for feature WP and 1 more, which " in said
-    assert "2 has; give --missing-as-zero where it is 0" in said
+    assert "2 has; give --missing-features zero where it is 0" in said
     write(other, '{"weights": {"LM": 1, "TM": 2}}')
     assert "2: 1 weights of feature TM, but " in fault(*given)
     write(other, '{"weights": {"LM": 0, "TM": [0, 0]}}')

@@ -105,46 +105,37 @@ def swap_words(data, rng):
 
 
 def change_lines(data, rng):
-    """Double, drop, swap or empty lines."""
     lines = data.splitlines(keepends=True)
-    if not lines:
-        return b"\n"
-    one, two = rng.randrange(len(lines)), rng.randrange(len(lines))
-    match rng.randrange(5):
-        case 0:
-            lines.insert(two, lines[one])
-        case 1:
-            del lines[one]
-        case 2:
-            lines[one], lines[two] = lines[two], lines[one]
-        case 3:
-            lines[one] = b"\n"
-        case 4:
-            lines[one:one] = [lines[two]] * 200
-    return b"".join(lines)
+    return b"".join(_change(lines, rng, b"\n")) if lines else b"\n"
 
 
 def change_fields(data, rng):
-    """Double, drop or swap fields of a line."""
+    """Change the fields of one line."""
     lines = data.splitlines(keepends=True)
     signs = [sign for sign in (b" ||| ", b"\t", b",", b" ") if sign in data]
     if not signs:
         return data
     sign = rng.choice(signs)
     number = rng.choice([n for n, line in enumerate(lines) if sign in line] or [0])
-    fields = lines[number].split(sign)
-    one, two = rng.randrange(len(fields)), rng.randrange(len(fields))
-    match rng.randrange(4):
-        case 0:
-            fields.insert(two, fields[one])
-        case 1:
-            del fields[one]
-        case 2:
-            fields[one], fields[two] = fields[two], fields[one]
-        case 3:
-            fields[one] = b""
-    lines[number] = sign.join(fields)
+    lines[number] = sign.join(_change(lines[number].split(sign), rng, b""))
     return b"".join(lines)
+
+
+def _change(parts, rng, empty):
+    """Double, drop, swap, empty or multiply lines or fields."""
+    one, two = rng.randrange(len(parts)), rng.randrange(len(parts))
+    match rng.randrange(5):
+        case 0:
+            parts.insert(two, parts[one])
+        case 1:
+            del parts[one]
+        case 2:
+            parts[one], parts[two] = parts[two], parts[one]
+        case 3:
+            parts[one] = empty
+        case 4:
+            parts[one:one] = [parts[two]] * 200
+    return parts
 
 
 def _replace(data, rng, pattern, made):

@@ -32,6 +32,11 @@ GOOD = ["a b c d e", "c b a", "a x", "b c"]
 BAD = ["b a d c", "a b c", "a a", "c"]
 
 
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def write_lines(path, lines):
     write_text(path, "".join(line + "\n" for line in lines))
     return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tuner.api.lists import read_nbest
 from tuner.api.optimizing import Optimized
@@ -53,7 +53,7 @@ def average(
     lists: ListsLike | None = None,
     *,
     nbest_format: str | Reader = "auto",
-    missing_as_zero: bool = False,
+    missing_features: Literal["refuse", "zero"] = "refuse",
     notice: Notice = log_notice,
 ) -> Averaged:
     """Average the weights of several searches, each divided by its size first.
@@ -71,8 +71,8 @@ def average(
         does not tune are left as they are.
     lists
         N-best lists, as of `read_nbest`; references are not needed.
-    missing_as_zero
-        Whether a feature that some weights do not name counts as 0 there.
+    missing_features
+        Whether a feature that some weights do not name is refused, or counts as 0 there.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def average(
     if not weights:
         raise ValueError("give the weights to average")
     read = [_read(given, number) for number, given in enumerate(weights, 1)]
-    _check(read, missing_as_zero=missing_as_zero)
+    _check(read, zero=missing_features == "zero")
     files = [one for _, one in read]
     if lists is None:
         sizes = [absolute_size(one.weights) for one in files]
@@ -124,7 +124,7 @@ def _read(given: WeightsLike | Optimized, number: int) -> tuple[str, WeightsFile
     return f"weights {number}", WeightsFile(found, length_penalty=alpha)
 
 
-def _check(read: Sequence[tuple[str, WeightsFile]], *, missing_as_zero: bool) -> None:
+def _check(read: Sequence[tuple[str, WeightsFile]], *, zero: bool) -> None:
     """Raise InputError if weights are not of the same features."""
     known: dict[str, tuple[str, int]] = {}
     for where, one in read:
@@ -136,11 +136,11 @@ def _check(read: Sequence[tuple[str, WeightsFile]], *, missing_as_zero: bool) ->
                 )
     for where, one in read:
         missing = [name for name in known if name not in one.weights.values]
-        if missing and not missing_as_zero:
+        if missing and not zero:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
                 f"{where}: no weight for feature {missing[0]}{more}, which "
-                f"{known[missing[0]][0]} has; give --missing-as-zero where it is 0"
+                f"{known[missing[0]][0]} has; give --missing-features zero where it is 0"
             )
         if one.length_penalty != read[0][1].length_penalty:
             raise InputError(

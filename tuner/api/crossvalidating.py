@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from tuner.api.lists import read_lists
 from tuner.api.searching import as_constraints, as_weights
 from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.components import registry
+from tuner.documents import to_json
 from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
 from tuner.evaluation.crossval.choices import choices_of
 from tuner.evaluation.crossval.report import headlines, tables_of
@@ -215,7 +215,7 @@ def crossval(
     document = document_of(plan, measured)
     document["headlines"] = headlines(document)
     if out_dir is not None:
-        text_of = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        text_of = to_json(document, ensure_ascii=False) + "\n"
         write_text(Path(out_dir, "result.json"), text_of)
     return CrossValidation(tuple(document["headlines"]), document)
 

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._options import FILE
+from tuner.commands._annotating import annotator_options
+from tuner.commands._options import (
+    FILE,
+    defaulted,
+    ref_links_option,
+    refs_option,
+    source_option,
+)
 from tuner.families import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tuner.commands._options import Decorator
 
 
 class _FormatOption(click.Option):
@@ -49,6 +58,11 @@ def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def missing_features_option(help_text: str) -> Decorator:
+    """Declare --missing-features."""
+    return defaulted("--missing-features", click.Choice(["refuse", "zero"]), "refuse", help_text)
+
+
 def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --text and --text-model."""
     command = click.option(
@@ -66,6 +80,22 @@ def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def lowercase_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --lowercase."""
     return click.option("--lowercase", is_flag=True, help="Short for --text lowercase.")(command)
+
+
+def list_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what says how lists are read, what they are compared with, and what texts become."""
+    for option in (
+        annotator_options,
+        text_options,
+        lowercase_option,
+        ref_links_option,
+        source_option,
+        refs_option("References; repeat for more than one."),
+        feature_option,
+        format_option,
+    ):
+        command = option(command)
+    return command
 
 
 def steps(text: str, *, lowercase: bool) -> str:

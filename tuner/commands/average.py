@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner import api
-from tuner.commands._lists import format_option
+from tuner.commands._lists import format_option, missing_features_option
 from tuner.commands._notice import notice
 from tuner.commands._options import FILE, several
 from tuner.commands._outputs import check_outputs, say_written
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     "Without lists: so that absolute values add to the same.",
 )
 @format_option
-@click.option(
-    "--missing-as-zero",
-    is_flag=True,
-    help="Count a feature that some W do not name as 0 there, as for sparse features.",
+@missing_features_option(
+    "What is done with features that some W do not name: an error, or they count as 0 there, as "
+    "for sparse features."
 )
 @click.option("--out", required=True, type=FILE, help="Where the average goes, in the form of W1.")
 def command(

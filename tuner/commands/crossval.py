@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner import api
-from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import (
-    feature_option,
-    format_option,
-    lowercase_option,
-    steps,
-    text_options,
-)
+from tuner.commands._lists import list_options, steps
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FOLDER,
@@ -24,12 +17,9 @@ from tuner.commands._options import (
     defaulted,
     html_option,
     metrics_option,
-    ref_links_option,
-    refs_option,
     renamed,
     seed_option,
     several,
-    source_option,
 )
 from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from tuner.commands._progress import annotating, decoding
@@ -43,14 +33,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
-@format_option
-@feature_option
-@refs_option("References; repeat for more than one.")
-@source_option
-@ref_links_option
-@lowercase_option
-@text_options
-@annotator_options
+@list_options
 @metrics_option(
     "Metric to tune on; repeat for more. Each choice is judged by all of them.", required=True
 )

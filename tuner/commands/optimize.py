@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner import api
-from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import (
-    feature_option,
-    format_option,
-    lowercase_option,
-    steps,
-    text_options,
-)
+from tuner.commands._lists import list_options, steps
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
     FOLDER,
     FiniteRange,
     Whole,
-    ref_links_option,
-    refs_option,
     set_option,
     several,
-    source_option,
     threads_option,
 )
 from tuner.commands._outputs import check_outputs, json_option, print_json
@@ -65,14 +55,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     help="N-best list; repeat to merge several: their order counts, as of equal "
     "hypotheses the first stays.",
 )
-@format_option
-@feature_option
-@refs_option("References; repeat for more than one.")
-@source_option
-@ref_links_option
-@lowercase_option
-@text_options
-@annotator_options
+@list_options
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
 @start_option

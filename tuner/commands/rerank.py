@@ -11,9 +11,14 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import feature_option, format_option, text_options
+from tuner.commands._lists import (
+    feature_option,
+    format_option,
+    missing_features_option,
+    text_options,
+)
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, defaulted, ref_links_option, refs_option, source_option
+from tuner.commands._options import FILE, ref_links_option, refs_option, source_option
 from tuner.commands._progress import annotating
 from tuner.errors import InputError
 from tuner.files import writing
@@ -40,11 +45,8 @@ if TYPE_CHECKING:
     help="Our JSON (a length penalty in it is applied), a moses.ini, or a runN.dense of "
     "mert-moses.pl.",
 )
-@defaulted(
-    "--missing-features",
-    click.Choice(["refuse", "zero"]),
-    "refuse",
-    "What is done with weights of features that the lists lack: an error, or they count as 0.",
+@missing_features_option(
+    "What is done with weights of features that the lists lack: an error, or they count as 0."
 )
 @click.option(
     "--oracle",

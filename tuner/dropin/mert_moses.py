@@ -64,6 +64,8 @@ class State:
         The last finished step.
     steps : dict
         Step -> its lists; only those that are still used.
+    own_scores : dict
+        Step -> the printed score of the decoder's own best output.
     hypotheses, new : int
         Of all these lists, without duplicates; those of them that the last step added.
     """
@@ -72,6 +74,7 @@ class State:
     score: str = NOT_ESTIMATED
     finished: int = 0
     steps: dict[int, DatLists] = field(default_factory=dict)
+    own_scores: dict[int, float] = field(default_factory=dict)
     hypotheses: int = 0
     new: int = 0
 
@@ -396,12 +399,12 @@ class _Run:
     def _own_scores(self, state: State) -> dict[int, float]:
         """Return step -> the printed score of the decoder's own best output."""
         metric = self.request.scorer.metric
-        scores = {}
         for step in range(1, state.finished + 1):
-            lists = state.steps.get(step) or self.files.lists(step)
-            total = lists.stats[lists.offsets[:-1]].sum(axis=0)
-            scores[step] = printed_score(metric, float(metric.score(total)))
-        return scores
+            if step not in state.own_scores:
+                lists = state.steps.get(step) or self.files.lists(step)
+                total = lists.stats[lists.offsets[:-1]].sum(axis=0)
+                state.own_scores[step] = printed_score(metric, float(metric.score(total)))
+        return state.own_scores
 
     def _write_config(
         self, name: str, state: State, step: int, *, config: Path | None = None

@@ -17,9 +17,10 @@ import numpy as np
 
 import tuner
 from tuner import streams
+from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, PortmertError, StateError
 from tuner.evaluation.crossval.choices import leave_out
-from tuner.files import write_text
+from tuner.files import read_bytes, write_text
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.processors import each
 from tuner.search.constraints import Constraints
@@ -296,7 +297,7 @@ def _read(path: Path) -> Cell | None:
     if not path.is_file():
         return None
     weights = read_weights(path)
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = parse_json(read_bytes(path))
     estimate, seconds = content.get("unseen_score"), content.get("cpu_seconds")
     if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):
         raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
@@ -310,7 +311,7 @@ def _write(path: Path, key: str, cell: Cell) -> None:
         "cpu_seconds": cell.cpu_seconds,
         "of": json.loads(key),
     }
-    write_text(path, json.dumps(content, indent=1) + "\n")
+    write_text(path, to_json(content) + "\n")
 
 
 def _of_sparse(nbest: NBest) -> list[Any]:

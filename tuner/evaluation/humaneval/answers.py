@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from tuner.documents import parse_json
 from tuner.errors import InputError, suggest
 from tuner.evaluation.humaneval.evaluation import FORM
 from tuner.evaluation.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
@@ -110,14 +110,14 @@ def _decoded(path: Path, content: bytes) -> str:
 
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
     try:
-        held: Any = json.loads(content)
+        held = parse_json(content)
         form = held["portmert_humaneval"]
         judge_id, evaluation_id = str(held["judge"]), str(held["evaluation"])
         answered = [
             (f"{path}: answer {number}", str(one["item"]), str(one["answer"] or ""))
             for number, one in enumerate(held["answers"], 1)
         ]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         form = None
     if form != FORM:
         raise InputError(f"{path}: not what the HTML form of `portmert humaneval make` exports")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tuner
 from tuner import streams
+from tuner.documents import parse_json
 from tuner.errors import InputError
 from tuner.files import read_bytes
 
@@ -137,7 +138,7 @@ def read_key(path: Path) -> Evaluation:
         It is not what `humaneval make` wrote.
     """
     try:
-        held = json.loads(read_bytes(path))
+        held = parse_json(read_bytes(path))
         evaluation = Evaluation(
             held["evaluation"],
             held["condition"],
@@ -160,7 +161,7 @@ def read_key(path: Path) -> Evaluation:
             },
         )
         whole = held["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         whole = False
     if not whole:
         raise InputError(

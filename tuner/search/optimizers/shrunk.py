@@ -83,10 +83,12 @@ class Shrunk(Optimizer):
         penalties = np.full(len(SHARES), problem.penalty(start))
         penalties[1:] = 0.0
         learnt = []
+        is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         for fold in range(min(self.folds, segments)) if segments > 1 else ():
             held_out = fold_of == fold
-            thin = self._thinned(problem, 0 if problem.stats.is_lazy else fold)
-            found, scores = _scaled(problem, self._learn(thin, start, bounds, ~held_out, rng))
+            if fold == 0 or not (is_whole or problem.stats.is_lazy):
+                lists = Lists(Linear(self._thinned(problem, fold), start, bounds), start)
+            found, scores = _scaled(problem, self._learn(lists, ~held_out, rng))
             learnt.append(found)
             for row, share in enumerate(SHARES[1:], 1):
                 mixed = (1 - share) * start_scores + share * scores
@@ -105,19 +107,13 @@ class Shrunk(Optimizer):
         return Found(start, at_start, unseen=unseen[0])
 
     def _learn(
-        self,
-        problem: TuningProblem,
-        start: FloatArray,
-        bounds: Bounds,
-        is_learnt: NDArray[np.bool_],
-        rng: np.random.Generator,
+        self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
     ) -> FloatArray:
         """Return the weights that one run learns from some segments."""
-        linear = Linear(problem, start, bounds)
-        mira = Mira(Lists(linear, start), np.flatnonzero(is_learnt), c=self.c)
+        mira = Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
             mira.epoch(rng)
-        return linear.weights(mira.mean)
+        return lists.linear.weights(mira.mean)
 
     def _thinned(self, problem: TuningProblem, part: int) -> TuningProblem:
         """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.

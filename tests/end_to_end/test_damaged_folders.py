@@ -1,0 +1,155 @@
+"""Damaged folders of runs and caches are named, and what can be made again is."""
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
+from tuner.annotation.cache import FILE, AnnotationCache, line_key
+
+CONFIG = ROOT / "configs" / "recorded.toml"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile") / "run"
+    few = ["tune.iterations=2", "tune.nbest=5", f"tune.output={folder}"]
+    run("tune", CONFIG, *[word for setting in few for word in ("--set", setting)])
+    return folder, few
+
+
+DAMAGE = {
+    "not UTF-8": lambda data: b"\xff" + data,
+    "nothing": lambda _: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "no object": lambda _: b"[]",
+    "no key": lambda _: b"{}",
+    "nested": lambda _: b'{"a":' * 900 + b"1" + b"}" * 900,
+    "too deep": lambda _: b"[" * 100_000,
+    "values of a wrong type": lambda data: json.dumps(
+        {key: {"x": []} for key in json.loads(data)}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("state.json", ["tune", "report"]),
+        ("result.json", ["report"]),
+        ("iteration-01/scores.json", ["tune", "report"]),
+        ("iteration-01/optimized.json", ["tune", "report"]),
+        ("iteration-01/weights.json", ["report"]),
+    ],
+)
+def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, commands):
+    folder, few = finished
+    run_folder = tmp_path / "run"
+    shutil.copytree(folder, run_folder)
+    damaged = run_folder / name
+    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
+    before = damaged.read_bytes()
+    given = [*few[:-1], f"tune.output={run_folder}"]
+    words = {
+        "tune": ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]],
+        "report": ["report", run_folder],
+    }
+    for command in commands:
+        if (command, name, kind) == ("report", "state.json", "values of a wrong type"):
+            continue  # its texts are compared only where the run goes on
+        said = run(*words[command], status=1).stderr.splitlines()[-1]
+        assert said.startswith(f"portmert: error: {damaged}"), said
+    assert damaged.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_report_without_what_the_run_read_says_why(finished, tmp_path, kind):
+    shutil.copytree(finished[0], tmp_path / "run")
+    damaged = tmp_path / "run" / "inputs.json"
+    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
+    said = run("report", tmp_path / "run").stdout
+    assert f"no further dev scores and no error surface: {damaged}: not what portmert" in said
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_files_of_compared_runs_are_named(tmp_path, kind):
+    write_corpus(tmp_path)
+    folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]
+    for name in ("state.json", "inputs.json", "result.json"):
+        damaged = folders[0] / name
+        whole = damaged.read_bytes()
+        damaged.write_bytes(DAMAGE[kind](whole))
+        said = fault("compare", *folders, "--samples", "10")
+        assert str(damaged) in said or name not in said
+        damaged.write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_results_that_are_kept_are_made_again(finished, tmp_path, kind):
+    shutil.copytree(finished[0], tmp_path / "run")
+    first = run("report", tmp_path / "run", "--html", tmp_path / "1.html").stdout
+    kept = sorted((tmp_path / "run" / "history").iterdir())
+    assert kept
+    whole = [path.read_bytes() for path in kept]
+    for path, data in zip(kept, whole, strict=True):
+        path.write_bytes(DAMAGE[kind](data))
+    assert run("report", tmp_path / "run", "--html", tmp_path / "2.html").stdout == first
+    assert [path.read_bytes() for path in kept] == whole
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+SCHEMAS = [
+    "UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'words'",
+    "UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'kinds'",
+    "UPDATE sqlite_master SET sql = NULL WHERE name = 'lists'",
+    "UPDATE sqlite_master SET sql = cast(x'ff' AS TEXT) || sql WHERE name = 'words'",
+]
+
+
+@pytest.mark.parametrize("statement", SCHEMAS)
+def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statement):
+    cache = AnnotationCache(tmp_path, "x 1", notice=lambda _: None)
+    cache.put([(line_key("a"), {"tags": b"tags"})])
+    cache.close()
+    database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    database.execute("PRAGMA writable_schema = 1")
+    database.execute(statement)
+    database.close()
+    damaged = (tmp_path / FILE).read_bytes()
+    said = fault("cache", "info", "--annotation-cache", tmp_path)
+    assert str(tmp_path / FILE) in said
+    assert "`portmert cache clear` deletes it" in said
+    notices = []
+    cache = AnnotationCache(tmp_path, "x 1", notice=notices.append)
+    assert cache.get(["tags"], [line_key("a")]) == {"tags": [None]}
+    cache.close()
+    assert len(notices) == 1
+    (tmp_path / FILE).write_bytes(damaged)
+    run("cache", "clear", "--annotation-cache", tmp_path)
+    run("cache", "info", "--annotation-cache", tmp_path)
+
+
+def test_compare_reads_the_output_that_it_requires(tmp_path):
+    write_corpus(tmp_path)
+    folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]
+    output = folders[1] / "test" / "output.txt"
+    lines = output.read_text().splitlines()
+    write_lines(output, [*lines[:2], "other words", *lines[3:]])
+    assert f"{output}:3: not the first hypothesis of the segment in" in fault(
+        "compare", *folders, "--samples", "10"
+    )
+
+
+def test_a_list_that_was_damaged_since_shows_no_old_numbers(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    run("report", tmp_path / "run")
+    nbest = tmp_path / "run" / "iteration-01" / "nbest.gz"
+    nbest.write_bytes(nbest.read_bytes()[:-20])
+    assert f"{nbest}: the compressed stream is damaged or cut off" in fault(
+        "report", tmp_path / "run"
+    )

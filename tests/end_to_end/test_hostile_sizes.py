@@ -1,0 +1,98 @@
+"""Memory and time stay in proportion to the input, however small files unpack."""
+
+import gzip
+import sys
+import time
+import zipfile
+
+import pytest
+
+from metrics._base import Vocabulary
+from tests.support.cli import fault
+from tests.support.run_folders import write, write_lines
+from tuner.errors import InputError
+from tuner.evaluation.human_scores import read_human_scores
+from tuner.evaluation.humaneval.sheets import read_xlsx
+from tuner.nbest.read import read_nbest
+
+
+def test_a_small_file_of_much_content_is_refused(tmp_path):
+    text = tmp_path / "bomb.gz"
+    text.write_bytes(gzip.compress(bytes(200 << 20)))
+    assert "bomb.gz: the compressed content is more than 200 times the file" in fault(
+        "score", "--metric", "bleu", "--hyp", text, "--ref", text
+    )
+
+
+@pytest.mark.parametrize("cell", ["XFD2", "A1048576", "XFD1048576"])
+def test_a_far_cell_of_a_spreadsheet_costs_nothing(tmp_path, cell):
+    from openpyxl import Workbook
+
+    path = tmp_path / "far.xlsx"
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for column, name in enumerate(("item", "answer", "judge"), 1):
+        sheet.cell(1, column).value = name
+    sheet[cell] = "x"
+    book.save(path)
+    begin = time.process_time()
+    assert [row for _, row in read_xlsx(path, path.read_bytes())] == (
+        [{"item": "x", "answer": "", "judge": ""}] if cell == "A1048576" else
+        [{"item": "", "answer": "", "judge": ""}]
+    )  # fmt: skip
+    assert time.process_time() - begin < 20
+
+
+def test_a_spreadsheet_that_unpacks_to_far_more_is_refused(tmp_path):
+    path = tmp_path / "large.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/worksheets/sheet1.xml", bytes(40 << 20))
+    with pytest.raises(InputError, match="unpacks to 41943040 bytes"):
+        list(read_xlsx(path, path.read_bytes()))
+
+
+def test_a_slip_in_a_segment_does_not_ask_for_all_memory(tmp_path):
+    rows = [f"s{n}\t0\t1" for n in range(3000)] + ["s0\t9999999\t1"]
+    path = write_lines(tmp_path / "human.tsv", ["system\tsegment\tscore", *rows])
+    with pytest.raises(InputError, match="one is of segment 9999999; is that number a slip"):
+        read_human_scores(path)
+
+
+def test_a_metric_program_that_never_ends_a_line_is_stopped(tmp_path):
+    text = write(tmp_path / "text", "a\n")
+    said = fault("score", "--metric", "command:cat /dev/zero", "--hyp", text, "--ref", text)
+    assert "wrote a line of more than 1048576 bytes" in said or "nobody asked for" in said
+
+
+def test_what_a_metric_program_says_stays_one_line(tmp_path):
+    code = "import sys; input(); sys.exit('one\\r\\n\\x1b[2Jtwo\\u2028three\\x85four')"
+    program = write(tmp_path / "program.py", code)
+    text = write(tmp_path / "text", "a\n")
+    command = f"command:{sys.executable} {program}"
+    said = fault("score", "--metric", command, "--hyp", text, "--ref", text)
+    assert len(said.splitlines()) == 1
+    assert "\x1b" not in said
+
+
+def test_time_grows_with_sparse_features_and_not_with_their_square(tmp_path):
+    def seconds(count):
+        sparse = " ".join(f"s_{number}= 1" for number in range(count))
+        lines = [f"0 ||| a ||| LM= 1 {sparse} ||| 0", "0 ||| b ||| LM= 2 ||| 0"]
+        path = write_lines(tmp_path / "nbest", lines)
+        begin = time.process_time()
+        read = read_nbest([path], Vocabulary(), notice=lambda _: None)
+        assert len(read.sparse.names) == count
+        return time.process_time() - begin
+
+    seconds(10)
+    assert seconds(200_000) < 20 * seconds(20_000) + 2
+
+
+@pytest.mark.parametrize("metric", ["meteor", "ribes", "ter", "terp", "1 - 0.5*ter"])
+@pytest.mark.parametrize("side", ["hypothesis", "reference"])
+def test_a_line_longer_than_a_metric_can_compare_is_named(tmp_path, metric, side):
+    short = write(tmp_path / "short", "a\na\n")
+    long = write(tmp_path / "long", "a\n" + "a " * 20_000 + "\n")
+    texts = (long, short) if side == "hypothesis" else (short, long)
+    said = fault("score", "--metric", metric, "--hyp", texts[0], "--ref", texts[1])
+    assert f"segment 1 (counted from 0): a {side} of 20000 tokens" in said
