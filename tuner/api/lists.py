@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from metrics._base import Vocabulary
 from tuner.api.texts import PathLike, log_notice, text_file, text_files
 from tuner.components import registry
+from tuner.components.features import with_features
 from tuner.errors import InputError
 from tuner.nbest import read as files
 from tuner.nbest.check import check_links
-from tuner.nbest.extra import with_features
 from tuner.nbest.model import NBest
 from tuner.texts import corpus
 
@@ -45,7 +45,9 @@ def read_nbest(
     nbest_format
         Format of the lists, as on the command line: `auto` finds it out.
     extra_features
-        Features to add, as `"qe=FILE"` with a number for each hypothesis, or `"length"`.
+        Features to add, as `"qe=FILE"` with a number for each hypothesis, `"length"`, or
+        `"other=chrf@FILE"`, a metric's score against another output; see
+        docs/how-to/rerank.md. Lists read so have no text steps and no source.
     notice
         Called with one line for what is worth knowing. Default: the log `portmert`.
 
@@ -69,7 +71,8 @@ def read_nbest(
     NBest(segments=1, hypotheses=2, features=LM TM)
     """
     given = [paths] if isinstance(paths, Path | str) else list(paths)
-    return with_features(_read(given, nbest_format, Vocabulary(), None, notice), extra_features)
+    nbest = _read(given, nbest_format, Vocabulary(), None, notice)
+    return with_features(nbest, extra_features, notice=notice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +139,12 @@ def read_lists(
         nbest = _read(paths, nbest_format, vocabulary, segments, notice)
         for metric in metrics:
             metric.check_lists(paths, nbest.list_sizes)
-    nbest = with_features(nbest, extra_features)
+    lengths = None if references is None else references.source_lengths
+    if lengths is None and source is not None:
+        lengths = corpus.read_lengths(text_file(source, "the source"))
+    nbest = with_features(
+        nbest, extra_features, ready=ready, source_lengths=lengths, notice=notice
+    )
     if references is None:
         references = corpus.no_references(vocabulary, len(nbest))
     elif references.source_lengths is not None:

@@ -51,10 +51,11 @@ def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--feature",
         "extra_features",
         multiple=True,
-        metavar="NAME=FILE",
+        metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio",
         help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
-        ".npy; of several lists with commas between them); -NAME=FILE where less is better; or "
-        "length. Repeat for more.",
+        ".npy; of several lists with commas between them); -NAME=FILE where less is better; "
+        "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length. "
+        "Repeat for more.",
     )(command)
 
 

@@ -83,8 +83,10 @@ def command(
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     if weights is None and metric is None:
         raise click.UsageError("give --weights, or --oracle with a metric")
-    if metric is None and (refs or given["source"] or given["ref_links"] or given["annotator"]):
-        raise click.UsageError("--ref, --source, --ref-links and --annotator go with --oracle")
+    if metric is None and (refs or given["ref_links"] or given["annotator"]):
+        raise click.UsageError("--ref, --ref-links and --annotator go with --oracle")
+    if given["source"] and not (metric or given["extra_features"]):
+        raise click.UsageError("--source goes with --oracle or --feature")
     if metric is not None and not refs and api.metric(metric).reads_references:
         raise click.UsageError("--oracle needs --ref")
     announce_compiling()

@@ -1,15 +1,14 @@
-"""Adds features to n-best lists: scores from files, one number a hypothesis, and lengths."""
+"""Reads numbers that belong to the hypotheses of n-best lists, from files of their own."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import ConfigError, InputError
+from tuner.errors import InputError
 from tuner.files import read_lines
 from tuner.numbers import FINITE, LARGEST, parse_number
 
@@ -19,60 +18,26 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.nbest.model import NBest
 
-LENGTH = "length"
-"""The one feature that is computed: tokens of the hypothesis as it stands in the list."""
 
-
-def with_features(nbest: NBest, specs: Sequence[str]) -> NBest:
-    """Return lists with more features, behind those that they have.
+def numbers_of(nbest: NBest, files: Sequence[str], *, where: str) -> FloatArray:
+    """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
 
     Parameters
     ----------
-    specs
-        `NAME=FILE`: one finite number for each hypothesis of the list, in its order, duplicates
-        and all (of equal hypotheses the first one's counts); several lists, several files with
-        commas between them. `-NAME=FILE` takes them times -1 and is called `-NAME`: for scores
-        of which less is better. `length` is the number of tokens.
+    where
+        Begins the messages that are not of one file.
 
     Raises
     ------
-    ConfigError
-        A feature of no name or file, or one that the lists have.
     InputError
-        A file that cannot be read, or another number of numbers; says both.
+        A file that cannot be read, another number of files or of numbers; says both.
     """
-    if not specs:
-        return nbest
-    known = {name for name, _ in nbest.feature_names}
-    if nbest.sparse is not None:
-        known.update(nbest.sparse.names)
-    columns, names = [nbest.features], list(nbest.feature_names)
-    for spec in specs:
-        name, equals, files = spec.partition("=")
-        if spec == LENGTH:
-            column = nbest.texts.tokens.lengths.astype(np.float64)
-        elif not equals or not name.strip("-") or not all(files.split(",")):
-            raise ConfigError(f"--feature {spec}: expected NAME=FILE, or {LENGTH}")
-        else:
-            column = _column(nbest, spec, files.split(","))
-            column = -column if name.startswith("-") else column
-        if name in known or len(name.split()) != 1:
-            what = "the lists have it already" if name in known else "a name is one word"
-            raise ConfigError(f"--feature {spec}: there can be no feature '{name}': {what}")
-        known.add(name)
-        names.append((name, 1))
-        columns.append(column[:, np.newaxis])
-    features = np.asfortranarray(np.hstack(columns))
-    return replace(nbest, features=features, feature_names=tuple(names))
-
-
-def _column(nbest: NBest, spec: str, files: Sequence[str]) -> FloatArray:
     if nbest.lines is None:
-        raise InputError(f"--feature {spec}: these lists were not read from files")
+        raise InputError(f"{where}: these lists were not read from files")
     sizes = nbest.list_sizes
     if len(files) != len(sizes):
         raise InputError(
-            f"--feature {spec}: {len(files)} files of numbers for {len(sizes)} n-best lists; give "
+            f"{where}: {len(files)} files of numbers for {len(sizes)} n-best lists; give "
             f"one for each, in the same order, with commas between them"
         )
     values = [read_numbers(file) for file in files]

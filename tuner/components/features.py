@@ -1,0 +1,214 @@
+"""Adds features to n-best lists: numbers from files, lengths, metrics against other outputs.
+
+    feature = computed | ["-"] name "=" (computed | metric "@" file ("," file)* | file ("," file)*)
+
+A feature without a name is called as it is written. With `-` before its name it is taken times -1,
+and the `-` stays part of the name: for numbers of which less is better.
+
+    qe=FILE[,FILE]     one number for each hypothesis, in the order of the list, duplicates and
+                       all (of equal hypotheses the first one's counts); a file for each list
+    other=METRIC@FILE  the metric's score of each hypothesis against a text with one line a
+                       segment, as another system's output; several files are several references
+
+What else is computed stands in `COMPUTED`. A file whose name has an @ and that is there is a file.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.components import registry
+from tuner.errors import ConfigError, InputError
+from tuner.nbest.extra import numbers_of
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.prepare import Preparation
+from tuner.texts.statistics import compute_stats, notices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics._base import FloatArray, Metric, Texts
+    from tuner.nbest.model import NBest
+    from tuner.texts.corpus import IntegerArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Holds what features are computed from.
+
+    Parameters
+    ----------
+    nbest
+        The lists as they were read.
+    ready
+        Makes texts ready for metrics, hypotheses and references alike.
+    source_lengths : (S,) integer or None
+        Tokens of each source segment, where the source is given.
+    notice
+        Called with one line for what is worth knowing.
+    """
+
+    nbest: NBest
+    ready: Preparation = field(default_factory=Preparation)
+    source_lengths: IntegerArray | None = None
+    notice: Callable[[str], None] = lambda _: None
+
+    @cached_property
+    def scored(self) -> Texts:
+        """The hypotheses as metrics see them, without annotations."""
+        return self.ready.lazily(self.nbest.texts)[0]
+
+    def metric(self, text: str) -> Metric:
+        """Return a metric that compares tokens alone.
+
+        Raises
+        ------
+        ConfigError
+            It is unknown, or needs links or parses.
+        """
+        found = registry.metric(text)
+        if found.needs or not found.reads_references:
+            what = (
+                ", ".join(sorted(map(str, found.needs)))
+                or "no references but a file: write NAME=FILE"
+            )
+            raise ConfigError(
+                f"metric {found.name()} needs {what}; features are made by metrics that compare "
+                f"tokens with references"
+            )
+        return found
+
+
+def _length(on: Ground, argument: str) -> FloatArray:
+    """Return tokens of the hypothesis, as it stands in the list."""
+    _only("length", argument)
+    lengths: FloatArray = on.nbest.texts.tokens.lengths.astype(np.float64)
+    return lengths
+
+
+def _ratio(on: Ground, argument: str) -> FloatArray:
+    """Return tokens of the hypothesis per token of the source, or of its list's mean.
+
+    The two differ in scale, so that what is meant must be said: weights tuned with one of them
+    are wrong for the other.
+    """
+    lengths, offsets = on.nbest.texts.tokens.lengths.astype(np.float64), on.nbest.offsets
+    counts = np.diff(offsets)
+    if argument == "list":
+        by = np.add.reduceat(lengths, offsets[:-1]) / counts
+    else:
+        _only("ratio", argument, "list")
+        if on.source_lengths is None:
+            raise InputError(
+                "ratio is the length of the hypothesis by that of the source: give --source, or "
+                "`ratio:list`, by the mean length of the segment's hypotheses"
+            )
+        if len(on.source_lengths) != len(counts):
+            raise InputError(
+                f"ratio: the source has {len(on.source_lengths)} segments, the lists {len(counts)}"
+            )
+        by = on.source_lengths.astype(np.float64)
+    values: FloatArray = lengths / np.repeat(np.where(by == 0, 1.0, by), counts)
+    return values
+
+
+COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {"length": _length, "ratio": _ratio}
+"""Name -> what returns (H,) values; its second argument is what stands behind a colon, or ""."""
+
+
+def _only(name: str, argument: str, *known: str) -> None:
+    if argument:
+        forms = " or ".join([name, *(f"{name}:{one}" for one in known)])
+        raise ConfigError(f"there is no {name}:{argument}; write {forms}")
+
+
+def with_features(
+    nbest: NBest,
+    specs: Sequence[str],
+    *,
+    ready: Preparation | None = None,
+    source_lengths: IntegerArray | None = None,
+    notice: Callable[[str], None] = lambda _: None,
+) -> NBest:
+    """Return lists with more features, behind those that they have; see the top for the form.
+
+    Raises
+    ------
+    ConfigError
+        A feature of no name or file, or one that the lists have.
+    InputError
+        A file that cannot be read, or with more or fewer numbers or lines; says both.
+    """
+    if not specs:
+        return nbest
+    on = Ground(nbest, ready or Preparation(), source_lengths, notice)
+    known = {name for name, _ in nbest.feature_names}
+    if nbest.sparse is not None:
+        known.update(nbest.sparse.names)
+    columns, names = [nbest.features], list(nbest.feature_names)
+    for spec in specs:
+        name, value = _name_and_value(spec)
+        if name in known or len(name.split()) != 1 or "=" in name:
+            what = (
+                "the lists have it already" if name in known else "a name is one word, without ="
+            )
+            raise ConfigError(f"--feature {spec}: there can be no feature '{name}': {what}")
+        try:
+            column = _column(on, value, where=f"--feature {spec}")
+        except ConfigError as error:
+            raise ConfigError(f"--feature {spec}: {error}") from None
+        if (
+            np.maximum.reduceat(column, nbest.offsets[:-1])
+            == np.minimum.reduceat(column, nbest.offsets[:-1])
+        ).all():
+            notice(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
+        known.add(name)
+        names.append((name, 1))
+        columns.append((0.0 - column if name.startswith("-") else column)[:, np.newaxis])
+    features = np.asfortranarray(np.hstack(columns))
+    return replace(nbest, features=features, feature_names=tuple(names))
+
+
+def _name_and_value(spec: str) -> tuple[str, str]:
+    """Return what a feature is called, and what it is."""
+    if _key(spec) in COMPUTED:
+        return spec, spec
+    name, equals, value = spec.partition("=")
+    if not equals or not name.strip("-") or not all(value.split(",")):
+        computed = ", ".join(COMPUTED)
+        raise ConfigError(
+            f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of {computed}"
+        )
+    return name, value
+
+
+def _key(text: str) -> str:
+    return text.partition(":")[0]
+
+
+def _column(on: Ground, value: str, *, where: str) -> FloatArray:
+    """Return (H,) the values of a feature."""
+    if _key(value) in COMPUTED:
+        name, _, argument = value.partition(":")
+        return COMPUTED[name](on, argument)
+    metric, at, files = value.partition("@")
+    if at and not os.path.isfile(value.split(",", 1)[0]):  # noqa: PTH113  long names
+        return _against(on, on.metric(metric), files.split(","))
+    return numbers_of(on.nbest, value.split(","), where=where)
+
+
+def _against(on: Ground, metric: Metric, files: Sequence[str]) -> FloatArray:
+    """Return (H,) scores of the hypotheses against texts in place of references."""
+    texts, offsets = on.scored, on.nbest.offsets
+    read = read_references(files, vocabulary=texts.vocabulary)
+    if len(read) != len(on.nbest):
+        raise InputError(f"{files[0]}: {len(read)} lines, the lists have {len(on.nbest)} segments")
+    batch = make_batch(texts, offsets, on.ready.references(read))
+    for line in notices(metric, batch):
+        on.notice(line)
+    return np.asarray(metric.score(compute_stats(metric, batch)), dtype=np.float64)
