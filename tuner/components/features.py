@@ -16,8 +16,9 @@ What else is computed stands in `COMPUTED`. A file whose name has an @ and that 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,15 +128,85 @@ def _only(name: str, argument: str, *known: str) -> None:
         raise ConfigError(f"there is no {name}:{argument}; write {forms}")
 
 
+@dataclass(frozen=True)
+class Feature:
+    """Says what a feature is called and made of; the top has the form that it is written in.
+
+    Parameters
+    ----------
+    spec
+        As it was written.
+    name
+        What it is called; with `-` before it the values are taken times -1.
+    computed
+        The name in `COMPUTED`, maybe with a colon and more, or "".
+    metric
+        The metric whose scores against the files it has, or "".
+    files
+        Of numbers, or of texts for a metric.
+    """
+
+    spec: str
+    name: str
+    computed: str = ""
+    metric: str = ""
+    files: tuple[Path, ...] = ()
+
+    @classmethod
+    def parse(cls, spec: str, folder: Path | None = None) -> Feature:
+        """Return the feature written so; relative files are those of the folder.
+
+        Raises
+        ------
+        ConfigError
+            It has no name, nothing behind the name, or a name of several words.
+        """
+        name, equals, value = spec.partition("=")
+        if _key(spec) in COMPUTED:
+            return cls(spec, spec, computed=spec)
+        if not equals or not name.strip("-") or not all(value.split(",")):
+            computed = ", ".join(COMPUTED)
+            raise ConfigError(
+                f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of {computed}"
+            )
+        if _key(value) in COMPUTED:
+            return cls(spec, name, computed=value)
+
+        def paths(text: str) -> tuple[Path, ...]:
+            return tuple((folder or Path()) / Path(part).expanduser() for part in text.split(","))
+
+        metric, at, files = value.partition("@")
+        if at and not os.path.isfile(paths(value)[0]):  # noqa: PTH113  long names
+            return cls(spec, name, metric=metric, files=paths(files))
+        return cls(spec, name, files=paths(value))
+
+    def content(self) -> dict[str, object]:
+        """Return all that the values depend on but the lists, files among it as paths."""
+        found = asdict(self)
+        del found["spec"]
+        return found
+
+    def values(self, on: Ground) -> FloatArray:
+        """Return (H,) its values."""
+        if self.computed:
+            name, _, argument = self.computed.partition(":")
+            column = COMPUTED[name](on, argument)
+        elif self.metric:
+            column = _against(on, on.metric(self.metric), self.files)
+        else:
+            column = numbers_of(on.nbest, self.files, where=f"--feature {self.spec}")
+        return 0.0 - column if self.name.startswith("-") else column
+
+
 def with_features(
     nbest: NBest,
-    specs: Sequence[str],
+    features: Sequence[str | Feature],
     *,
     ready: Preparation | None = None,
     source_lengths: IntegerArray | None = None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> NBest:
-    """Return lists with more features, behind those that they have; see the top for the form.
+    """Return lists with more features, behind those that they have.
 
     Raises
     ------
@@ -144,65 +215,38 @@ def with_features(
     InputError
         A file that cannot be read, or with more or fewer numbers or lines; says both.
     """
-    if not specs:
+    if not features:
         return nbest
     on = Ground(nbest, ready or Preparation(), source_lengths, notice)
     known = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
         known.update(nbest.sparse.names)
-    columns, names = [nbest.features], list(nbest.feature_names)
-    for spec in specs:
-        name, value = _name_and_value(spec)
+    columns, names, starts = [nbest.features], list(nbest.feature_names), nbest.offsets[:-1]
+    for given in features:
+        feature = Feature.parse(given) if isinstance(given, str) else given
+        where, name = f"--feature {feature.spec}", feature.name
         if name in known or len(name.split()) != 1 or "=" in name:
-            what = (
-                "the lists have it already" if name in known else "a name is one word, without ="
-            )
-            raise ConfigError(f"--feature {spec}: there can be no feature '{name}': {what}")
+            what = "the lists have it already" if name in known else "a name is one word without ="
+            raise ConfigError(f"{where}: there can be no feature '{name}': {what}")
         try:
-            column = _column(on, value, where=f"--feature {spec}")
+            column = feature.values(on)
         except ConfigError as error:
-            raise ConfigError(f"--feature {spec}: {error}") from None
-        if (
-            np.maximum.reduceat(column, nbest.offsets[:-1])
-            == np.minimum.reduceat(column, nbest.offsets[:-1])
-        ).all():
+            raise ConfigError(f"{where}: {error}") from None
+        if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             notice(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         known.add(name)
         names.append((name, 1))
-        columns.append((0.0 - column if name.startswith("-") else column)[:, np.newaxis])
-    features = np.asfortranarray(np.hstack(columns))
-    return replace(nbest, features=features, feature_names=tuple(names))
-
-
-def _name_and_value(spec: str) -> tuple[str, str]:
-    """Return what a feature is called, and what it is."""
-    if _key(spec) in COMPUTED:
-        return spec, spec
-    name, equals, value = spec.partition("=")
-    if not equals or not name.strip("-") or not all(value.split(",")):
-        computed = ", ".join(COMPUTED)
-        raise ConfigError(
-            f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of {computed}"
-        )
-    return name, value
+        columns.append(column[:, np.newaxis])
+    return replace(
+        nbest, features=np.asfortranarray(np.hstack(columns)), feature_names=tuple(names)
+    )
 
 
 def _key(text: str) -> str:
     return text.partition(":")[0]
 
 
-def _column(on: Ground, value: str, *, where: str) -> FloatArray:
-    """Return (H,) the values of a feature."""
-    if _key(value) in COMPUTED:
-        name, _, argument = value.partition(":")
-        return COMPUTED[name](on, argument)
-    metric, at, files = value.partition("@")
-    if at and not os.path.isfile(value.split(",", 1)[0]):  # noqa: PTH113  long names
-        return _against(on, on.metric(metric), files.split(","))
-    return numbers_of(on.nbest, value.split(","), where=where)
-
-
-def _against(on: Ground, metric: Metric, files: Sequence[str]) -> FloatArray:
+def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
     """Return (H,) scores of the hypotheses against texts in place of references."""
     texts, offsets = on.scored, on.nbest.offsets
     read = read_references(files, vocabulary=texts.vocabulary)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tuner.nbest.model import NBest
 
 
-def numbers_of(nbest: NBest, files: Sequence[str], *, where: str) -> FloatArray:
+def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray:
     """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
 
     Parameters
