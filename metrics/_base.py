@@ -355,6 +355,8 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool] = True
     reads_references: ClassVar[bool] = True
     """Whether hypotheses are compared with references."""
+    of_lists: ClassVar[bool] = False
+    """Whether its scores are numbers that belong to given n-best lists, and to no other text."""
     most_tokens: ClassVar[int | None] = None
     """Of a text, where time and memory grow with its square; None where they do not."""
     in_percent: ClassVar[bool] = True

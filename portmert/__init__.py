@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tuner.api.optimizing import optimize as optimize
     from tuner.api.replicating import Replicas as Replicas
     from tuner.api.replicating import replicate as replicate
+    from tuner.api.rerank_tuning import rerank_tune as rerank_tune
     from tuner.api.reranking import Reranked as Reranked
     from tuner.api.reranking import rerank as rerank
     from tuner.api.scoring import score as score
@@ -60,6 +61,7 @@ _NAMES = {
     "tuner.api.lists": "read_nbest",
     "tuner.api.optimizing": "optimize Optimized",
     "tuner.api.replicating": "replicate Replicas",
+    "tuner.api.rerank_tuning": "rerank_tune RerankTuned",
     "tuner.api.reranking": "rerank Reranked",
     "tuner.api.scoring": "score",
     "tuner.api.tuning": "tune",

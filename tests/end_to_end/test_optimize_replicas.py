@@ -213,12 +213,20 @@ def test_other_work_is_not_overwritten(tmp_path):
         (["--out", "w", "--out-dir", "d"], "need --replicas"),
         (["--out", "w", *TEST], "need --replicas"),
         (["--replicas", 2, "--out-dir", "d", "--bootstrap", 3], "without --bootstrap"),
-        (["--replicas", 2, "--out-dir", "d", *TEST[:2]], "--test-nbest needs --test-ref"),
-        (["--replicas", 2, "--out-dir", "d", *TEST[2:]], "need --test-nbest"),
+        (["--replicas", 2, "--out-dir", "d", *TEST[2:]], "needs --test-nbest"),
+        (["--replicas", 2, "--out-dir", "d", "--test-feature", "x=y"], "needs --test-nbest"),
     ],
 )
 def test_wrong_usage(options, message):
     assert message in fault("optimize", *DEV, "--metric", "bleu", *options, status=2)
+
+
+def test_without_references_of_the_test_set_it_is_reranked(tmp_path):
+    optimize(*TEST[:2], "--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "d")
+    assert read(tmp_path / "d" / "result.json")["average"]["test"] is None
+    assert not (tmp_path / "d" / "test" / "scores.json").exists()
+    found = portmert.rerank(DATA / "2.nbest.gz", tmp_path / "d" / "weights.json", notice=id)
+    assert (tmp_path / "d" / "test" / "output.txt").read_text().splitlines() == list(found.lines)
 
 
 def test_a_range_of_length_penalties_is_refused(tmp_path):

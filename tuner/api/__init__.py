@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from tuner.api.replicating import replicate as replicate
     from tuner.api.reporting import report as report
     from tuner.api.reporting import reproduce as reproduce
+    from tuner.api.rerank_tuning import RerankTuned as RerankTuned
+    from tuner.api.rerank_tuning import rerank_tune as rerank_tune
     from tuner.api.reranking import Reranked as Reranked
     from tuner.api.reranking import rerank as rerank
     from tuner.api.scoring import score as score
@@ -60,6 +62,7 @@ _NAMES = {
     "optimizing": "Optimized optimize optimize_dat",
     "replicating": "Replicas replicate",
     "reporting": "report reproduce",
+    "rerank_tuning": "RerankTuned rerank_tune",
     "reranking": "Reranked rerank",
     "scoring": "score scores_as_json scores_as_text",
     "tuning": "Replicated Result load_config tune",

@@ -51,6 +51,13 @@ class Reranked:
     rows: IntArray = field(repr=False)
     texts: Texts = field(repr=False)
 
+    @classmethod
+    def of(cls, texts: Texts, rows: IntArray) -> Reranked:
+        """Return the hypotheses `rows` of lists, of which `texts` are all."""
+        chosen = texts.take(rows)
+        lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
+        return cls(lines, rows, chosen)
+
     @property
     def links(self) -> tuple[str, ...] | None:
         """Their word alignments, `0-0 1-2`; None where the lists have none."""
@@ -138,9 +145,7 @@ def rerank(
             best = _best(read, weights, zero=missing_features == "zero")
         if metric is not None:
             best = _oracle(read, metric, best, notice)
-        texts = read.scored.texts.take(best)
-    lines = tuple(" ".join(texts.words(row)) for row in range(len(texts)))
-    return Reranked(lines, best, texts)
+    return Reranked.of(read.scored.texts, best)
 
 
 def _best(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> IntArray:

@@ -12,6 +12,7 @@ from tuner.commands._options import (
     defaulted,
     ref_links_option,
     refs_option,
+    several,
     source_option,
 )
 from tuner.families import names
@@ -57,6 +58,43 @@ def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length. "
         "Repeat for more.",
     )(command)
+
+
+def options_of_test(*, required: bool = False) -> Decorator:
+    """Add what names a test set of n-best lists."""
+    options = (
+        several(
+            "--test-nbest",
+            "test_lists",
+            required=required,
+            help="List of a test set, repeatable.",
+        ),
+        several(
+            "--test-ref",
+            "test_refs",
+            help="Reference of the test set, repeatable. Without one its lists are reranked, but "
+            "nothing is scored.",
+        ),
+        click.option(
+            "--test-source", type=FILE, help="Its source text, needed with links and for ratio."
+        ),
+        several("--test-ref-links", help="Links of its source and reference, one a --test-ref."),
+        several(
+            "--test-feature",
+            "test_features",
+            kind=str,
+            metavar="NAME=FILE|...",
+            help="The same features for the lists of the test set, in the form of --feature; "
+            "length and the like, which name no file, need not be repeated.",
+        ),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def missing_features_option(help_text: str) -> Decorator:

@@ -83,9 +83,11 @@ def refs_option(
     return several("--ref", "refs", required=required, help=help_text)
 
 
-def metrics_option(help_text: str, *, name: str = "metric", required: bool = False) -> Decorator:
+def metrics_option(
+    help_text: str, *, name: str = "metric", option: str = "--metric", required: bool = False
+) -> Decorator:
     """Declare --metric, of which there may be several."""
-    return several("--metric", name, kind=str, required=required, metavar=METRIC, help=help_text)
+    return several(option, name, kind=str, required=required, metavar=METRIC, help=help_text)
 
 
 def human_options(help_text: str, *, old: Sequence[str] = ()) -> Decorator:

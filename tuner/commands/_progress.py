@@ -107,3 +107,14 @@ def searching() -> Iterator[Callable[[int, int], None]]:
         ended.set()
         ticker.join()
         VOICE.stand("")
+
+
+@contextmanager
+def tuning(annotator: str | None) -> Iterator[dict[str, Any]]:
+    """Show the search, or what is annotated meanwhile: bars of both would stand on one line."""
+    if annotator:
+        with annotating() as progress:
+            yield {"progress": progress}
+    else:
+        with searching() as on:
+            yield {"searching": on}

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._options import FILE
+from tuner import api
+from tuner.commands._lists import steps
+from tuner.commands._options import FILE, FiniteRange, Whole, set_option, threads_option
+from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tuner.commands._options import Decorator
 
 _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 
@@ -32,6 +37,49 @@ def constraint_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, kept_as, form, text in reversed(options):
         command = click.option(name, kept_as, multiple=True, metavar=form, help=text)(command)
     return command
+
+
+def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what says how weights are searched."""
+    options: tuple[Decorator, ...] = (
+        start_option,
+        click.option(
+            "--optimizer",
+            default=DEFAULT_OPTIMIZER,
+            show_default=True,
+            metavar="NAME[:OPTION=VALUE,...]",
+        ),
+        set_option("Option of the optimizer, as effort=1600."),
+        click.option("--restarts", type=Whole(1), help="Independent searches."),
+        click.option("--seed", type=Whole(0), default=1, show_default=True),
+        threads_option,
+        constraint_options,
+        click.option(
+            "--length-penalty",
+            metavar="ALPHA|LOW:HIGH",
+            help="Divide model scores by length^ALPHA; a range is searched. Default: that of "
+            "--weights.",
+        ),
+        click.option(
+            "--prior",
+            type=FiniteRange(0),
+            default=0.0,
+            help="Pull towards the start weights; the penalty is at most 4 times this. 0: none.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def take_search(given: dict[str, Any]) -> None:
+    """Put options of the optimizer and constraints as the API takes them."""
+    given["text"] = steps(given["text"], lowercase=given.pop("lowercase"))
+    given["options"] = api.key_values(given.pop("settings"), where="--set")
+    restarts = given.pop("restarts")
+    if restarts is not None:
+        given["options"]["restarts"] = restarts
+    given["constraints"] = take_constraints(given)
 
 
 def take_constraints(given: dict[str, Any]) -> dict[str, Any]:

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner import api
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import list_options, steps
+from tuner.commands._lists import list_options, options_of_test
 from tuner.commands._notice import notice
-from tuner.commands._options import (
-    FILE,
-    FOLDER,
-    FiniteRange,
-    Whole,
-    set_option,
-    several,
-    threads_option,
-)
+from tuner.commands._options import FILE, FOLDER, Whole
 from tuner.commands._outputs import check_outputs, json_option, print_json
-from tuner.commands._progress import annotating, searching
-from tuner.commands._searching import constraint_options, start_option, take_constraints
+from tuner.commands._progress import searching, tuning
+from tuner.commands._searching import search_options, take_search
 from tuner.files import write_text
-from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tuner.api import Optimized
 
 _OF_LISTS = ("refs", "source", "ref_links")
-_OF_TEST = ("test_refs", "test_source", "test_ref_links")
+_OF_TEST = ("test_refs", "test_source", "test_ref_links", "test_features")
 _OF_REPLICAS = ("replicas", "out_dir", "fresh", "test_lists", *_OF_TEST)
 _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
 
@@ -58,29 +47,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
 @list_options
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
-@start_option
-@click.option(
-    "--optimizer",
-    default=DEFAULT_OPTIMIZER,
-    show_default=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-)
-@set_option("Option of the optimizer, as effort=1600.")
-@click.option("--restarts", type=Whole(1), help="Independent searches.")
-@click.option("--seed", type=Whole(0), default=1, show_default=True)
-@threads_option
-@constraint_options
-@click.option(
-    "--length-penalty",
-    metavar="ALPHA|LOW:HIGH",
-    help="Divide model scores by length^ALPHA; a range is searched. Default: that of --weights.",
-)
-@click.option(
-    "--prior",
-    type=FiniteRange(0),
-    default=0.0,
-    help="Pull towards the start weights; the penalty is at most 4 times this. 0: none.",
-)
+@search_options
 @click.option(
     "--bootstrap",
     "samples",
@@ -99,10 +66,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     type=FOLDER,
     help="Folder of --replicas, in the form that compare takes; an interrupted one goes on.",
 )
-@several("--test-nbest", "test_lists", help="List of a test set for --replicas, repeatable.")
-@several("--test-ref", "test_refs", help="Reference of the test set, repeatable.")
-@click.option("--test-source", type=FILE, help="Its source text, needed with links.")
-@several("--test-ref-links", help="Links of its source and reference, one file a --test-ref.")
+@options_of_test()
 @click.option("--fresh", is_flag=True, help="Remove what --out-dir holds and start over.")
 @json_option
 def command(
@@ -110,9 +74,6 @@ def command(
     lists: tuple[Path, ...],
     features: tuple[Path, ...],
     scores: tuple[Path, ...],
-    lowercase: bool,
-    settings: tuple[str, ...],
-    restarts: int | None,
     out: Path | None,
     json_out: Path | None,
     **given: Any,
@@ -131,14 +92,10 @@ def command(
     check_outputs(out, json_out)
     _check_usage(lists, features, scores, given)
     _check_replicas(out, features, given)
-    given["text"] = steps(given["text"], lowercase=lowercase)
-    given["options"] = api.key_values(settings, where="--set")
-    if restarts is not None:
-        given["options"]["restarts"] = restarts
-    given["constraints"] = take_constraints(given)
+    take_search(given)
     if given["replicas"] is not None:
-        del given["samples"], given["extra_features"]
-        with _shown_progress(given) as shown:
+        del given["samples"]
+        with tuning(given["annotator"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
             click.echo(str(replicas))
@@ -152,7 +109,7 @@ def command(
         with searching() as on:
             found = api.optimize_dat(features, scores, notice=notice, searching=on, **given)
     else:
-        with _shown_progress(given) as shown:
+        with tuning(given["annotator"]) as shown:
             found = api.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
     assert out is not None  # noqa: S101  else it is wrong usage
     write_text(out, found.to_json())
@@ -171,23 +128,10 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
         return
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
-    if features or given["samples"] or given["extra_features"]:
-        raise click.UsageError("--replicas go with --nbest, without --bootstrap and --feature")
-    if given["test_lists"] and not given["test_refs"]:
-        raise click.UsageError("--test-nbest needs --test-ref")
+    if features or given["samples"]:
+        raise click.UsageError("--replicas go with --nbest, without --bootstrap")
     if not given["test_lists"] and any(given[name] for name in _OF_TEST):
-        raise click.UsageError("--test-ref, --test-source and --test-ref-links need --test-nbest")
-
-
-@contextmanager
-def _shown_progress(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Show the search, or what is annotated meanwhile: bars of both would stand on one line."""
-    if given["annotator"]:
-        with annotating() as progress:
-            yield {"progress": progress}
-    else:
-        with searching() as on:
-            yield {"searching": on}
+        raise click.UsageError("what is said of a test set needs --test-nbest")
 
 
 def _check_usage(

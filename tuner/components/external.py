@@ -87,6 +87,7 @@ class Scores(Metric):
     source: ClassVar[str] = "whatever made the numbers"
     in_percent: ClassVar[bool] = False
     reads_references: ClassVar[bool] = False
+    of_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not all(self._paths):

@@ -177,6 +177,11 @@ class Formula(Metric):
         """Whether any of its metrics does."""
         return any(metric.reads_references for metric in self.metrics)
 
+    @cached_property
+    def of_lists(self) -> bool:  # type: ignore[override]
+        """Whether any of its metrics is."""
+        return any(metric.of_lists for metric in self.metrics)
+
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Let each of its metrics check."""
         for metric in self.metrics:

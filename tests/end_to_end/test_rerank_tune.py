@@ -1,0 +1,235 @@
+"""`portmert rerank-tune`: from lists and scores to a tested result."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import portmert
+from tests.end_to_end.test_tune_killed import products
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+
+DATA, RERANK = ROOT / "configs" / "recorded", ROOT / "configs" / "rerank"
+DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt")
+TEST = ("--test-nbest", DATA / "2.nbest.gz")
+TEST_REF = ("--test-ref", DATA / "dev.tgt")
+MERT = ("--optimizer", "mert:effort=5,restarts=1", "--replicas", 2)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    """Numbers for both lists, and options that add them: of less length the score is higher."""
+    folder = tmp_path_factory.mktemp("numbers")
+    for name in ("1", "2"):
+        lists = portmert.read_nbest(DATA / f"{name}.nbest.gz", notice=id)
+        found = lists.texts.tokens.lengths[: lists.list_sizes[0]].tolist()
+        found += [0] * (lists.list_sizes[0] - len(found))
+        (folder / name).write_text("".join(f"{number}\n" for number in found))
+    return ("--feature", f"qe={folder / '1'}"), ("--test-feature", f"qe={folder / '2'}")
+
+
+def tune(*arguments, status=0):
+    return run("rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", *arguments, status=status)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, numbers):
+    folder = tmp_path_factory.mktemp("tuned") / "run"
+    tune(*numbers[0], *numbers[1], "--feature", "length", *TEST_REF, "--also", "chrf",
+         "--out-dir", folder)  # fmt: skip
+    return folder
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_it_is_optimize_and_rerank(folder, numbers, tmp_path):
+    same = tmp_path / "same"
+    run("optimize", *DEV, *TEST, *TEST_REF, *MERT, *numbers[0], *numbers[1], "--metric", "bleu",
+        "--feature", "length", "--out-dir", same)  # fmt: skip
+    ours, theirs = products(folder), products(same)
+    del theirs["inputs.json"]  # its paths are relative
+    assert {name: ours[name] for name in theirs} == theirs
+    feature = numbers[1][1]
+    out = run("rerank", "--nbest", DATA / "2.nbest.gz", "--weights", folder / "weights.json",
+              "--feature", feature, "--feature", "length", "-q").stdout  # fmt: skip
+    assert (folder / "output.txt").read_text() == out
+
+
+def test_the_choice_is_compared_with_all_else(folder):
+    rows = {
+        (row["system"], row["metric"]): row for row in read(folder / "comparison.json")["scores"]
+    }
+    systems = list(dict.fromkeys(system for system, _ in rows))
+    assert systems[:3] == ["tuned", "averaged", "first"]
+    assert systems[-1] == "oracle"
+    lists = portmert.read_nbest(DATA / "2.nbest.gz", notice=id)
+    single = {name.removeprefix("only ").lstrip("-") for name in systems[3:-1]}
+    dense = [(name, size) for name, size in lists.feature_names]
+    assert len(single) == sum(size for _, size in dense) + 2
+    first = portmert.rerank(lists, oracle_metric=None)
+    for metric in ("bleu", "chrf"):
+        known = portmert.score(first.lines, [DATA / "dev.tgt"], metric=metric).score
+        assert rows["first", metric]["score"] == pytest.approx(known)
+    best = max(row["score"] for (_, metric), row in rows.items() if metric == "bleu")
+    assert rows["oracle", "bleu"]["score"] == best
+    result = read(folder / "result.json")
+    assert rows["tuned", "bleu"]["score"] == pytest.approx(result["test_score"]["mean"])
+    assert rows["averaged", "bleu"]["score"] == pytest.approx(result["average"]["test"]["score"])
+
+
+def test_a_single_feature_is_taken_with_its_better_sign(folder):
+    names = {row["system"] for row in read(folder / "comparison.json")["scores"]}
+    found = next(name for name in names if name.startswith("only ") and name.endswith("length"))
+    lists = portmert.read_nbest(DATA / "1.nbest.gz", extra_features=["length"], notice=id)
+    zero = {name: [0.0] * size for name, size in lists.feature_names}
+    scores = [
+        portmert.score(
+            portmert.rerank(lists, {**zero, "length": [sign]}).lines, [DATA / "dev.tgt"],
+            metric="bleu",
+        ).score
+        for sign in (1.0, -1.0)
+    ]  # fmt: skip
+    assert found == ("only -length" if scores[1] > scores[0] else "only length")
+
+
+def test_what_is_printed(folder, numbers):
+    again = [*numbers[0], *numbers[1], "--feature", "length", *TEST_REF, "--also", "chrf",
+             "--out-dir", folder]  # fmt: skip
+    shown = tune(*again, "-q").stdout
+    rows = [row for row in read(folder / "comparison.json")["scores"] if row["system"] == "first"]
+    (line,) = [line for line in shown.splitlines() if line.startswith("first ") and "bleu" in line]
+    assert line.split()[:4] == [
+        "first", "bleu", f"{100 * rows[0]['score']:.2f}", f"{100 * rows[0]['difference']:+.2f}",
+    ]  # fmt: skip
+    assert line.split()[-1] == f"{rows[0]['p_holm']:.4f}"
+    document = json.loads(tune(*again, "-q", "--json").stdout)
+    assert document["comparison"] == read(folder / "comparison.json")
+    assert document["test_score"] == read(folder / "result.json")["test_score"]
+
+
+def test_from_python_it_is_the_same(folder, numbers, tmp_path):
+    found = portmert.rerank_tune(
+        DATA / "1.nbest.gz", DATA / "dev.tgt", metric="bleu", also=["chrf"],
+        test_lists=DATA / "2.nbest.gz", test_refs=DATA / "dev.tgt", replicas=2,
+        extra_features=[numbers[0][1], "length"], test_features=[numbers[1][1]],
+        optimizer="mert:effort=5,restarts=1", out_dir=tmp_path / "run", notice=id,
+    )  # fmt: skip
+    assert "\n".join(found.lines) + "\n" == (folder / "output.txt").read_text()
+    ours, theirs = products(tmp_path / "run"), products(folder)
+    assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}
+
+
+def test_without_references_of_the_test_set(tmp_path):
+    shown = tune("--out-dir", tmp_path / "run")
+    assert (
+        "no reference of the test set (--test-ref): its outputs are not compared" in shown.stderr
+    )
+    assert "Test set" not in shown.stdout
+    assert not (tmp_path / "run" / "comparison.html").exists()
+    assert len((tmp_path / "run" / "output.txt").read_text().splitlines()) == 40
+    assert read(tmp_path / "run" / "result.json")["test_score"] is None
+
+
+def test_word_order_with_links_of_the_lists(tmp_path):
+    source = DATA / "dev.src"
+    shown = run(
+        "rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "port", "--source", source,
+        "--ref-links", DATA / "dev.links", "--test-source", source, "--test-ref-links",
+        DATA / "dev.links", "--out-dir", tmp_path / "run",
+    ).stdout  # fmt: skip
+    scores = read(tmp_path / "run" / "comparison.json")["scores"]
+    first = next(row["score"] for row in scores if row["system"] == "first")
+    assert f"{100 * first:.2f}" in shown
+    result = read(tmp_path / "run" / "result.json")
+    averaged = next(row["score"] for row in scores if row["system"] == "averaged")
+    assert averaged == pytest.approx(result["average"]["test"]["score"])
+
+
+def test_scores_of_the_lists_judge_no_others(tmp_path):
+    nbest, scores = RERANK / "marian.nbest.gz", f"scores:{RERANK / 'marian.scores'}"
+    given = ["rerank-tune", "--nbest", nbest, "--test-nbest", nbest, "--test-ref",
+             RERANK / "dev.ref", "--text", "hyp:debpe", "--metric", scores, *MERT,
+             "--out-dir", tmp_path / "run"]  # fmt: skip
+    assert "has no scores of other lists: say what compares the outputs, as --also chrf" in fault(
+        *given
+    )
+    shown = run(*given, "--also", "chrf")
+    assert "scores has no scores of the test lists: they are not scored" in shown.stderr
+    systems = {row["system"] for row in read(tmp_path / "run" / "comparison.json")["scores"]}
+    assert systems == {"tuned", "averaged", "first", "only F0", "only F1"}
+    assert read(tmp_path / "run" / "result.json")["test_score"] is None
+    words = (tmp_path / "run" / "output.txt").read_text()
+    assert "@@" not in words  # subwords are joined, as the text steps say
+    assert "@@" in (tmp_path / "run" / "test" / "output.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--test-feature", "x=gone"], "gone: No such file"),
+        (["--feature", "qe={qe}"], "the lists of the test set lack qe, which the others have"),
+        (["--test-feature", "qe={qe2}"], "the lists tuned on lack qe, which the others have"),
+        (["--feature", "qe={qe2}", "--test-feature", "qe={qe2}"], "numbers, n-best list 1 has"),
+    ],
+)
+def test_features_of_one_side_only(tmp_path, numbers, options, message):
+    qe, qe2 = (given[1].removeprefix("qe=") for given in numbers)
+    short = tmp_path / "short"
+    short.write_text("1\n")
+    files = {"qe": qe, "qe2": short if "n-best" in message else qe2}
+    options = [option.format(**files) for option in options]
+    assert message in fault(
+        "rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", *options, "--out-dir",
+        tmp_path / "run",
+    )  # fmt: skip
+
+
+def test_a_folder_that_compare_could_not_name(tmp_path):
+    assert "the name of the folder can have no = and no comma" in fault(
+        "rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", "--out-dir", tmp_path / "a=b"
+    )
+
+
+def test_other_features_are_other_work(folder, numbers):
+    assert "data.features was" in fault(
+        "rerank-tune", *DEV, *TEST, *MERT, *TEST_REF, "--metric", "bleu", "--out-dir", folder
+    )
+    assert "--nbest" in fault("rerank-tune", "--metric", "bleu", status=2)
+    assert numbers
+
+
+DRIVER = """
+import os, pathlib, signal, sys
+from tuner.cli import main
+replace = pathlib.Path.replace
+def replace_then_die(self, target):
+    new = not pathlib.Path(target).exists()
+    replace(self, target)
+    if new and str(target).endswith(os.environ["DIE_AT"]):
+        os.kill(os.getpid(), signal.SIGKILL)
+pathlib.Path.replace = replace_then_die
+main(sys.argv[1:])
+"""
+
+
+def test_killed_it_ends_as_one_left_alone(tmp_path, folder, numbers):
+    killed = tmp_path / "run"
+    options = ["rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", "chrf",
+               *numbers[0], *numbers[1], "--feature", "length", "--out-dir", killed]  # fmt: skip
+    for place in ("replica-1/result.json", "choice-2.txt", "output.txt", "comparison.html"):
+        ended = subprocess.run(
+            [sys.executable, "-c", DRIVER, *map(str, options), "-q"],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "DIE_AT": place},
+            capture_output=True, check=False, timeout=600,
+        )  # fmt: skip
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    run(*options)
+    ours, theirs = products(killed), products(folder)
+    assert ours.keys() == theirs.keys()
+    assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}

@@ -1,0 +1,312 @@
+"""Searches replicas, averages them, and chooses from the lists of a test set, in a run's folder.
+
+A replica whose `result.json` is there is finished; started again, only the others are searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tuner import streams
+from tuner.api.lists import read_lists
+from tuner.api.reranking import Reranked
+from tuner.errors import InputError
+from tuner.files import write_text
+from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.nbest.write import write_nbest
+from tuner.runs.scorer import NUMBER, Scored, read_json, write_json
+from tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
+from tuner.search.length_penalty import penalised
+from tuner.search.optimization import equal_weights
+from tuner.search.oracle import oracle
+from tuner.search.stat_tables import statistics_table
+from tuner.weights.feature_weights import FeatureWeights
+from tuner.weights.weights_file import WeightsFile, read_weights_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from metrics._base import IntArray
+    from tuner.api.lists import Lists
+    from tuner.api.searching import ListProblem
+    from tuner.api.texts import Notice, Progress
+    from tuner.nbest.model import NBest
+    from tuner.runs.config import ListsData
+    from tuner.runs.folder import RunFolder
+    from tuner.search.optimization import Setup
+    from tuner.search.problem import StatTable
+
+
+class Chosen(NamedTuple):
+    """Names the files of one hypothesis a segment: text, and links where lists have them."""
+
+    text: Path
+    links: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TestLists:
+    """Holds the lists of a test set and, where they can be scored, their statistics."""
+
+    read: Lists
+    stats: StatTable | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicaRun:
+    """Makes what belongs into the folder; what is finished is read from there."""
+
+    folder: RunFolder
+    problem: ListProblem
+    setup: Setup
+    test_set: TestLists | None
+    notice: Notice
+
+    @property
+    def _alpha(self) -> float:
+        return self.problem.penalty.low
+
+    @property
+    def _start(self) -> FeatureWeights:
+        starts = self.setup.starts
+        return starts[0] if starts else equal_weights(self.problem.read.nbest.feature_names)
+
+    def replica(self, number: int, searching: Progress | None) -> dict[str, Any]:
+        """Search with the seed of a replica; return what its result.json holds."""
+        folder = self.folder.replica(number)
+        result = folder / "result.json"
+        if not result.is_file():
+            setup = replace(self.setup, seed=streams.replica(self.setup.seed, number))
+            ended = self.problem.search(setup, self.notice if number == 1 else _ignore, searching)
+            found = ended.found
+            self._write_weights(folder / "weights.json", found.weights)
+            test = self._test(found.weights, lambda: folder / "test")
+            write_json(
+                result,
+                {
+                    "metric": self.problem.signature,
+                    "seed": setup.seed,
+                    "dev_score": found.final_score,
+                    "unseen_score": found.unseen_score,
+                    "unseen_error": found.unseen_error,
+                    "test_score": None if test is None else test.score,
+                },
+            )
+        kept = read_json(
+            result,
+            seed=int,
+            dev_score=NUMBER,
+            unseen_score=NUMBER | None,
+            unseen_error=NUMBER | None,
+            test_score=NUMBER | None,
+        )
+        del kept["metric"]
+        return {"folder": folder.name, **kept}
+
+    def finish(self, replicas: list[dict[str, Any]]) -> tuple[FeatureWeights, dict[str, Any]]:
+        """Average the weights, score them, write what was found and return it."""
+        paths = [self.folder.path / one["folder"] / "weights.json" for one in replicas]
+        found = [read_weights_file(path).weights for path in paths]
+        searched = penalised(
+            self.problem.read.scored, self._alpha, lengths=self.problem.read.lengths
+        )
+        sizes = [
+            spread_size(one, searched, origin=str(path))
+            for one, path in zip(found, paths, strict=True)
+        ]
+        weights = averaged(found, sizes)
+        self._write_weights(self.folder.path / "weights.json", weights)
+        test = self._test(weights, lambda: self.folder.test)
+        start = self._test(self._start, None)
+        document = {
+            "metric": self.problem.metric.signature,
+            "start": {
+                "dev_score": self._dev(self._start, self.problem.start_alpha),
+                "test_score": None if start is None else start.score,
+            },
+            **{
+                key: _mean([one[key] for one in replicas])
+                for key in ("dev_score", "unseen_score", "test_score")
+            },
+            "average": {
+                "dev_score": self._dev(weights, self._alpha),
+                "held_out_score": None,
+                "test": None if test is None else asdict(test),
+            },
+            "replicas": replicas,
+            "weights": weight_spreads(found),
+        }
+        write_json(self.folder.path / "result.json", document)
+        return weights, document
+
+    def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
+        WeightsFile(weights, length_penalty=self._alpha).written(weights, path)
+
+    def _dev(self, weights: FeatureWeights, alpha: float) -> float:
+        read = self.problem.read
+        return self._score(self.problem.stats, _best(read, weights, alpha)).score
+
+    def _score(self, stats: StatTable, rows: IntArray) -> Scored:
+        metric, total = self.problem.metric, stats.total(rows)
+        return Scored(float(metric.score(total)), metric.parts(total))
+
+    def _test(self, weights: FeatureWeights, folder: Callable[[], Path] | None) -> Scored | None:
+        """Score the test set, if there is one, and write what was chosen into a folder."""
+        if self.test_set is None:
+            return None
+        read, stats = self.test_set.read, self.test_set.stats
+        rows = _best(read, weights, self._alpha)
+        scored = None if stats is None else self._score(stats, rows)
+        if folder is not None:
+            out = folder()
+            out.mkdir(exist_ok=True)
+            write_text(out / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
+            if read.nbest.texts.links is not None:
+                write_nbest(_chosen(read.nbest, rows), out / "nbest.gz", weights)
+            if scored is not None:
+                content = {"metric": self.problem.signature, **asdict(scored)}
+                write_json(out / "scores.json", content)
+        return scored
+
+    def baselines(self, replicas: int, average: FeatureWeights) -> dict[str, Chosen]:
+        """Write what else can be chosen from the test lists, and the links of the replicas' own.
+
+        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, `oracle`.
+        """
+        if self.test_set is None:
+            return {}
+        read, stats = self.test_set.read, self.test_set.stats
+        names = [f"replica-{number}" for number in range(1, replicas + 1)]
+        weights = {
+            name: read_weights_file(self.folder.path / name / "weights.json").weights
+            for name in names
+        } | {"averaged": average}
+        chosen = {name: _best(read, one, self._alpha) for name, one in weights.items()}
+        chosen["first"] = read.nbest.offsets[:-1]
+        for name, alone in self._single_features():
+            chosen[f"only {name}"] = _best(read, alone, 0.0)
+        if stats is not None:
+            stats.need(np.arange(len(stats.rows)))
+            offsets, metric = read.nbest.offsets, self.problem.metric
+            chosen["oracle"] = oracle(stats.rows, offsets, metric, chosen["averaged"])[1]
+        return {
+            name: _written(read.nbest, rows, self.folder.test / f"choice-{number}.txt")
+            for number, (name, rows) in enumerate(chosen.items(), 1)
+        }
+
+    def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
+        """Yield weights of each dense feature alone, named; of two signs the better on dev."""
+        names = self.problem.read.nbest.feature_names
+        labels = [
+            name if size == 1 else f"{name}[{place}]"
+            for name, size in names
+            for place in range(size)
+        ]
+        for label, unit in zip(labels, np.eye(len(labels)), strict=True):
+            more, less = (FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0))
+            gain = self.problem.metric.oriented(self._dev(less, 0.0) - self._dev(more, 0.0))
+            yield (f"-{label}", less) if gain > 0 else (label, more)
+
+
+def _best(read: Lists, weights: FeatureWeights, alpha: float) -> IntArray:
+    nbest = penalised(read.nbest, alpha, lengths=read.lengths)
+    return best_hypotheses(nbest, model_scores(nbest, weights))
+
+
+def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:
+    """Write one hypothesis of each segment, and its links where the lists have them."""
+    found = Reranked.of(nbest.texts, rows)
+    write_text(path, as_lines(found.lines))
+    if found.links is None:
+        return Chosen(path)
+    write_text(path.with_suffix(".links"), as_lines(found.links))
+    return Chosen(path, path.with_suffix(".links"))
+
+
+def as_lines(lines: Iterable[str]) -> str:
+    """Return a text, a line each."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _chosen(nbest: NBest, rows: IntArray) -> NBest:
+    """Return one hypothesis of each segment as a list of its own."""
+    return replace(
+        nbest,
+        texts=nbest.texts.take(rows),
+        offsets=np.arange(len(rows) + 1),
+        features=nbest.features[rows],
+        model_scores=nbest.model_scores[rows],
+        sparse=None,
+        lines=None,
+    )
+
+
+def _mean(scores: Sequence[float | None]) -> dict[str, float] | None:
+    """Return mean and standard deviation; None where there are no scores."""
+    known = np.array([score for score in scores if score is not None])
+    if known.size < len(scores):
+        return None
+    return {"mean": float(known.mean()), "sd": deviation(known)}
+
+
+def read_test_lists(
+    problem: ListProblem,
+    data: ListsData,
+    nbest_format: str,
+    extra_features: Sequence[str],
+    threads: int,
+    notice: Notice,
+) -> TestLists | None:
+    """Read the lists of the test set, if there are any, and count where they can be scored."""
+    if not data.test_lists:
+        return None
+    metric = problem.metric
+    scorable = not metric.of_lists and (bool(data.test_references) or not metric.reads_references)
+    read = read_lists(
+        data.test_lists,
+        data.test_references,
+        ready=problem.ready,
+        metrics=[metric] if scorable else [],
+        source=data.test_source,
+        ref_links=data.test_reference_links,
+        nbest_format=nbest_format,
+        extra_features=extra_features,
+        notice=notice,
+    )
+    _check_same_features(problem.read.nbest, read.nbest)
+    if not scorable:
+        if data.test_references:
+            notice(f"{metric.name()} has no scores of the test lists: they are not scored")
+        return TestLists(read, None)
+    stats = statistics_table(
+        read.scored,
+        read.references,
+        metric,
+        threads=threads,
+        notice=notice,
+        annotate=read.annotate,
+    )
+    return TestLists(read, stats)
+
+
+def _check_same_features(dev: NBest, test: NBest) -> None:
+    """Raise `InputError` where the lists of the test set have other dense features."""
+    ours, theirs = dict(dev.feature_names), dict(test.feature_names)
+    for lists, missing in (
+        ("the lists of the test set", sorted(ours.keys() - theirs)),
+        ("the lists tuned on", sorted(theirs.keys() - ours)),
+    ):
+        if missing:
+            raise InputError(
+                f"{lists} lack {', '.join(missing)}, which the others have; give both the same "
+                f"features (--feature NAME=FILE for the lists tuned on, --test-feature NAME=FILE "
+                f"for those of the test set)"
+            )
+
+
+def _ignore(_: str) -> None:
+    """Say nothing: the first search has said it."""

@@ -1,0 +1,205 @@
+"""Tunes on one set of lists, reranks another, and tests what that is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metrics._base import Vocabulary
+from tuner.api.comparing import compare
+from tuner.api.components import as_metric
+from tuner.api.replica_runs import as_lines
+from tuner.api.replicating import replicate
+from tuner.api.texts import log_notice, pipeline_of
+from tuner.documents import to_json
+from tuner.errors import ConfigError
+from tuner.evaluation.comparison.scores import shown
+from tuner.files import write_text
+from tuner.tables import Table
+from tuner.texts.corpus import read_texts
+from tuner.texts.text_pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import Metric
+    from tuner.api.comparing import Compared
+    from tuner.api.replica_runs import Chosen
+    from tuner.api.replicating import Replicas
+    from tuner.api.texts import Notice, PathLike
+
+TUNED = "tuned"
+_JOINING = ("debpe", "spm-decode")
+"""Text steps that make words of subwords; others are for metrics alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class RerankTuned:
+    """Holds what was tuned and chosen; `str()` of it is what `rerank-tune` prints.
+
+    Parameters
+    ----------
+    replicas
+        What the searches found, and its average.
+    lines
+        What the averaged weights choose from the test lists; subwords are joined where the text
+        steps join them.
+    compared
+        The tuned outputs beside what else can be chosen; None without references of the test set.
+    """
+
+    replicas: Replicas
+    lines: tuple[str, ...] = field(repr=False)
+    compared: Compared | None = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `portmert rerank-tune --json` prints."""
+        compared = None if self.compared is None else self.compared.as_json()
+        return {**self.replicas.as_json(), "comparison": compared}
+
+    def __str__(self) -> str:
+        blocks = [str(self.replicas)]
+        if self.compared is not None:
+            blocks.append(self._table(self.compared).text())
+        return "\n\n".join(blocks)
+
+    def _table(self, compared: Compared) -> Table:
+        found = compared.comparison
+        metrics = {metric.label: metric for metric in found.metrics}
+        rows = []
+        for score in found.scores:
+            metric = metrics[score.metric]
+            row = [score.system, score.metric, shown(score.score, metric)]
+            if score.difference is not None and score.difference_low is not None:
+                low, high = score.difference_low, score.difference_high or 0.0
+                row += [
+                    shown(score.difference, metric, sign=True),
+                    f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                    "" if score.p_holm is None else f"{score.p_holm:.4f}",
+                ]
+            rows.append([*row, "", "", ""][:6])
+        level = f"{100 * found.confidence:g} %"
+        return Table(
+            "Test set",
+            ["", "metric", "score", f"from {TUNED}", f"{level} interval", "p"],
+            rows,
+            left=2,
+            note=f"{TUNED}: mean of the replicas' outputs, with which the others are compared; "
+            f"averaged: of the averaged weights; first: of each list; only: best by one feature; "
+            f"oracle: chosen with the references. p: two-sided, of luck of the test set and of "
+            f"tuning, corrected (Holm) for all rows.",
+        )
+
+
+def rerank_tune(
+    lists: PathLike | Sequence[PathLike],
+    refs: PathLike | Sequence[PathLike] = (),
+    *,
+    metric: str | Metric,
+    test_lists: PathLike | Sequence[PathLike],
+    out_dir: PathLike,
+    test_refs: PathLike | Sequence[PathLike] = (),
+    test_ref_links: PathLike | Sequence[PathLike] = (),
+    also: Sequence[str] = (),
+    replicas: int = 5,
+    text: str = "",
+    text_model: PathLike | None = None,
+    notice: Notice = log_notice,
+    **more: Any,
+) -> RerankTuned:
+    """Tune with several seeds, rerank a test set by the averaged weights, and compare.
+
+    With references of the test set the tuned outputs are compared with the first hypothesis of
+    each list, with the best by each feature alone, and with the oracle. Called again it goes on
+    where it was interrupted.
+
+    Parameters
+    ----------
+    lists, refs
+        What is tuned on, as of `replicate`.
+    metric
+        What is tuned on and, with `also`, compared by. If its scores are numbers of the lists
+        (`scores:FILE`) only `also` compares.
+    test_lists, test_refs, test_ref_links
+        What is reranked, and its references.
+    out_dir
+        The folder of `replicate`, to which come `output.txt`, `comparison.html` and
+        `comparison.json`.
+    more
+        Whatever else `replicate` takes, as `extra_features` and `test_features`.
+
+    Raises
+    ------
+    PortmertError
+        As of `replicate`; or nothing can compare the outputs.
+    """
+    folder, chosen = Path(out_dir), as_metric(metric)
+    own = metric if isinstance(metric, str) else chosen.signature
+    judges = list(dict.fromkeys([*([] if chosen.of_lists else [own]), *also]))
+    compares = bool([test_refs] if isinstance(test_refs, Path | str) else list(test_refs))
+    if {"=", ","} & set(str(folder)):
+        raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
+    if compares and not judges:
+        raise ConfigError(
+            f"metric {chosen.signature} has no scores of other lists: say what compares the "
+            f"outputs, as --also chrf"
+        )
+    found = replicate(
+        lists,
+        refs,
+        metric=chosen,
+        replicas=replicas,
+        out_dir=folder,
+        test_lists=test_lists,
+        test_refs=test_refs,
+        test_ref_links=test_ref_links,
+        text=text,
+        text_model=text_model,
+        notice=notice,
+        baselines=True,
+        **more,
+    )
+    pipeline = pipeline_of(text, text_model)
+    joining = tuple(
+        step for step in pipeline.steps if step.name in _JOINING and "hyp" in step.sides
+    )
+    averaged = read_texts(found.baselines["averaged"].text, Vocabulary())
+    joined = TextPipeline(joining, pipeline.model).applied(averaged, "hyp")
+    lines = tuple(" ".join(joined.words(row)) for row in range(len(joined)))
+    write_text(folder / "output.txt", as_lines(lines))
+    if not compares:
+        notice("no reference of the test set (--test-ref): its outputs are not compared")
+        return RerankTuned(found, lines, None)
+    compared = _compared(folder, found.baselines, judges, test_ref_links, more, notice)
+    write_text(folder / "comparison.html", compared.as_html())
+    write_text(folder / "comparison.json", to_json(compared.as_json(), indent=1) + "\n")
+    return RerankTuned(found, lines, compared)
+
+
+def _compared(
+    folder: Path,
+    baselines: dict[str, Chosen],
+    judges: Sequence[str],
+    ref_links: PathLike | Sequence[PathLike],
+    more: dict[str, Any],
+    notice: Notice,
+) -> Compared:
+    """Compare the run in the folder with all else that was chosen."""
+    others = {name: files for name, files in baselines.items() if not name.startswith("replica-")}
+    links = [ref_links] if isinstance(ref_links, Path | str) else list(ref_links)
+    outputs = [files.links for files in baselines.values()]
+    sets = []
+    if links and None not in outputs:
+        sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
+    return compare(
+        {TUNED: folder, **{name: files.text for name, files in others.items()}},
+        metric=judges,
+        links=sets,
+        annotator=more.get("annotator"),
+        annotation_cache=more.get("annotation_cache"),
+        threads=more.get("threads", 0),
+        timing=False,
+        notice=notice,
+        progress=more.get("progress"),
+    )

@@ -1,0 +1,66 @@
+"""Offers `portmert rerank-tune`: from lists and scores to a tested result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner import api
+from tuner.commands._compiling import announce_compiling
+from tuner.commands._lists import list_options, options_of_test
+from tuner.commands._notice import notice
+from tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
+from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from tuner.commands._progress import tuning
+from tuner.commands._searching import search_options, take_search
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@click.option(
+    "--metric",
+    "metric",
+    required=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="What to tune on (`portmert metrics` lists all), scores:FILE, or a formula.",
+)
+@several("--nbest", "lists", required=True, help="N-best list to tune on; several are merged.")
+@list_options
+@options_of_test(required=True)
+@metrics_option("Compare by this metric too; repeat for more.", name="also", option="--also")
+@search_options
+@defaulted("--replicas", Whole(1), 5, "Searches with different seeds, of which the mean is taken.")
+@click.option(
+    "--out-dir",
+    type=FOLDER,
+    required=True,
+    help="Folder of all that is found; an interrupted command goes on.",
+)
+@click.option("--fresh", is_flag=True, help="Remove what --out-dir holds and start over.")
+@json_option
+def command(*, json_out: Path | None, **given: Any) -> None:
+    """Tune weights on lists, rerank the lists of a test set by them, and test the result.
+
+    Weights are searched with several seeds and averaged. The averaged weights choose what goes to
+    output.txt in --out-dir. With --test-ref the choice is compared with the first hypothesis of
+    each list, with the best by each feature alone, and with the oracle: comparison.html.
+
+    \b
+    portmert rerank-tune --metric chrf --nbest dev.nbest.gz --ref dev.ref --feature qe=dev.comet \\
+        --test-nbest test.nbest.gz --test-ref test.ref --test-feature qe=test.comet --out-dir tuned
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    check_outputs(json_out)
+    announce_compiling()
+    take_search(given)
+    with tuning(given["annotator"]) as shown:
+        found = api.rerank_tune(
+            given.pop("lists"), given.pop("refs"), notice=notice, **shown, **given
+        )
+    if not print_json(json_out, found.as_json()):
+        click.echo(str(found))
+    out = given["out_dir"]
+    pages = (out / "comparison.html",) if found.compared is not None else ()
+    say_written(out / "weights.json", out / "output.txt", *pages, json_out)
