@@ -17,7 +17,10 @@ from tuner.nbest.readers._base import ListFile, Reader
 
 NAMES = registry.own_names("reader")
 
-EXPECTED = "moses marian joshua cdec travatar fairseq flat tsv jsonl"
+EXPECTED = (
+    "moses marian joshua cdec travatar fairseq flat tsv jsonl "
+    "openai huggingface kaldi espnet nemo mlm-scoring"
+)
 FORMATS = [name for name in NAMES if name != "auto"]
 RECOGNISED = [name for name in FORMATS if name != "flat"]  # plain text is anything
 
@@ -100,13 +103,24 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path, name):
     assert np.array_equal(plain.features, other.features)
 
 
+KEYED = [name for name in FORMATS if registry.component("reader", name).keyed]
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_a_key_that_stands_twice_is_refused(tmp_path, name):
+    first, one, _, *rest = registry.component("reader", name).example
+    with pytest.raises(InputError, match=r"list:\d+: .* stands twice"):
+        read(tmp_path, name, "".join([first, one, one, *rest]))
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_equal_hypotheses_are_kept_once_and_keep_their_line(tmp_path, name):
-    first, one, _, *rest = registry.component("reader", name).example
-    text = "".join([first, one, one, *rest])
-    nbest = read(tmp_path, name, text)
-    assert nbest.list_sizes[0] == len(nbest.texts) + 1
-    assert set(range(nbest.list_sizes[0])) - set(nbest.lines.tolist()) == {1}
+    path = tmp_path / "list"
+    path.write_text(sample(name))
+    nbest = read_nbest([path, path], Vocabulary(), reader=reader_of(name))
+    count = len(nbest.texts)
+    assert nbest.list_sizes == (count, count)
+    assert sorted(nbest.lines) == list(range(count))
 
 
 @pytest.mark.parametrize("name", FORMATS)

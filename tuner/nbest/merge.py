@@ -87,7 +87,12 @@ class Merger:
         self._append(rows, new.model_scores, lines)
 
     def finish(
-        self, vocabulary: Vocabulary, segments: int | None, *, from_files: bool = False
+        self,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        *,
+        from_files: bool = False,
+        ids: tuple[str, ...] | None = None,
     ) -> NBest:
         """Return everything that was added as one list."""
         rows, order = self._pool.finish()
@@ -117,6 +122,7 @@ class Merger:
             sparse=sparse,
             lines=self._lines[order] if from_files else None,
             list_sizes=tuple(self._sizes) if from_files else (),
+            ids=ids,
         )
 
     def _append(self, rows: Rows, scores: FloatArray, lines: IntArray) -> None:

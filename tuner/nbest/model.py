@@ -39,6 +39,8 @@ class NBest:
         read, before any was dropped as a duplicate. None where the list was not read.
     list_sizes : tuple of int
         Hypotheses of each file.
+    ids : (S,) tuple of str or None
+        What the lists call the segments, in their order; None where they count them.
     """
 
     texts: Texts
@@ -49,6 +51,7 @@ class NBest:
     sparse: SparseFeatures | None = None
     lines: IntArray | None = None
     list_sizes: tuple[int, ...] = ()
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

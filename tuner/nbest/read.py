@@ -8,6 +8,7 @@ from tuner.errors import InputError
 from tuner.nbest.merge import Merger
 from tuner.nbest.readers._base import ListFile, read_list
 from tuner.nbest.readers.moses import Moses
+from tuner.nbest.segment_names import SegmentNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ def read_nbest(
     segments: int | None = None,
     notice: Callable[[str], None] | None = None,
     reader: Reader | None = None,
+    names: SegmentNames | None = None,
 ) -> NBest:
     """Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
 
@@ -47,6 +49,8 @@ def read_nbest(
         Called with one line for what is accepted but worth knowing.
     reader : Reader, optional
         Of the lists' format, each list is then described by a notice. Absent: Moses lists.
+    names : SegmentNames, optional
+        Knows the ids of the references, where these have ids.
 
     Raises
     ------
@@ -63,15 +67,21 @@ def read_nbest(
             f"into the lists, as columns behind a tab"
         )
     merger = Merger(say)
+    names = SegmentNames() if names is None else names
     for path in paths:
-        file = read_list(path)
+        names.asked = 0
+        file = read_list(path, names)
         now = chosen.detect(file)
         new = now.read(file, vocabulary, segments, say)
+        if names.ids and not names.asked:
+            raise InputError(
+                f"{file.where}: its segments are numbers, those of another list are names"
+            )
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
             say(prefix + now.describe(new))
         merger.add(new)
-    return merger.finish(vocabulary, segments, from_files=True)
+    return merger.finish(vocabulary, segments, from_files=True, ids=names.ids)
 
 
 def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) -> NBest:

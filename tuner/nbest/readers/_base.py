@@ -22,6 +22,7 @@ from tuner.errors import InputError
 from tuner.files import decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows
+from tuner.nbest.segment_names import SegmentNames
 from tuner.numbers import FINITE, parse_number
 from tuner.texts._kernels import intern_tokens
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 HEAD_LINES = 20
 """Lines that a format is recognised by."""
+
+Place = int | str
+"""Where something stands in a list: the number of its line from 1, or a way through its JSON."""
 
 _SHOWN = 60
 _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
@@ -51,10 +55,13 @@ class ListFile:
         What messages call it.
     data : bytes
         Not empty.
+    names : SegmentNames
+        Numbers segments whose ids are names; the same for all lists that are merged.
     """
 
     where: str
     data: bytes
+    names: SegmentNames = field(default_factory=SegmentNames)
 
     @cached_property
     def byte_lines(self) -> list[bytes]:
@@ -81,9 +88,10 @@ class ListFile:
         """
         return [decode_line(line, self.where, n) for n, line in enumerate(self.byte_lines, 1)]
 
-    def fail(self, line: int, message: str) -> NoReturn:
-        """Raise the error of a line, counted from 1."""
-        raise InputError(f"{self.where}:{line}: {message}")
+    def fail(self, place: Place, message: str) -> NoReturn:
+        """Raise the error of a place."""
+        between = ":" if isinstance(place, int) else ": "
+        raise InputError(f"{self.where}{between}{place}: {message}")
 
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -94,6 +102,8 @@ class Reader(ABC):
     """What a user calls the format."""
     column: ClassVar[str] = "feature"
     """What a user calls one of its feature columns."""
+    keyed: ClassVar[bool] = False
+    """Whether each hypothesis has a key of its own, which stands once."""
     example: ClassVar[tuple[str, ...]] = ()
     """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
@@ -159,7 +169,7 @@ class Reader(ABC):
         return ", ".join(parts)
 
 
-def read_list(path: Path | str) -> ListFile:
+def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
     """Read the bytes of a list.
 
     Raises
@@ -171,7 +181,9 @@ def read_list(path: Path | str) -> ListFile:
     data = read_bytes(path)
     if not data:
         raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
-    return ListFile(where, data.removeprefix(_BYTE_ORDER_MARK))
+    return ListFile(
+        where, data.removeprefix(_BYTE_ORDER_MARK), SegmentNames() if names is None else names
+    )
 
 
 def shown(found: str) -> str:
@@ -199,40 +211,52 @@ class Collector:
     names: FeatureNames
     segments: int | None
     remark: str = ""
-    _lines: list[int] = field(default_factory=list)
+    _places: list[Place] = field(default_factory=list)
     _ids: list[int] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
     _values: list[list[float]] = field(default_factory=list)
     _scores: list[float] = field(default_factory=list)
     _links: list[list[tuple[int, int]] | None] = field(default_factory=list)
 
-    def segment(self, line: int, text: str) -> int:
-        """Return a segment id, checked."""
+    def named_segment(self, place: Place, text: str) -> int:
+        """Return the number of a segment whose id may be a name; the first decides for all."""
+        names = self.file.names
+        if names.used is None:
+            names.used = names.known is not None or parse_number(text) is None
+        if not names.used:
+            return self.segment(place, text)
+        try:
+            return names.number(text, self.segments)
+        except ValueError as error:
+            self.file.fail(place, str(error))
+
+    def segment(self, place: Place, text: str) -> int:
+        """Return a segment id that is a number, checked."""
         if not _ID.fullmatch(text):
             self.file.fail(
-                line, f"segment id '{shown(text)}' is not a whole number; ids count from 0"
+                place, f"segment id '{shown(text)}' is not a whole number; ids count from 0"
             )
         number = int(text)
         if self.segments is not None and number >= self.segments:
             self.file.fail(
-                line,
+                place,
                 f"segment id {number}, the references have {self.segments} segments, so ids are "
                 f"0..{self.segments - 1}",
             )
         return number
 
-    def number(self, line: int, text: str, what: str) -> float:
+    def number(self, place: Place, text: str, what: str) -> float:
         """Return a finite number; `what` names it."""
-        return finite_number(self.file, line, text, what)
+        return finite_number(self.file, place, text, what)
 
-    def links(self, line: int, text: str) -> list[tuple[int, int]]:
+    def links(self, place: Place, text: str) -> list[tuple[int, int]]:
         """Return links `0-0 1-1`, sorted, each once."""
         pairs = set()
         for item in text.split():
             match = _LINK.fullmatch(item)
             if match is None:
                 self.file.fail(
-                    line,
+                    place,
                     f"'{shown(item)}' is not a link, expected source-target positions from 0 like "
                     f"0-0",
                 )
@@ -241,7 +265,7 @@ class Collector:
 
     def add(
         self,
-        line: int,
+        place: Place,
         *,
         segment: int,
         text: str,
@@ -249,12 +273,12 @@ class Collector:
         score: float = 0.0,
         links: list[tuple[int, int]] | None = None,
     ) -> None:
-        """Add a hypothesis that stands at a line, counted from 1."""
+        """Add a hypothesis that stands at a place."""
         if self._links and (links is None) != (self._links[0] is None):
             some = "no word alignment, the first hypothesis has"
             none = "a word alignment, the first hypothesis has none"
-            self.file.fail(line, some if links is None else none)
-        self._lines.append(line)
+            self.file.fail(place, some if links is None else none)
+        self._places.append(place)
         self._ids.append(segment)
         self._texts.append(text)
         self._values.append(values)
@@ -291,7 +315,7 @@ class Collector:
                 at = int(wrong[0])
                 row = int(np.searchsorted(np.cumsum(counts), at, side="right"))
                 self.file.fail(
-                    self._lines[row],
+                    self._places[row],
                     f"{links[at, 0]}-{links[at, 1]} is out of range, the hypothesis has "
                     f"{lengths[at]} tokens (positions count from 0)",
                 )
@@ -326,13 +350,13 @@ class CollectingReader(Reader):
         return self.collect(file, segments).finish(vocabulary)
 
 
-def finite_number(file: ListFile, line: int, text: str, what: str) -> float:
+def finite_number(file: ListFile, place: Place, text: str, what: str) -> float:
     """Return a finite number, or raise the error of the line; `what` names it."""
     value = parse_number(text.strip())
     if value is None:
-        file.fail(line, f"'{shown(text)}' for {what} is not a number")
+        file.fail(place, f"'{shown(text)}' for {what} is not a number")
     if not math.isfinite(value):
-        file.fail(line, f"{what} is {text}; values must be {FINITE}")
+        file.fail(place, f"{what} is {text}; values must be {FINITE}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Tables with named columns."""
+"""Reads tables with named columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Tsv(CollectingReader):
     Parameters
     ----------
     id
-        The column of segment ids, from 0; if left out, `id`, `segment`, `seg_id` or `sent_id`.
+        The column of segment ids, numbers from 0 or names; if left out, `id`, `segment`, `seg_id`
+        or `sent_id`.
     text
         The column of hypotheses; if left out, `hypothesis`, `hyp`, `text` or `translation`.
     features
@@ -87,7 +88,7 @@ class Tsv(CollectingReader):
                 )
             collector.add(
                 number,
-                segment=collector.segment(number, cells[id_at]),
+                segment=collector.named_segment(number, cells[id_at]),
                 text=cells[text_at],
                 values=[
                     finite_number(file, number, cells[k], f"column {columns[k]}")

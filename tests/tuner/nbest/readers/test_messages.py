@@ -217,7 +217,7 @@ def test_long_lines_are_recognised(tmp_path):
         ("flat:n=1,names=a+a", "a\t1\t2\n", "list1: names=a+a must be 2 different names"),
         ("tsv", "id\thyp\tLM\n0\ta\n", "list1:2: 2 columns separated by tabs, the header names 3"),
         ("tsv", "id\thyp\tLM\n0\ta\tz\n", "list1:2: 'z' for column LM is not a number"),
-        ("tsv", "id\thyp\tLM\nx\ta\t1\n", "list1:2: segment id 'x' is not a whole number"),
+        ("tsv", "id\thyp\tLM\n-1\ta\t1\n", "list1:2: segment id '-1' is not a whole number"),
         ("tsv", "id\thyp\tLM\tLM\n", "list1:1: column 'LM' stands twice"),
         (
             "tsv",

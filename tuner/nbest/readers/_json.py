@@ -1,0 +1,224 @@
+"""Reads hypotheses from JSON, of which a format says where in it they stand."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tuner.documents import parse_json
+from tuner.errors import InputError
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place, shown
+from tuner.numbers import FINITE, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tuner.weights.feature_weights import FeatureNames
+
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+_DIALECTS = {
+    "openai": re.compile(r'"choices"\s*:\s*\[|"cumulative_logprob"\s*:'),
+    "huggingface": re.compile(r'"sequences"\s*:\s*\['),
+    "nemo": re.compile(r'"beams"\s*:\s*\['),
+    "espnet": re.compile(r'\A\s*\{\s*"utts"\s*:'),
+    "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
+}
+"""By what the JSON of a format is known."""
+_KEYS = 8
+"""Of an object, that a message lists."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Holds a hypothesis as JSON has it; `segment` is an id, of whole numbers or names."""
+
+    place: Place
+    segment: str
+    text: str
+    names: FeatureNames
+    values: list[float]
+    score: float = 0.0
+    links: str | None = None
+
+
+class JsonReader(CollectingReader):
+    """Reads JSON: a format yields what it finds."""
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the first lines are JSON with what only this format has."""
+        return dialect(head) == cls.name()
+
+    @abstractmethod
+    def found(self, file: ListFile) -> Iterator[Found]:
+        """Yield the hypotheses of a whole file."""
+
+    def collect(self, file: ListFile, segments: int | None) -> Collector:
+        """Return the hypotheses of a whole file."""
+        collector: Collector | None = None
+        for each in self.found(file):
+            if collector is None:
+                collector = Collector(file, each.names, segments)
+            elif each.names != collector.names:
+                file.fail(
+                    each.place,
+                    f"features {_listed(each.names)}, the first hypothesis has "
+                    f"{_listed(collector.names)}",
+                )
+            collector.add(
+                each.place,
+                segment=collector.named_segment(each.place, each.segment),
+                text=each.text,
+                values=each.values,
+                score=each.score,
+                links=None if each.links is None else collector.links(each.place, each.links),
+            )
+        if collector is None:
+            raise InputError(f"{file.where}: no hypothesis in the file")
+        return collector
+
+
+def dialect(head: Sequence[str]) -> str | None:
+    """Return the name of the format whose JSON the first lines are; None where no one's."""
+    if not head[0].lstrip().startswith("{"):
+        return None
+    text = "\n".join(head)
+    return next((name for name, sign in _DIALECTS.items() if sign.search(text)), None)
+
+
+def objects(file: ListFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the object of each line."""
+    for number, line in enumerate(file.lines(), 1):
+        try:
+            content = parse_json(line)
+        except ValueError as error:
+            reason = getattr(error, "msg", str(error))
+            file.fail(number, f"not JSON: {reason}; expected one object a line")
+        if not isinstance(content, dict):
+            file.fail(number, f"'{shown(line)}' is no JSON object")
+        yield number, content
+
+
+def document(file: ListFile) -> dict[str, Any]:
+    """Return the one object of a whole file."""
+    try:
+        content = parse_json("\n".join(file.lines()))
+    except ValueError as error:
+        reason = f"not JSON: {getattr(error, 'msg', error)}"
+        file.fail(getattr(error, "lineno", 1), reason)
+    if not isinstance(content, dict):
+        file.fail(1, "expected one JSON object")
+    return content
+
+
+def get(content: dict[str, Any], key: str) -> Any:
+    """Return what a key holds, None if it is not there; dots lead into objects."""
+    if key in content:
+        return content[key]
+    first, dot, rest = key.partition(".")
+    inner = content.get(first)
+    return get(inner, rest) if dot and isinstance(inner, dict) else None
+
+
+def wrong(
+    file: ListFile,
+    place: Place,
+    key: str,
+    found: object,
+    expected: str,
+    *,
+    of: dict[str, Any] | None = None,
+) -> NoReturn:
+    """Raise the error of a key that holds something else; `of`: the object in which it is not."""
+    if found is not None:
+        text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
+    else:
+        text = "null" if of is not None and key in of else "missing"
+        names = sorted(of or ())
+        keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
+    file.fail(place, f"'{key}' is {text}, expected {expected}{keys if of is not None else ''}")
+
+
+def get_text(file: ListFile, place: Place, content: dict[str, Any], key: str) -> str:
+    """Return the text that a key holds."""
+    found = get(content, key)
+    if not isinstance(found, str):
+        wrong(file, place, key, found, "a text", of=content)
+    return found
+
+
+def get_list(
+    file: ListFile, place: Place, content: dict[str, Any], key: str, kind: type, expected: str
+) -> list[Any]:
+    """Return the list that a key holds, which has something in it, all of one type."""
+    found = get(content, key)
+    if not isinstance(found, list) or not all(isinstance(item, kind) for item in found):
+        wrong(file, place, key, found, expected, of=content)
+    if not found:
+        file.fail(
+            place,
+            f"'{key}' is empty: a segment has at least one hypothesis, maybe one without words",
+        )
+    return found
+
+
+def number(
+    file: ListFile, place: Place, key: str, found: object, *, of: dict[str, Any] | None = None
+) -> float:
+    """Return a finite number; `key` is what messages call it."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        wrong(file, place, key, found, "a number", of=of)
+    value = bounded(found)
+    if not math.isfinite(value):
+        file.fail(place, f"'{key}' is {found}; values must be {FINITE}")
+    return value
+
+
+def features(
+    file: ListFile, place: Place, content: dict[str, Any], keys: str
+) -> tuple[FeatureNames, list[float]]:
+    """Return the scores that keys joined by `+` hold: numbers, or objects of names and numbers."""
+    names: list[tuple[str, int]] = []
+    values: list[float] = []
+
+    def take(name: str, found: object) -> None:
+        several = found if isinstance(found, list) else [found]
+        if not several:
+            file.fail(place, f"feature {name} has no value")
+        names.append((name, len(several)))
+        values.extend(number(file, place, name, one) for one in several)
+
+    for key in keys.split("+") if keys else ():
+        found = get(content, key)
+        if found is None:
+            wrong(file, place, key, found, "scores (name the keys in features=)", of=content)
+        if isinstance(found, dict):
+            for name in sorted(found):
+                take(name, found[name])
+        else:
+            take(key, found)
+    return tuple(names), values
+
+
+def segment_id(
+    file: ListFile, place: Place, content: dict[str, Any], key: str, default: int | None
+) -> str:
+    """Return the id of a segment, `default` where a key is not there."""
+    found = get(content, key) if key else default
+    if found is None:
+        found = default
+    if isinstance(found, str):
+        return found
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        wrong(
+            file, place, key, found, "a segment id: a name, or a whole number from 0", of=content
+        )
+    return str(found)
+
+
+def _listed(names: FeatureNames) -> str:
+    return ", ".join(name if size == 1 else f"{name} ({size} values)" for name, size in names)

@@ -1,0 +1,140 @@
+"""Reads what `generate` of Hugging Face's transformers returns, its sequences decoded."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
+
+from tuner.errors import InputError
+from tuner.nbest.readers import _json as js
+from tuner.nbest.readers._base import shown
+from tuner.nbest.readers._json import JsonReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tuner.nbest.readers._base import ListFile, Place
+
+_ZIP = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class Huggingface(JsonReader):
+    """Reads `{"sequences": [...], "sequences_scores": [...]}`: a line, or an .npz of arrays.
+
+    Sequences are texts, as `batch_decode` makes them. A line is a segment, and so is each list
+    where they are lists of lists. An .npz has them in one row (then give `n`) or a row a segment.
+
+    Parameters
+    ----------
+    n
+        `num_return_sequences`: cut one long list into segments of so many.
+    id
+        Key of the segment id of a line; if left out, segments count from 0.
+    text
+        Key of the texts.
+    features
+        Keys of scores, a number a text, joined by `+`.
+    """
+
+    n: Annotated[int, Ge(1)] | None = None
+    id: str = ""
+    text: str = "sequences"
+    features: str = "sequences_scores"
+
+    title: ClassVar[str] = "Hugging Face"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        '{"id": 0, "sequences": ["a b"], "sequences_scores": [-1.5]}\n',
+        '{"id": 0, "sequences": ["b"], "sequences_scores": [-1]}\n',
+        '{"id": 1, "sequences": [""], "sequences_scores": [-2]}\n',
+    )
+    example_options: ClassVar[str] = "id=id"
+
+    @classmethod
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the first lines are JSON with sequences, or the file is an archive of arrays."""
+        return head[0].startswith(_ZIP.decode()) or super().recognises(head)
+
+    def found(self, file: ListFile) -> Iterator[js.Found]:
+        """Yield the hypotheses of a whole file."""
+        segment = 0
+        keys = [self.text, *self.features.split("+")]
+        for place, content in self._contents(file):
+            columns = [self._segments(file, place, content, key) for key in keys]
+            texts = [[_decoded(file, place, text) for text in row] for row in columns[0]]
+            sizes = [[len(row) for row in column] for column in columns]
+            for key, size in zip(keys, sizes, strict=True):
+                if size != sizes[0]:
+                    file.fail(
+                        place,
+                        f"'{key}' has {sum(size)} entries in {len(size)} segments, '{self.text}' "
+                        f"has {sum(sizes[0])} in {len(sizes[0])}",
+                    )
+            if self.id and len(sizes[0]) > 1:
+                file.fail(place, f"{len(sizes[0])} segments, but '{self.id}' names one")
+            names = tuple((key, 1) for key in keys[1:])
+            for rows in zip(texts, *columns[1:], strict=True):
+                named = js.segment_id(file, place, content, self.id, None if self.id else segment)
+                for text, *numbers in zip(*rows, strict=True):
+                    values = [
+                        js.number(file, place, key, x)
+                        for key, x in zip(keys[1:], numbers, strict=True)
+                    ]
+                    yield js.Found(place, named, text, names, values)
+                segment += 1
+
+    def _contents(self, file: ListFile) -> Iterator[tuple[Place, dict[str, Any]]]:
+        if file.data.startswith(_ZIP):
+            yield 1, _arrays(file, {self.text, *self.features.split("+")})
+        else:
+            yield from js.objects(file)
+
+    def _segments(
+        self, file: ListFile, place: Place, content: dict[str, Any], key: str
+    ) -> list[list[Any]]:
+        """Return a list for each segment."""
+        found = js.get_list(file, place, content, key, object, "a list, an entry a hypothesis")
+        if all(isinstance(item, list) for item in found):
+            if (
+                all(isinstance(number, int) for item in found for number in item)
+                and key == self.text
+            ):
+                _decoded(file, place, found[0])
+            if not all(found):
+                file.fail(place, f"'{key}' has a segment without hypotheses")
+            return found
+        if self.n is None:
+            return [found]
+        if len(found) % self.n:
+            file.fail(place, f"'{key}' has {len(found)} entries, no multiple of n={self.n}")
+        return [found[k : k + self.n] for k in range(0, len(found), self.n)]
+
+
+def _decoded(file: ListFile, place: Place, text: object) -> str:
+    if not isinstance(text, str):
+        file.fail(
+            place,
+            f"the sequences are no texts ({shown(str(text))}); save them decoded: "
+            f"tokenizer.batch_decode(sequences, skip_special_tokens=True)",
+        )
+    return text
+
+
+def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
+    """Return the arrays of an .npz as lists."""
+    try:
+        with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
+            return {key: archive[key].tolist() for key in archive.files if key in keys}
+    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{file.where}: not what numpy.savez writes: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, TypeError) as error:
+        raise InputError(f"{file.where}: the archive is damaged: {error}") from None
+    except MemoryError:
+        raise InputError(f"{file.where}: its arrays do not fit into memory") from None

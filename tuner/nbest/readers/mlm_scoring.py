@@ -1,0 +1,90 @@
+"""Reads JSON of mlm-scoring."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from tuner.errors import InputError
+from tuner.nbest.readers import _json as js
+from tuner.nbest.readers._base import read_list
+from tuner.nbest.readers._json import JsonReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tuner.nbest.readers._base import ListFile
+
+_HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True)
+class MlmScoring(JsonReader):
+    """Reads `{"utt-1": {"hyp_1": {"score": -1.5, "text": "a b"}, ..., "ref": "a b"}, ...}`.
+
+    Hypotheses stand in the order of their numbers; references are not looked at. The feature is
+    `score`.
+
+    Parameters
+    ----------
+    scores
+        More files of this form, with the same hypotheses, joined by `+`; their scores are features
+        of the files' names, without what is behind the first dot.
+    """
+
+    scores: str = ""
+
+    title: ClassVar[str] = "mlm-scoring"
+    keyed: ClassVar[bool] = True
+    example: ClassVar[tuple[str, ...]] = (
+        '{"0": {\n',
+        '"hyp_1": {"score": -1.5, "text": "a b"},\n',
+        '"hyp_2": {"score": -1, "text": "b"}},\n',
+        '"1": {"hyp_1": {"score": -2, "text": ""}, "ref": "a"}}\n',
+    )
+
+    @property
+    def one_file(self) -> bool:
+        """Whether options name files that belong to one list."""
+        return bool(self.scores)
+
+    def found(self, file: ListFile) -> Iterator[js.Found]:
+        """Yield the hypotheses of a whole file."""
+        others = {}
+        for path in filter(None, self.scores.split("+")):
+            name = Path(path).name.partition(".")[0]
+            if name in others or name == "score":
+                raise InputError(f"{path}: there is a feature '{name}' already; rename the file")
+            other = read_list(path)
+            others[name] = other, dict(_hypotheses(other))
+        names = (("score", 1), *((name, 1) for name in others))
+        for place, item in _hypotheses(file):
+            text = js.get_text(file, place, item, "text")
+            values = [js.number(file, place, "score", item.get("score"), of=item)]
+            for other, known in others.values():
+                same = known.get(place)
+                if same is None or same.get("text") != item["text"]:
+                    other.fail(place, f"not the hypothesis '{text}' that {file.where} has there")
+                values.append(js.number(other, place, "score", same.get("score"), of=same))
+            segment = place.rpartition(".")[0]
+            yield js.Found(place, segment, text, names, values, values[0])
+
+
+def _hypotheses(file: ListFile) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place, `utt-1.hyp_1`, and the object of each hypothesis in its order."""
+    for name, utterance in js.document(file).items():
+        if not isinstance(utterance, dict):
+            js.wrong(file, 1, name, utterance, "an object of hypotheses hyp_1, hyp_2, ...")
+        numbers = sorted(
+            int(match[1]) for key in utterance if (match := _HYPOTHESIS.fullmatch(key))
+        )
+        if not numbers:
+            js.wrong(file, name, "hyp_1", utterance.get("hyp_1"), "a hypothesis", of=utterance)
+        for number in numbers:
+            item = utterance[f"hyp_{number}"]
+            if not isinstance(item, dict):
+                js.wrong(file, name, f"hyp_{number}", item, "an object of text and score")
+            yield f"{name}.hyp_{number}", item

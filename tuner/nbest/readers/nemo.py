@@ -1,0 +1,53 @@
+"""Reads manifests of NeMo with beams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from tuner.nbest.readers import _json as js
+from tuner.nbest.readers._json import JsonReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tuner.nbest.readers._base import ListFile
+
+
+@dataclass(frozen=True)
+class Nemo(JsonReader):
+    """Reads a manifest, an utterance a line: `{..., "beams": [["a b", -1.5], ["b", -2.5]]}`.
+
+    The feature is `score`. NeMo's tables of beams, a hypothesis and its score a line, are read as
+    `flat:n=N,names=score`.
+
+    Parameters
+    ----------
+    id
+        Key of the utterance's id, as `audio_filepath`; if left out, lines count from 0.
+    """
+
+    id: str = ""
+
+    title: ClassVar[str] = "NeMo"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        '{"id": 0, "beams": [["a b", -1.5]]}\n',
+        '{"id": 0, "beams": [["b", -1]]}\n',
+        '{"id": 1, "beams": [["", -2]]}\n',
+    )
+    example_options: ClassVar[str] = "id=id"
+
+    def found(self, file: ListFile) -> Iterator[js.Found]:
+        """Yield the hypotheses of a whole file."""
+        for number, content in js.objects(file):
+            segment = js.segment_id(
+                file, number, content, self.id, None if self.id else number - 1
+            )
+            expected = "a list of hypotheses with scores"
+            for beam in js.get_list(file, number, content, "beams", list, expected):
+                if len(beam) != 2 or not isinstance(beam[0], str):
+                    js.wrong(file, number, "beams", beam, 'a text and a score, ["a b", -1.5]')
+                score = js.number(file, number, "score", beam[1])
+                yield js.Found(number, segment, beam[0], (("score", 1),), [score], score)

@@ -1,0 +1,126 @@
+"""Reads what OpenAI's, vLLM's and other compatible services answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from tuner.nbest.readers import _json as js
+from tuner.nbest.readers._json import JsonReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tuner.nbest.readers._base import ListFile
+
+
+@dataclass(frozen=True)
+class Openai(JsonReader):
+    """Reads answers with `choices`, one a line, of completions or chats, maybe of a batch.
+
+    Also vLLM's own `outputs` with their `cumulative_logprob`. Features: `logprob`, the sum over
+    the tokens, and `tokens`, how many they are. The service must be asked for log-probabilities.
+    Choices stand in the order of their `index`.
+
+    Parameters
+    ----------
+    id
+        Key of the segment id. If left out, `custom_id` of a batch; elsewhere the n-th line is
+        segment n - 1.
+    features
+        Keys of more scores in a choice, joined by `+`.
+    """
+
+    id: str = ""
+    features: str = ""
+
+    title: ClassVar[str] = "OpenAI-compatible"
+    example: ClassVar[tuple[str, ...]] = (
+        "",
+        (
+            '{"custom_id": "0", "response": {"body": {"choices": [{"text": "a b", "logprobs": '
+            '{"token_logprobs": [-0.5, -1.0]}}]}}}\n'
+        ),
+        (
+            '{"custom_id": "0", "response": {"body": {"choices": [{"message": {"content": "b"}, '
+            '"logprobs": {"content": [{"token": "b", "logprob": -1.0}]}}]}}}\n'
+        ),
+        (
+            '{"custom_id": "1", "response": {"body": {"choices": [{"text": "", "logprobs": '
+            '{"token_logprobs": []}}]}}}\n'
+        ),
+    )
+
+    def found(self, file: ListFile) -> Iterator[js.Found]:
+        """Yield the hypotheses of a whole file."""
+        for number, content in js.objects(file):
+            segment = js.segment_id(
+                file, number, content, self.id or "custom_id", None if self.id else number - 1
+            )
+            answer = content
+            if "response" in content:
+                answer = js.get(content, "response.body")
+                if not isinstance(answer, dict):
+                    js.wrong(file, number, "response.body", answer, "an answer (did it fail?)")
+            key = "outputs" if "choices" not in answer and "outputs" in answer else "choices"
+            items = js.get_list(file, number, answer, key, dict, "a list of objects")
+            for choice in sorted_by_index(file, number, items):
+                yield self._choice(file, number, segment, choice)
+
+    def _choice(
+        self, file: ListFile, number: int, segment: str, choice: dict[str, Any]
+    ) -> js.Found:
+        key = "text" if "text" in choice else "message.content"
+        text = js.get_text(file, number, choice, key)
+        names, values = js.features(file, number, choice, self.features)
+        counted = (("logprob", 1), ("tokens", 1))
+        sums = _logprobs(file, number, choice)
+        return js.Found(number, segment, text, (*counted, *names), [*sums, *values], sums[0])
+
+
+def sorted_by_index(
+    file: ListFile, line: int, choices: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return choices in the order of their numbers; without numbers as they stand."""
+    if not any("index" in choice for choice in choices):
+        return choices
+    known: dict[float, dict[str, Any]] = {}
+    for choice in choices:
+        index = js.number(file, line, "index", choice.get("index"), of=choice)
+        if index in known:
+            file.fail(line, f"two choices have the index {index:g}")
+        known[index] = choice
+    return [known[index] for index in sorted(known)]
+
+
+def _logprobs(file: ListFile, line: int, choice: dict[str, Any]) -> list[float]:
+    """Return the sum of the tokens' log-probabilities, and how many tokens there are."""
+    if "cumulative_logprob" in choice:
+        total = js.number(
+            file, line, "cumulative_logprob", choice["cumulative_logprob"], of=choice
+        )
+        ids = choice.get("token_ids")
+        if not isinstance(ids, list):
+            js.wrong(file, line, "token_ids", ids, "a list of tokens", of=choice)
+        return [total, float(len(ids))]
+    given = choice.get("logprobs")
+    if not isinstance(given, dict):
+        expected = "log-probabilities of tokens; ask the service for them (logprobs)"
+        js.wrong(file, line, "logprobs", given, expected, of=choice)
+    tokens, key = given.get("content"), "logprobs.content"
+    if tokens is None:
+        tokens, key = given.get("token_logprobs"), "logprobs.token_logprobs"
+    if not isinstance(tokens, list):
+        js.wrong(file, line, key, tokens, "a list, one entry a token", of=given)
+    numbers = []
+    for n, token in enumerate(tokens, 1):
+        value = token.get("logprob") if isinstance(token, dict) else token
+        if value is None:
+            file.fail(
+                line,
+                f"token {n} of '{key}' has no log-probability; is it the prompt's? ask for "
+                f"answers without it (echo)",
+            )
+        numbers.append(js.number(file, line, f"{key}, token {n}", value))
+    return [sum(numbers), float(len(numbers))]
