@@ -81,9 +81,10 @@ docs: $(READY)  ## Build the documentation in site/.
 bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench
 
-fuzz: $(READY)  ## Throw damaged input at the commands (SECONDS=600 SEED=1; CASE=n: one again).
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE))
+fuzz: $(READY)  ## Throw damaged input at the commands (SECONDS=600 SEED=1; CASE=n: one again; ONLY=name).
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE)) \
+		$(if $(ONLY),--only "$(ONLY)")
 
 clean:  ## Remove caches and what the demo made; .venv stays.
-	rm -rf $(DEMO) build dist site fuzz-findings .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) build dist site fuzz-findings crash-findings .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

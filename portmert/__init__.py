@@ -4,6 +4,17 @@ Functions take the same arguments as the commands of the same names; `help(portm
 shows them. A new component derives from one of the bases here.
 """
 
+import sys
+
+# `python -m portmert` puts the current folder in front, and with it whatever lies there under the
+# name of a module. Only what is imported from here on can be kept from that.
+if (
+    sys.argv[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and f"{sys.path[0]}/portmert/__init__.py" != __file__
+):
+    del sys.path[0]
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

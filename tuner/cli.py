@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """What `kill`, `timeout`, a batch system, and a terminal that is closed send."""
 
+MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+"""What starting a process or a thread may meet, and opening one file more."""
+
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What any write may meet, also one that nobody thinks of as a file of the user's."""
 
@@ -78,10 +81,19 @@ class CommandFolder(click.Group):
         except (MemoryError, RecursionError) as error:
             click.echo(f"portmert: error: {exhausted(error)}", err=True)
             sys.exit(1)
+        except ImportError as error:
+            if "shared object" not in str(error):
+                raise
+            said = as_message(f"a library cannot be loaded, is there enough memory? {error}")
+            click.echo(f"portmert: error: {said}", err=True)
+            sys.exit(1)
         except OSError as error:
             if error.errno in NAME_FAULTS:
                 said = as_message(f"{error.filename}: {error.strerror}")
                 click.echo(f"portmert: error: {said}", err=True)
+                sys.exit(1)
+            if error.errno in MEMORY_FAULTS:
+                click.echo(f"portmert: error: {exhausted(error)}", err=True)
                 sys.exit(1)
             if error.errno not in DISK_FAULTS:
                 raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import os
+import re
 import secrets
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, cast
 
@@ -16,6 +18,10 @@ from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+_PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
+"""What a file is called that is being written."""
 
 
 class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
@@ -146,23 +152,47 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
         return
     if path.is_symlink():  # replace the file it points to, not the link
         path = path.resolve()
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
+        with _aside(path) as raw:
+            with _compressor(raw, path.suffix) as out:
+                yield out
+            raw.flush()
+    except OSError as error:
+        raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file aside that takes the place of `path` when the block ends without an error."""
+    clear_parts(path.parent, path.name)
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with aside.open("xb") as raw:
         try:
-            raw = aside.open("xb")
-        except OSError as error:
-            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
-        try:
-            with raw:
-                with _compressor(raw, path.suffix) as out:
-                    yield out
-                raw.flush()
-                os.fsync(raw.fileno())
+            with suppress(OSError):  # a disk without locks: then nothing is ever cleared there
+                fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield raw
+            os.fsync(raw.fileno())
             aside.replace(path)
-        except OSError as error:
-            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def clear_parts(folder: Path, name: str | None = None) -> None:
+    """Remove what killed processes were writing in a folder; living ones hold a lock.
+
+    Parameters
+    ----------
+    name
+        Of the file that was to be written; None: of any.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = _PART.fullmatch(entry.name)
+            if match is None or (name or match["name"]) != match["name"]:
+                continue
+            with suppress(OSError), open(entry.path, "rb") as part:  # noqa: PTH123  of an entry
+                fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(entry.path)  # noqa: PTH108
 
 
 def check_writable(path: Path | str) -> None:
@@ -205,17 +235,12 @@ def copy_file(source: Path, path: Path) -> None:
     PortmertError
         The file cannot be read or written.
     """
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with aside.open("xb") as out:
+        with _aside(path) as out:
             out.write(source.read_bytes())
             out.flush()
-            os.fsync(out.fileno())
-        aside.replace(path)
     except OSError as error:
         raise PortmertError(f"{path}: cannot copy {source}: {error.strerror or error}") from None
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 @contextmanager

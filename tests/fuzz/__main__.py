@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import click
@@ -23,6 +24,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="only this one; its files are kept in any case")
+    parser.add_argument("--only", default="*", help="targets of these names, as 'moses*'")
     given = parser.parse_args()
     cases = itertools.count() if given.case is None else [given.case]
     with tempfile.TemporaryDirectory(prefix="portmert-fuzz-") as name:
@@ -30,16 +32,16 @@ def main():
         findings = FINDINGS / f"seed-{given.seed}"
         statuses, found = fuzz(
             given.seed, cases, Path(name), findings,
-            seconds=given.seconds, keep_all=given.case is not None,
+            seconds=given.seconds, only=given.only, keep_all=given.case is not None,
         )  # fmt: skip
     seen = ", ".join(f"{n} with status {status}" for status, n in sorted(statuses.items()))
     click.echo(f"{statuses.total()} cases of seed {given.seed}: {seen}; {len(found)} findings")
     sys.exit(bool(found))
 
 
-def fuzz(seed, cases, place, findings, *, seconds, keep_all=False):
+def fuzz(seed, cases, place, findings, *, seconds, only="*", keep_all=False):
     """Run cases until the time is over; return how often each status was seen, and findings."""
-    targets = make_targets(place / "seeds")
+    targets = [one for one in make_targets(place / "seeds") if fnmatch(one.name, only)]
     end, statuses, found = time.monotonic() + seconds, Counter(), []
     for case in cases:
         if time.monotonic() > end:

@@ -12,13 +12,13 @@ import signal
 import sys
 import traceback
 import warnings
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
 
 from tests.fuzz.mutations import mutate
-from tuner.cli import main
 
 MEMORY = 1 << 30
 """Bytes that a child may take beyond what its parent has; all input is far smaller."""
@@ -64,14 +64,15 @@ def run_case(seed, case, targets, seeds: Path, folder: Path):
         data = mutate(PACK[suffix](data), rng)
     damaged.write_bytes(data)
     name = str(damaged.relative_to(folder))
-    words = [word.replace("{}", name) for word in target.words]
+    with chdir(folder):
+        words = target.command(name)
     before = _content(folder)
-    ended = in_child(folder, words, target.then, name)
+    ended = in_child(folder, target, words, name)
     return target, words, ended, list(faults(target, ended, before, folder))
 
 
-def in_child(folder, words, then, damaged):
-    """Call the command line in a forked child, as kernels are loaded here."""
+def in_child(folder, target, words, damaged):
+    """Call the program in a forked child, as kernels are loaded here."""
     memory = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     said = [folder.parent / "stdout", folder.parent / "stderr"]
     with warnings.catch_warnings():
@@ -81,9 +82,9 @@ def in_child(folder, words, then, damaged):
         status = 70
         try:
             _limit(folder, said, memory + MEMORY)
-            status = _call(words)
-            if status == 0 and then is not None:
-                then(Path(damaged))
+            status = target.call(words)
+            if status == 0 and target.then is not None:
+                target.then(Path(damaged))
         except BaseException:  # noqa: BLE001  judged by the parent
             traceback.print_exc()
             status = 70
@@ -115,14 +116,6 @@ def _limit(folder, said, memory):
     signal.alarm(4 * SECONDS)
 
 
-def _call(words):
-    try:
-        main(args=words, prog_name="portmert")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    return 0
-
-
 def _content(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -141,7 +134,7 @@ def faults(target, ended, before, folder):
         if word in ended.stderr:
             yield f"{word!r} on stderr"
     if ended.status == 1:
-        yield from _faults_of_message(ended.stderr.splitlines(), before)
+        yield from _faults_of_message(target, ended.stderr.splitlines(), before)
     yield from _faults_of_files(target, ended, before, _content(folder))
 
 
@@ -171,15 +164,15 @@ def _refuse(constant):
     raise ValueError(f"{constant} is no JSON")
 
 
-def _faults_of_message(lines, before):
-    errors = [n for n, line in enumerate(lines) if line.startswith("portmert: error: ")]
+def _faults_of_message(target, lines, before):
+    errors = [n for n, line in enumerate(lines) if line.startswith(f"{target.voice}: error: ")]
     if errors != [len(lines) - 1]:
         yield "not one line of error, the last"
         return
     said = lines[-1]
     names = {part for name in before for part in Path(name).parts}
     # Constraints are named by their features: they come from a configuration or from options.
-    others = ("segment", "constraint")
+    others = ("segment", "constraint", *target.names)
     if not any(name in said for name in (*names, *others)):
         yield "the message names no file and no segment"
     if CONTROL.search(said):

@@ -1,19 +1,19 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
+import io
 import random
 import shutil
-from contextlib import chdir
-from dataclasses import dataclass
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 from metrics._base import Vocabulary
+from tests.fuzz import judges, moses
+from tests.fuzz.target import Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
-from tests.support.evaluations import answered_xlsx, evaluation, export, side, written
 from tests.support.places import CONFIGS
 from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_corpus, write_lines
 from tuner.annotation.cache import AnnotationCache, line_key
@@ -41,42 +41,23 @@ LISTS = {
 """Lists besides the readers' own examples, which are found for every reader."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """Stands for a call; `{}` in its words is the damaged file, its first pattern's name."""
-
-    name: str
-    words: tuple[str, ...]
-    damaged: tuple[str, ...]
-    """Patterns of files of which one is damaged."""
-    out: tuple[str, ...] = ()
-    """What is written when all goes well, and otherwise not."""
-    changed: tuple[str, ...] = ()
-    """Folders in which files may change."""
-    then: Any = None
-    """What is tried in the child when the command has accepted its input."""
-    packs: bool = False
-    """Whether the damaged file may be compressed."""
-
-
 def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
-    makers = (_lists, _texts, _statistics, _judges, _configs, _runs, _caches)
+    makers = (
+        _lists, _texts, _features, _statistics, judges.targets, moses.targets, _configs, _runs,
+        _caches,
+    )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
         with TemporaryDirectory() as copy, chdir(copy):
             shutil.copytree(folder / target.name, copy, dirs_exist_ok=True)
             damaged = next(Path().glob(target.damaged[0]))
-            run(*[word.replace("{}", str(damaged)) for word in target.words])
+            words = target.command(str(damaged))
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+                assert target.call(words) == 0, (words, said.getvalue())
             if target.then is not None:
                 target.then(damaged)
     return targets
-
-
-def _new(folder, name):
-    place = folder / name
-    place.mkdir(parents=True)
-    return place
 
 
 def _lists(folder):
@@ -85,7 +66,7 @@ def _lists(folder):
     for name, texts in seeds.items():
         options = registry.component("reader", name).example_options
         for number, text in enumerate(texts):
-            place = _new(folder, f"list-{name}-{number}")
+            place = new_place(folder, f"list-{name}-{number}")
             (place / "list").write_text(text, encoding="utf-8")
             reader = f"{name}:{options}" if options else name
             nbest = _read(place / "list", reader)
@@ -158,7 +139,7 @@ def _same_weights(damaged):
 
 
 def _texts(folder):
-    place = _new(folder, "texts")
+    place = new_place(folder, "texts")
     for name, lines in (("src", SOURCE), ("ref", REFERENCE), ("hyp", REFERENCE), ("links", LINKS)):
         write_lines(place / name, lines)
     write_lines(place / "gold", [line.replace("-", "p", 1) for line in LINKS])
@@ -176,7 +157,7 @@ def _texts(folder):
     )  # fmt: skip
     yield Target("texts", ("align", "--check", "{}", "--gold", "gold"), ("links",), packs=True)
     yield Target("texts", ("align", "--check", "links", "--gold", "{}"), ("gold",), packs=True)
-    place = _new(folder, "weights")
+    place = new_place(folder, "weights")
     write_lines(place / "list", read_lines(CONFIGS / "recorded" / "1.nbest.gz")[:5])
     for name in ("start.json", "moses.ini"):
         shutil.copy(CONFIGS / "recorded" / name, place)
@@ -189,10 +170,47 @@ def _texts(folder):
         yield Target("weights", call, (name,), out=("best",), then=_same_weights)
         call = ("average", "{}", "start.json", "--nbest", "list", "--out", "mean")
         yield Target("weights", call, (name,), out=("mean",))
+    call = ("average", "start.json", "moses.ini", "--nbest", "list", "--out", "mean")
+    yield Target("weights", call, ("list",), out=("mean",))
+
+
+def _features(folder):
+    """Numbers from outside, a feature of lists."""
+    place = new_place(folder, "features")
+    lines = made.moses(LISTED, linked=True).splitlines()
+    write_lines(place / "list", lines)
+    write_lines(place / "ref", REFERENCE[:SEGMENTS])
+    write_lines(place / "numbers", [str(0.5 * n) for n in range(len(lines))])
+    np.save(place / "numbers.npy", np.arange(len(lines), dtype=np.float64))
+    given = ("--nbest", "list", "--ref", "ref", "--metric", "bleu", "--threads", "1")
+    for name in ("numbers", "numbers.npy"):
+        call = ("optimize", *given, "--feature", "quality={}", "--out", "w.json")
+        yield Target("features", call, (name,), out=("w.json",), packs=name == "numbers")
+        yield Target(
+            "features", ("crossval", *given, "--feature=-quality={}", "--splits", "1",
+                         "--optimizer", "mert:effort=1", "--no-timing", "--json", "out.json"),
+            (name,), out=("out.json",),
+        )  # fmt: skip
+    call = (
+        "optimize",
+        "--nbest",
+        "list",
+        "--ref",
+        "ref",
+        "--metric",
+        "scores:{}",
+        "--out",
+        "w.json",
+    )
+    yield Target("features", (*call, "--threads", "1"), ("numbers",), out=("w.json",), packs=True)
+    run("optimize", "--nbest", place / "list", "--ref", place / "ref", "--metric", "bleu",
+        "--feature", f"quality={place / 'numbers'}", "--out", place / "tuned.json")  # fmt: skip
+    call = ("rerank", "--nbest", "list", "--weights", "tuned.json", "--out", "best")
+    yield Target("features", (*call, "--feature", "quality={}"), ("numbers",), out=("best",))
 
 
 def _statistics(folder):
-    place = _new(folder, "dat")
+    place = new_place(folder, "dat")
     blocks = range(3)
     (place / "features.dat").write_text(
         "".join(
@@ -218,34 +236,6 @@ def _statistics(folder):
         )  # fmt: skip
 
 
-def _judges(folder):
-    place = _new(folder, "human")
-    (place / "out").mkdir()
-    rows = ["system\tsegment\tdocument\tscore"]
-    for rank, system in enumerate(("good", "fair", "poor")):
-        lines = [line.replace("a", "x", rank) for line in REFERENCE]
-        write_lines(place / "out" / f"{system}.en", lines)
-        rows += [f"{system}\t{n}\td{n // 2}\t{-rank - n}" for n in range(len(lines))]
-    write_lines(place / "human.tsv", rows)
-    write_lines(place / "ref", REFERENCE)
-    call = ("metaeval", "--human", "{}", "--outputs", "out", "--ref", "ref", "--metric", "bleu")
-    call += ("--samples", "10", "--json", "out.json")
-    yield Target("human", call, ("human.tsv",), out=("out.json",))
-    place = _new(folder, "sheets")
-    one = evaluation(judges=("ada", "bob"))
-    written(one, place / "kit", lambda _, item: len(item) % 3)
-
-    def votes(item):
-        return side(one, "bob", item, len(item) % 3)
-
-    (place / "kit" / "judges" / "bob.json").write_text(export(one, "bob", votes))
-    answered_xlsx(place / "kit" / "judges" / "bob.xlsx", votes)
-    for kind in ("csv", "xlsx", "json"):
-        call = ("humaneval", "read", "kit/judges/ada.csv", f"kit/judges/bob.{kind}")
-        patterns = (f"kit/judges/bob.{kind}", "kit/key.json")
-        yield Target("sheets", (*call, "--json", "out.json"), patterns, out=("out.json",))
-
-
 FEW = {
     "tune.output": '"run"', "tune.iterations": 1, "tune.nbest": 4, "tune.replicas": 1,
     "tune.bootstrap": 0, "optimizer.name": "mert", "optimizer.effort": 1,
@@ -259,7 +249,7 @@ def _few(**other):
 
 
 def _corpus(folder, name):
-    place = _new(folder, name)
+    place = new_place(folder, name)
     write_corpus(place)
     rng = random.Random(1)
     listed = [
@@ -332,7 +322,7 @@ def _opened_cache(_):
 
 
 def _caches(folder):
-    place = _new(folder, "cache")
+    place = new_place(folder, "cache")
     cache = AnnotationCache(place / "cache", "x 1", notice=lambda _: None)
     cache.put([(line_key(f"line {n}"), {"tags": b"tags"}) for n in range(20)])
     cache.close()

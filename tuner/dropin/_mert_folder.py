@@ -61,7 +61,9 @@ class StepFolder:
         """Return the last step that was finished, 0 for none."""
         path = self.path / FINISHED
         if not path.is_file():
-            raise StateError(f"{path}: is not there, so there is nothing to --continue")
+            raise StateError(
+                f"{path}: is not there, so there is nothing to --continue; leave it out"
+            )
         lines = read_lines(path)
         if not lines or not lines[0].strip().isdecimal():
             raise StateError(f"{path}: holds no number of a step")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,10 +72,11 @@ def read_numbers(path: Path | str) -> FloatArray:
 
 def _read_npy(path: Path) -> FloatArray:
     try:
-        found = np.load(path, allow_pickle=False)
+        # Mapped: a header that tells of more numbers than there are asks for no memory.
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError) as error:
         raise InputError(f"{path}: not what numpy.save writes: {error}") from None
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(

@@ -177,6 +177,7 @@ class _Run:
 
     def _start(self) -> FeatureWeights:
         weights = self.experiment.decoder.read_weights()
+        self.experiment.constraints.check(weights.names)  # before anything takes long
         given = self.experiment.tune.weights
         if given is None:
             return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,11 @@ class Constraints:
     fixed: tuple[str, ...] = ()
     tied: tuple[tuple[str, ...], ...] = ()
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def check(self, names: FeatureNames) -> None:
+        """Raise `ConfigError` if one is of a feature that is not among these."""
+        for name in (*self.fixed, *itertools.chain(*self.tied), *self.bounds):
+            columns_of(name, names)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str) -> Constraints:

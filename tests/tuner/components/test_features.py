@@ -66,6 +66,9 @@ def test_less_is_better_by_a_minus():
         ("one", "qe=inf.npy", "inf.npy: number 2 is inf, expected finite"),
         ("one", "qe=wide.npy", "wide.npy: an array of float64 and shape \\(4, 1\\)"),
         ("one", "qe=pickled.npy", "pickled.npy: not what numpy.save writes"),
+        ("one", "qe=header.npy", "header.npy: not what numpy.save writes"),
+        ("one", "qe=promise.npy", "promise.npy: not what numpy.save writes"),
+        ("one", "qe=cut.npy", "cut.npy: not what numpy.save writes"),
         ("one", "qe=gone.npy", "gone.npy: No such file"),
         ("one", "qe=gone", "gone: No such file"),
         ("one", "F=qe", "there can be no feature 'F': the lists have it already"),
@@ -91,6 +94,12 @@ def test_what_does_not_fit_is_named(folder, paths, spec, message):
     (folder / "nan").write_text("nan\n2\n3\n4\n")
     np.save(folder / "inf.npy", np.array([1, np.inf, 2, 3]))
     np.save(folder / "wide.npy", np.ones((4, 1)))
+    whole = (folder / "wide.npy").read_bytes()
+    (folder / "header.npy").write_bytes(whole.replace(b"}", b"(", 1))
+    (folder / "promise.npy").write_bytes(
+        whole.replace(b"(4, 1), }" + b" " * 8, b"(99999999999,), }", 1)
+    )
+    (folder / "cut.npy").write_bytes(whole[:5])
     np.save(folder / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(portmert.PortmertError, match=message):
         read(paths, spec)

@@ -20,7 +20,7 @@ from tuner import streams
 from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, PortmertError, StateError
 from tuner.evaluation.crossval.choices import leave_out
-from tuner.files import read_bytes, write_text
+from tuner.files import clear_parts, read_bytes, write_text
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.processors import each
 from tuner.search.constraints import Constraints
@@ -290,6 +290,7 @@ def _made(folder: Path) -> Path:
         cells.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PortmertError(f"{cells}: cannot be made: {error.strerror or error}") from None
+    clear_parts(cells)
     return cells
 
 

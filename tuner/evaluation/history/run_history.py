@@ -338,7 +338,9 @@ def _slices(
         return None, ()
     best = max(done, key=lambda one: metric.oriented(_best_score(one.history)))
     at = (best.history.best or 1) - 1
-    return best.history.name, slices(dev, metric, best.lists, best.weights[at])
+    origin = best.lists[0].parents[1] / f"iteration-{at + 1:02d}" / "weights.json"
+    sliced = slices(dev, metric, best.lists, best.weights[at], origin=origin)
+    return best.history.name, sliced
 
 
 def _best_score(replica: ReplicaHistory) -> float:

@@ -36,7 +36,7 @@ DIGITS = 6
 
 
 def slices(
-    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights
+    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, *, origin: Path
 ) -> tuple[Slice, ...]:
     """Return the surface along each dense feature around `weights`.
 
@@ -47,6 +47,8 @@ def slices(
     ----------
     lists
         N-best lists of the iterations so far, in order.
+    origin
+        The file of the weights.
     """
     kept = Kept(dev, "surface.json")
     key = dev.key(metric)
@@ -54,7 +56,7 @@ def slices(
         key += f"|{[file_digest(path) for path in lists]}|{weights.to_json()}"
     found = kept.get(key)
     if found is None:
-        found = _found(dev, metric, lists, weights)
+        found = _found(dev, metric, lists, weights, origin)
         if key is not None:
             kept = kept.emptied()  # those of fewer lists are of no use any more
         kept.put(key, found)
@@ -65,13 +67,13 @@ def slices(
 
 
 def _found(
-    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights
+    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, origin: Path
 ) -> list[tuple[str, float, list[float], list[float]]]:
     _ = dev.references  # the first thing that the vocabulary sees
     segments = len(dev.sources)
     pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
-    vector = weights.vector(pool.feature_names)
+    vector = weights.vector(pool.feature_names, origin=str(origin))
     names = feature_names(dict(pool.feature_names))
     size = float(np.linalg.norm(vector * problem.spread)) or 1.0
     shares = np.abs(vector * problem.spread)

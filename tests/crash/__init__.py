@@ -1,0 +1,1 @@
+"""Ends the command line at any moment, and takes away what it needs: `make crash`."""

@@ -1,0 +1,219 @@
+"""What is killed: calls of the command line, each with a folder of good files, all small."""
+
+import random
+from collections.abc import Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.moses import DECODER
+from tests.support import annotation_models
+from tests.support import strategies_readers as made
+from tests.support.cli import run
+from tests.support.run_folders import REFERENCE, write_corpus, write_lines
+from tuner.demo.grammar import generate
+
+
+@dataclass(frozen=True)
+class Job:
+    """Stands for a call in a folder of good files.
+
+    Parameters
+    ----------
+    name
+    words
+    variables
+        Of the environment.
+    runs_here
+        Whether this process can run it once, to load kernels, and still fork: no library with
+        threads of its own is loaded.
+    again
+        More words of a call that goes on where another ended.
+    begun
+        A file of this name is there where one can go on.
+    out
+        Where the command's results go; nothing else may change.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    runs_here: bool = True
+    again: tuple[str, ...] = ()
+    begun: str = ""
+    out: tuple[str, ...] = ("run",)
+
+
+CONFIG = """\
+[tune]
+output = "run"
+iterations = 2
+nbest = 6
+[data]
+source = "test.src"
+references = ["test.ref"]
+reference_links = ["test.links"]
+test_source = "test.src"
+test_references = ["test.ref"]
+test_reference_links = ["test.links"]
+[metric]
+name = "port"
+[optimizer]
+name = "mert"
+effort = 2
+[decoder]
+name = "recorded"
+lists = ["dev.nbest"]
+"""
+SHOWN = "F0= 0.5\nF1= -1\n"
+INI = "[weight]\nF0= 0.5\nF1= -1\n"
+MOSES = (
+    "mert-moses", "test.src", "test.ref", "./decoder", "moses.ini", "--working-dir=run",
+    "--no-filter-phrase-table", "--nbest=6", "--maximum-iterations=2",
+    "--sctype=PORT", "--scconfig=source:test.src,reflinks:test.links",
+    "--mertmertargs=--type powell --set effort=2", "--threads=1",
+)  # fmt: skip
+THOT = """\
+[tune]
+output = "run"
+iterations = 1
+nbest = 6
+[data]
+source = "dev.src"
+references = ["dev.tgt"]
+test_source = "dev.src"
+test_references = ["dev.tgt"]
+[metric]
+name = "port"
+[optimizer]
+name = "mert"
+effort = 1
+[aligner]
+name = "thot"
+model = "ibm1"
+iterations = 2
+train_source = "train.src"
+train_target = "train.tgt"
+[decoder]
+name = "thot"
+train_source = "train.src"
+train_target = "train.tgt"
+model = "model"
+iterations = 2
+processes = 2
+"""
+
+
+def make_jobs(folder: Path) -> list[Job]:
+    """Write the good files of every job to a folder of its name, and return all jobs."""
+    makers = (_tune, _moses, _lists, _annotation, _alignment, _comparison)
+    return [job for maker in makers for job in maker(folder)]
+
+
+def new_place(folder, name):
+    """Make the folder of a job's good files."""
+    place = folder / name
+    place.mkdir(parents=True)
+    return place
+
+
+def write_lists(place):
+    """Write a test set, lists of it and a configuration that tunes on them."""
+    write_corpus(place)
+    rng = random.Random(1)
+    for name in ("dev.nbest", "other.nbest"):
+        listed = [
+            made.Hypothesis(n, tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
+                            (rng.random(), rng.random()), 0.0, ((0, 0),))
+            for n, line in enumerate(REFERENCE) for _ in range(8)
+        ]  # fmt: skip
+        (place / name).write_text(made.moses(listed, linked=True), encoding="utf-8")
+    (place / "tune.toml").write_text(CONFIG)
+    return place
+
+
+def _tune(folder):
+    kinds = {
+        "tune": (),
+        "tune-bleu": ("metric.name=bleu", "tune.prior=0.1"),
+        "tune-replicas": ("tune.replicas=2",),
+        "tune-bootstrap": ("tune.bootstrap=3", "tune.iterations=1", "tune.held_out=0.5"),
+    }
+    for name, settings in kinds.items():
+        write_lists(new_place(folder, name))
+        words = [word for setting in settings for word in ("--set", setting)]
+        yield Job(name, ("tune", "tune.toml", "--threads", "1", *words))
+    place = new_place(folder, "tune-thot")
+    pairs = generate(60, seed=2)
+    for side in ("source", "target"):
+        lines = [" ".join(getattr(pair, side)) for pair in pairs]
+        suffix = "src" if side == "source" else "tgt"
+        write_lines(place / f"train.{suffix}", lines[:54])
+        write_lines(place / f"dev.{suffix}", lines[54:])
+    (place / "tune.toml").write_text(THOT)
+    yield Job("tune-thot", ("tune", "tune.toml"), runs_here=False, out=("run", "model"))
+
+
+def _moses(folder):
+    for name, words in (("moses", ()), ("moses-replicas", ("--replicas=2", "--seed=1"))):
+        place = write_lists(new_place(folder, name))
+        (place / "decoder").write_text(DECODER)
+        (place / "decoder").chmod(0o755)
+        (place / "shown").write_text(SHOWN)
+        (place / "moses.ini").write_text(INI)
+        (place / "list").write_bytes((place / "dev.nbest").read_bytes())
+        yield Job(name, (*MOSES, *words), again=("--continue",), begun="finished_step.txt")
+
+
+def _lists(folder):
+    given = ("--nbest", "dev.nbest", "--ref", "test.ref", "--metric", "bleu", "--threads", "1")
+    write_lists(new_place(folder, "replicas"))
+    few = ("--optimizer", "mert", "--set", "effort=2", "--replicas", "2", "--out-dir", "run")
+    test = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
+    yield Job("replicas", ("optimize", *given, *few, *test))
+    write_lists(new_place(folder, "crossval"))
+    few = ("--optimizer", "mert:effort=1", "--optimizer", "kbmira", "--splits", "2", "--no-timing")
+    out = ("--out-dir", "run", "--json", "out.json", "--html", "out.html")
+    yield Job("crossval", ("crossval", *given, *few, *out), out=("run", "out.json", "out.html"))
+    write_lists(new_place(folder, "optimize"))
+    few = ("--optimizer", "mert", "--set", "effort=2", "--out", "out.json")
+    yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
+
+
+def _annotation(folder):
+    place = new_place(folder, "annotate")
+    (place / "model").write_bytes(annotation_models.udpipe().read_bytes())
+    write_lines(place / "text", [" ".join(words) for words in annotation_models.SENTENCES])
+    call = ("annotate", "--annotator", "udpipe:model=model", "--in", "text", "--processes", "2")
+    yield Job("annotate", (*call, "--out", "out.conllu.gz"), out=("out.conllu.gz", "cache"))
+    place = new_place(folder, "annotate-train")
+    (place / "treebank").write_bytes(annotation_models.treebank().read_bytes())
+    call = ("annotate", "train", "--treebank", "treebank", "--size", "micro", "--out", "out.model")
+    yield Job("annotate-train", call, out=("out.model",))
+
+
+def _alignment(folder):
+    place = new_place(folder, "align")
+    for name in ("source", "target"):
+        lines = [" ".join(getattr(pair, name)) for pair in generate(40, seed=2)]
+        write_lines(place / f"train.{name}", lines)
+        write_lines(place / name, lines[:10])
+    call = ("align", "--source", "source", "--target", "target", "--train-source", "train.source",
+            "--train-target", "train.target", "--set", "model=ibm1", "--model", "model",
+            "--out", "out.links")  # fmt: skip
+    yield Job("align", call, runs_here=False, out=("out.links", "model"))
+
+
+def _comparison(folder):
+    for job in ("compare", "report"):
+        place = write_lists(new_place(folder, job))
+        with chdir(place):
+            for seed, name in enumerate(("one", "two")):
+                settings = (f'tune.output="{name}"', "tune.iterations=1", f"tune.seed={seed}")
+                words = [word for setting in settings for word in ("--set", setting)]
+                run("tune", "tune.toml", "--threads", "1", *words)
+    out = ("out.html", "out.json", "out.tex")
+    written = ("--html", "out.html", "--json", "out.json", "--threads", "1")
+    call = ("compare", "one", "two", "--samples", "50", "--no-timing", "--latex", "out.tex")
+    yield Job("compare", (*call, *written), out=out)
+    yield Job("report", ("report", "one", *written), out=(*out[:2], "one/history"))

@@ -1,0 +1,82 @@
+"""What killed and living processes leave, and what is refused before anything takes long."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
+from tests.support.run_folders import write_lines
+from tuner.files import clear_parts, writing
+
+CONFIG = ROOT / "configs" / "recorded.toml"
+
+
+def settings(*given):
+    return [word for setting in given for word in ("--set", setting)]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("crossval", "cells/.x.json.0123abcd.part"), ("optimize", ".w.json.0123abcd.part")],
+)
+def test_what_a_killed_process_was_writing_is_removed(tmp_path, monkeypatch, command, name):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{n} ||| {word} ||| LM= {n} ||| 0" for n in range(2) for word in "ab"]
+    nbest = write_lines(tmp_path / "nbest", lines)
+    text = write_lines(tmp_path / "text", ["a", "b"])
+    (tmp_path / "cells").mkdir()
+    (tmp_path / name).write_text("half")
+    other = tmp_path / ".other.0123abcd.part"
+    other.write_text("half of another file")
+    out = {"crossval": ("--out-dir", tmp_path, "--splits", 1), "optimize": ("--out", "w.json")}
+    given = ("--nbest", nbest, "--ref", text, "--metric", "bleu", "--optimizer", "mert")
+    run(command, *given, *out[command])
+    assert not (tmp_path / name).exists()
+    assert other.exists()
+
+
+def test_what_a_living_process_is_writing_stays(tmp_path):
+    with writing(tmp_path / "file") as first:
+        first.write(b"first")
+        with writing(tmp_path / "file") as second:
+            second.write(b"second")
+        clear_parts(tmp_path)
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_constraint_on_an_unknown_feature_is_named_before_anything_is_decoded(tmp_path):
+    given = settings(f"tune.output={tmp_path / 'run'}", 'constraints.fixed=["LN0"]')
+    said = fault("tune", CONFIG, *given)
+    assert "constraint on unknown feature 'LN0'; did you mean 'LM0'?" in said
+    assert not list(tmp_path.rglob("*.nbest*"))
+
+
+def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
+    folder = tmp_path / "run"
+    run("tune", CONFIG, *settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}"))
+    for path in sorted(folder.glob("iteration-*/weights.json")):
+        path.write_text(path.read_text().replace('"LM0"', '"LM9"'))
+    shutil.rmtree(folder / "history", ignore_errors=True)
+    said = fault("report", folder, "--html", tmp_path / "out.html")
+    assert f"{folder}/iteration-0" in said
+    assert "weights.json: no weight for feature LM0" in said
+
+
+def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):
+    here = tmp_path / "work"
+    here.mkdir()
+    for name in ("typing", "pathlib", "json", "re", "click", "numpy", "tuner", "metrics", "os"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'hijacked')!r}, 'a')")
+    for options, cwd in (([], here), (["-P"], here), ([], ROOT)):
+        done = subprocess.run(
+            [sys.executable, *options, "-m", "portmert", "--version"], cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.stdout.startswith("portmert, version"), done.stderr
+    assert not (tmp_path / "hijacked").exists()

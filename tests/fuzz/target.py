@@ -1,0 +1,64 @@
+"""Says what a target is: a call of a program, and which of its files are damaged."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.cli import main
+
+
+@dataclass(frozen=True)
+class Target:
+    """Stands for a call; `{}` in its words is the damaged file, its first pattern's name."""
+
+    name: str
+    words: tuple[str, ...]
+    damaged: tuple[str, ...]
+    """Patterns of files of which one is damaged."""
+    out: tuple[str, ...] = ()
+    """What is written when all goes well, and otherwise not."""
+    changed: tuple[str, ...] = ()
+    """Folders in which files may change."""
+    then: Any = None
+    """What is tried in the child when the command has accepted its input."""
+    packs: bool = False
+    """Whether the damaged file may be compressed."""
+    program: Any = None
+    """What is called with the words; None: portmert."""
+    voice: str = "portmert"
+    """What the program calls itself in messages."""
+    names: tuple[str, ...] = ()
+    """What a message may name besides files."""
+
+    def command(self, damaged: str) -> list[str]:
+        """Return the words of the call; for `@` stand those of the damaged file, a line each."""
+        words = []
+        for word in self.words:
+            if word == "@":
+                words += option_lines(Path(damaged))
+            else:
+                words.append(word.replace("{}", damaged))
+        return words
+
+    def call(self, words: list[str]) -> int:
+        """Call the program, and return its exit status."""
+        if self.program is not None:
+            return self.program(words)
+        try:
+            main(args=words, prog_name="portmert")
+        except SystemExit as ended:
+            return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+        return 0
+
+
+def option_lines(path):
+    """Return the lines of a file as words of a command line, which have no NUL."""
+    lines = path.read_bytes().replace(b"\0", b"").split(b"\n")
+    return [line.decode("utf-8", "surrogateescape") for line in lines if line]
+
+
+def new_place(folder, name):
+    """Make the folder of a target's good files."""
+    place = folder / name
+    place.mkdir(parents=True)
+    return place
