@@ -109,7 +109,7 @@ def _annotators(folder):
             shutil.copy(path, place / "model")
         words = annotation_models.SENTENCES[:3]
         write_lines(place / "text", [" ".join(sentence) for sentence in words])
-        spec, kept = f"{name}:{option}=model", ("--annotation-cache", "cache")
+        spec, kept = f"{name}:{option}={{}}", ("--annotation-cache", "cache")
         call = ("annotate", "--annotator", spec, "--in", "text", "--out", "out.conllu",
                 "--processes", "1", "--max-failed", "1", *kept)  # fmt: skip
         shared = {"changed": ("cache",), "packs": option == "files"}
