@@ -145,7 +145,7 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
     path = Path(path)
     if _is_stream(path):
         try:
-            with path.open("wb") as raw, _compressor(raw, path.suffix) as out:
+            with path.open("wb") as stream, _compressor(stream, path.suffix) as out:
                 yield out
         except OSError as error:
             raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
