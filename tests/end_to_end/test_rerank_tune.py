@@ -1,5 +1,6 @@
 """`portmert rerank-tune`: from lists and scores to a tested result."""
 
+import gzip
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import pytest
 
 import portmert
 from tests.end_to_end.test_tune_killed import products
+from tests.support import quality_lists
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 
@@ -188,6 +190,14 @@ def test_features_of_one_side_only(tmp_path, numbers, options, message):
         "rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", *options, "--out-dir",
         tmp_path / "run",
     )  # fmt: skip
+
+
+def test_the_example_lists_are_what_their_program_makes():
+    for name, content in quality_lists.files().items():
+        found = (quality_lists.FOLDER / name).read_bytes()
+        if name.endswith(".gz"):  # the same text may be packed in different ways
+            found, content = gzip.decompress(found), gzip.decompress(content)  # noqa: PLW2901
+        assert found == content, name
 
 
 def test_a_folder_that_compare_could_not_name(tmp_path):

@@ -59,37 +59,43 @@ class RerankTuned:
         return {**self.replicas.as_json(), "comparison": compared}
 
     def __str__(self) -> str:
-        blocks = [str(self.replicas)]
-        if self.compared is not None:
-            blocks.append(self._table(self.compared).text())
-        return "\n\n".join(blocks)
-
-    def _table(self, compared: Compared) -> Table:
-        found = compared.comparison
-        metrics = {metric.label: metric for metric in found.metrics}
-        rows = []
-        for score in found.scores:
-            metric = metrics[score.metric]
-            row = [score.system, score.metric, shown(score.score, metric)]
-            if score.difference is not None and score.difference_low is not None:
-                low, high = score.difference_low, score.difference_high or 0.0
-                row += [
-                    shown(score.difference, metric, sign=True),
-                    f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                    "" if score.p_holm is None else f"{score.p_holm:.4f}",
-                ]
-            rows.append([*row, "", "", ""][:6])
-        level = f"{100 * found.confidence:g} %"
-        return Table(
-            "Test set",
-            ["", "metric", "score", f"from {TUNED}", f"{level} interval", "p"],
-            rows,
-            left=2,
-            note=f"{TUNED}: mean of the replicas' outputs, with which the others are compared; "
-            f"averaged: of the averaged weights; first: of each list; only: best by one feature; "
-            f"oracle: chosen with the references. p: two-sided, of luck of the test set and of "
-            f"tuning, corrected (Holm) for all rows.",
+        if self.compared is None:
+            return str(self.replicas)
+        found, percent = self.replicas.document, self.replicas.metric.shown
+        dev = (found["start"]["dev_score"], found["average"]["dev_score"])
+        return (
+            f"{found['metric']}, on the lists tuned on: {percent(dev[0])} -> {percent(dev[1])} "
+            f"({len(found['replicas'])} searches, their weights averaged)\n\n"
+            f"{_table(self.compared).text()}"
         )
+
+
+def _table(compared: Compared) -> Table:
+    """Return scores of all that was chosen, and how far they are from the tuned outputs'."""
+    found = compared.comparison
+    metrics = {metric.label: metric for metric in found.metrics}
+    rows = []
+    for score in found.scores:
+        metric = metrics[score.metric]
+        spread = "" if score.s_opt is None else f" ± {shown(score.s_opt, metric)}"
+        row = [score.system, score.metric, f"{shown(score.score, metric)}{spread}", "", "", ""]
+        if score.difference is not None:
+            low, high = score.difference_low or 0.0, score.difference_high or 0.0
+            row[3:] = [
+                shown(score.difference, metric, sign=True),
+                f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                "" if score.p_holm is None else f"{score.p_holm:.4f}",
+            ]
+        rows.append(row)
+    return Table(
+        "Test set",
+        ["", "metric", "score", f"from {TUNED}", f"{100 * found.confidence:g} % interval", "p"],
+        rows,
+        left=2,
+        note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
+        f"averaged weights; first: of each list; only: best by one feature; oracle: chosen with "
+        f"the references. p: two-sided, of luck of the test set and of tuning, corrected (Holm).",
+    )
 
 
 def rerank_tune(
