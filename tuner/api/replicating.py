@@ -18,7 +18,8 @@ from tuner.api.texts import log_notice, pipeline_of
 from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.errors import ConfigError
-from tuner.runs.config import ListsData, content_of
+from tuner.runs.config import ListsData
+from tuner.runs.contents import content_of
 from tuner.runs.folder import open_run
 from tuner.runs.inputs import write_list_inputs
 from tuner.search import DEFAULT_OPTIMIZER
@@ -200,7 +201,7 @@ def replicate(
             )
         prints = _fingerprint(problem, setup, data, nbest_format, named)
         for key, specs in (("features", extra_features), ("test_features", of_test)):
-            contents = [content_of(Feature.parse(spec).content()) for spec in specs]
+            contents = [content_of(Feature.parse(spec)) for spec in specs]
             prints[f"data.{key}"] = json.dumps(contents, sort_keys=True)
         with open_run(
             Path(out_dir), prints, origin="what is asked for now", fresh=fresh

@@ -19,9 +19,10 @@ import os
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import BeforeValidator
 
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
@@ -107,7 +108,7 @@ def _ratio(on: Ground, argument: str) -> FloatArray:
         if on.source_lengths is None:
             raise InputError(
                 "ratio is the length of the hypothesis by that of the source: give --source, or "
-                "`ratio:list`, by the mean length of the segment's hypotheses"
+                "take `ratio:list`, by the mean length of the segment's hypotheses"
             )
         if len(on.source_lengths) != len(counts):
             raise InputError(
@@ -196,6 +197,15 @@ class Feature:
         else:
             column = numbers_of(on.nbest, self.files, where=f"--feature {self.spec}")
         return 0.0 - column if self.name.startswith("-") else column
+
+
+def as_feature(given: object) -> object:
+    """Return the feature that a text describes; anything else stays."""
+    return Feature.parse(given) if isinstance(given, str) else given
+
+
+FeatureLike = Annotated[Feature, BeforeValidator(as_feature)]
+"""The type of components' options that are features."""
 
 
 def with_features(

@@ -11,12 +11,15 @@ from pydantic.dataclasses import dataclass
 
 from metrics._base import Ragged, Vocabulary
 from tuner.components import registry
+from tuner.components.features import FeatureLike, with_features
 from tuner.decoders._base import Decoder, Progress
 from tuner.errors import ConfigError, InputError
 from tuner.files import read_lines, write_text, writing
 from tuner.nbest.model import NBest, SparseFeatures, model_scores
 from tuner.nbest.read import read_nbest
 from tuner.nbest.write import write_nbest
+from tuner.texts.prepare import Preparation
+from tuner.texts.text_pipeline import TextPipeline
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_ini import read_moses_ini
 
@@ -43,14 +46,21 @@ class Recorded(Decoder):
         Absent: the tuned configuration is our weights file.
     format : str
         Format of the lists, as `--nbest-format` takes it: moses, auto, marian, flat:n=5 and so on.
+    features : tuple of Feature
+        Features to add, in the form of `--feature`: `qe=FILE`, `length` and so on.
+    text, text_model
+        Text steps for features that compare texts, as in the table [data].
     """
 
-    inputs: ClassVar[tuple[str, ...]] = ("lists", "start", "config")
+    inputs: ClassVar[tuple[str, ...]] = ("lists", "features", "start", "config")
 
     lists: tuple[Path, ...]
     start: Path | None = None
     config: Path | None = None
     format: str = "moses"
+    features: tuple[FeatureLike, ...] = ()
+    text: tuple[str, ...] = ()
+    text_model: Path | None = None
 
     def __post_init__(self) -> None:
         if not self.lists:
@@ -59,6 +69,10 @@ class Recorded(Decoder):
             registry.reader(self.format)
         except ConfigError as error:
             raise ValueError(f"format: {error}") from None
+        try:
+            TextPipeline.from_names(self.text, self.text_model)
+        except ConfigError as error:
+            raise ValueError(f"text: {error}") from None
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the lists have."""
@@ -121,21 +135,20 @@ class Recorded(Decoder):
 
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
+        files = (*self.lists, *(file for one in self.features for file in one.files))
         try:
-            stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in self.lists)
+            stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         except OSError as error:
             raise InputError(f"{error.filename}: {error.strerror}") from None
-        return _read(self.lists, stamps, self.format)
+        return _read(self, stamps)
 
 
 @lru_cache(maxsize=1)
-def _read(
-    lists: tuple[Path, ...],
-    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001
-    nbest_format: str,
-) -> NBest:
-    """Read lists; `stamps` tells whether they changed since."""
-    return read_nbest(lists, Vocabulary(), reader=registry.reader(nbest_format))
+def _read(decoder: Recorded, stamps: tuple[tuple[int, int], ...]) -> NBest:  # noqa: ARG001
+    """Read lists and features; `stamps` tells whether their files changed since."""
+    nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
+    pipeline = TextPipeline.from_names(decoder.text, decoder.text_model)
+    return with_features(nbest, decoder.features, ready=Preparation(pipeline))
 
 
 def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:

@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
-from metrics._base import Metric
-from metrics._lexicon_files import content_hash
 from tuner.components import registry
+from tuner.components.features import Feature
 from tuner.documents import parse_toml
 from tuner.errors import AnnotatorError, ConfigError, suggest
-from tuner.files import file_digest
 from tuner.processors import available_processors
+from tuner.runs.contents import content_of
 from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.constraints import Constraints
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from aligners._base import Aligner
+    from metrics._base import Metric
     from tuner.annotation.annotators._base import Annotator
     from tuner.decoders._base import Decoder
     from tuner.search.optimizers._base import Optimizer
@@ -363,7 +363,11 @@ def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any
     except ConfigError as error:
         raise ConfigError(f"{where} {error}") from None
     options = {key: value for key, value in content.items() if key != "name"}
-    return registry.build(family, name, _resolved(options, cls, path.parent), where=where)
+    try:
+        resolved = _resolved(options, cls, path.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{where} {error}") from None
+    return registry.build(family, name, resolved, where=where)
 
 
 def _metric(text: str, where: str) -> Metric:
@@ -374,23 +378,29 @@ def _metric(text: str, where: str) -> Metric:
 
 
 def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[str, Any]:
-    """Put the config's folder before relative paths: values whose field is annotated `Path`."""
+    """Put the config's folder before relative paths: values annotated `Path` or `Feature`."""
     hints = typing.get_type_hints(cls)
-    return {
-        key: _under(value, folder) if _is_path(hints.get(key)) else value
-        for key, value in content.items()
+    makers: dict[type[Any], Callable[[str], object]] = {
+        Path: lambda text: str(folder / Path(text).expanduser()),
+        Feature: lambda text: Feature.parse(text, folder),
     }
+    resolved = dict(content)
+    for key in content:
+        for kind, make in makers.items():
+            if _is_of(kind, hints.get(key)):
+                resolved[key] = _made(content[key], make)
+    return resolved
 
 
-def _is_path(hint: object) -> bool:
-    return hint is Path or any(_is_path(part) for part in typing.get_args(hint))
+def _is_of(kind: type[Any], hint: object) -> bool:
+    return hint is kind or any(_is_of(kind, part) for part in typing.get_args(hint))
 
 
-def _under(value: object, folder: Path) -> object:
+def _made(value: object, make: Callable[[str], object]) -> object:
     if isinstance(value, str):
-        return str(folder / Path(value).expanduser())
+        return make(value)
     if isinstance(value, list):
-        return [_under(item, folder) for item in value]
+        return [_made(item, make) for item in value]
     return value
 
 
@@ -414,11 +424,19 @@ def _check_files(experiment: Experiment) -> None:
     }
     for table, names in named.items():
         for name in names:
-            value = getattr(getattr(experiment, table), name)
-            for file in value if isinstance(value, tuple) else (value,):
-                if isinstance(file, Path) and not os.path.isfile(file):  # noqa: PTH113  long names
+            for file in _named_files(getattr(getattr(experiment, table), name)):
+                if not os.path.isfile(file):  # noqa: PTH113  long names
                     raise ConfigError(f"{path}: [{table}] {name}: there is no file {file}")
     _check_sets(experiment)
+
+
+def _named_files(value: object) -> Iterator[Path]:
+    if isinstance(value, Path):
+        yield value
+    for item in value.files if isinstance(value, Feature) else ():
+        yield item
+    for item in value if isinstance(value, tuple) else ():
+        yield from _named_files(item)
 
 
 def _check_sets(experiment: Experiment) -> None:
@@ -473,28 +491,3 @@ def _check_annotator(experiment: Experiment) -> None:
         annotator.fingerprint()
     except AnnotatorError as error:
         raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
-
-
-def content_of(value: object) -> Any:
-    """Return a value as JSON can hold it; of a file, what it holds in place of its name."""
-    if isinstance(value, Path):
-        return _held(value)
-    if isinstance(value, Metric):  # a metric of a formula
-        options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"name": value.name(), **options}
-    if isinstance(value, list | tuple):
-        return [content_of(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): content_of(item) for key, item in value.items()}
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return str(value)
-
-
-def _held(path: Path) -> str:
-    """Return a hash of what a file holds; of a folder, unless it is WordNet's, its name."""
-    if path.is_file():
-        return file_digest(path)
-    if (path / "index.sense").is_file():
-        return content_hash(path)
-    return path.name
