@@ -64,7 +64,9 @@ def test_features_are_tuned_and_written(config):
 def test_other_numbers_are_another_run(config):
     run("tune", config, "--set", "tune.iterations=1")
     (config.parent / "1.qe").write_text((config.parent / "1.qe").read_text().replace("6", "5"))
-    assert "the content of decoder.features changed" in fault("tune", config, "--set", "tune.iterations=1")
+    assert "the content of decoder.features changed" in fault(
+        "tune", config, "--set", "tune.iterations=1"
+    )
 
 
 @pytest.mark.parametrize(
