@@ -83,9 +83,24 @@ def agreement_bootstrap(seed: int, level: int) -> np.random.Generator:
     return _generator(seed, level)
 
 
-def agreement_permutations(seed: int) -> np.random.Generator:
-    """Return what exchanges the scores of two metrics."""
-    return _generator(seed, 2)
+def agreement_permutations(seed: int, level: int) -> np.random.Generator:
+    """Return what exchanges scores of two metrics: of segments, documents, whole rows."""
+    return _generator(seed, 2 + level)
+
+
+def system_swaps(seed: int) -> np.random.Generator:
+    """Return what exchanges two systems' segments, for metrics and people alike."""
+    return _generator(seed, 5)
+
+
+def test_set(seed: int, number: int) -> int:
+    """Return the seed of a test set, counted from 1; the first one has the seed given."""
+    return seed if number == 1 else _seed(_sequence(seed, 6, number))
+
+
+def pooled_permutations(seed: int, number: int, level: int) -> np.random.Generator:
+    """Return what exchanges scores of test sets taken together, as the group of this number."""
+    return _generator(seed, 7, number, level)
 
 
 def _sequence(seed: int, *path: int) -> np.random.SeedSequence:

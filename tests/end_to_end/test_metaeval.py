@@ -1,11 +1,14 @@
 """`portmert metaeval` as a user runs it."""
 
 import json
+import re
+import shlex
 
 import pytest
 
 from tests.support.cli import fault, run
-from tests.support.places import SHARED, needs
+from tests.support.places import ROOT, SHARED, needs
+from tests.support.readme import entries
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["a b c d e f", "g h i j k", "l m n o p q r", "s t u v"]
@@ -46,6 +49,7 @@ def test_tables_json_and_latex_say_the_same(tmp_path):
         "m.json",
         "--latex",
         "m.tex",
+        "--all",
     )
     assert result.stdout.startswith("3 systems, 4 segments, 2 documents\n")
     document = json.loads((tmp_path / "m.json").read_text())
@@ -58,10 +62,11 @@ def test_tables_json_and_latex_say_the_same(tmp_path):
         assert one["document_spearman"] == [1.0, 1.0]
     assert ter["system_scores"][0] == 0.0 > ter["system_scores"][1]
     assert ter["correlations"]["segment.wmt10"]["value"] == 1.0
-    row = next(line for line in result.stdout.splitlines() if line.startswith("ter "))
+    _, tables = result.stdout.split("Correlations with human judgment")
+    row = next(line for line in tables.splitlines() if line.startswith("ter "))
     assert row.split() == ["ter", "1.000", "1.000"]
     latex = (tmp_path / "m.tex").read_text()
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\bottomrule") == 8
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\bottomrule") == 9
     assert next(row.split() for row in latex.splitlines() if row.startswith(" ter")) == [
         "ter", "&", "1.000", "&", "1.000", r"\\",
     ]  # fmt: skip
@@ -114,8 +119,9 @@ def test_some_systems_may_be_named():
     assert json.loads(result.stdout)["systems"] == ["poor", "good"]
     message = fault("metaeval", *ALL, "--metric", "ter", "--system", "god")
     assert "no score of system 'god'; did you mean 'good'?" in message
-    message = fault("metaeval", *ALL, "--metric", "ter", "--system", "good")
-    assert "human scores of one system, 'good'; a correlation needs at least two" in message
+    result = run("metaeval", *ALL, "--metric", "ter", "--metric", "chrf", "--system", "poor")
+    assert "note: one system: nothing is said of systems" in result.stderr
+    assert result.stdout.startswith("1 system, 4 segments, 2 documents\n")
 
 
 def test_segments_without_all_scores_are_noted(tmp_path):
@@ -174,6 +180,200 @@ def test_wrong_usage():
     assert "none/x: cannot write: there is no folder none" in message
 
 
+def test_the_summary_is_a_screen_and_all_is_more(tmp_path):
+    metrics = [part for name in ("bleu", "ter", "chrf", "wer") for part in ("--metric", name)]
+    short = run("metaeval", *ALL, *metrics, "--html", "m.html").stdout
+    assert len(short.splitlines()) < 25
+    assert "Beyond chance, segments, acc_eq: " in short
+    whole = run("metaeval", *ALL, *metrics, "--all").stdout
+    assert whole.startswith(short.removesuffix("\n"))
+    assert "p PERM-BOTH" in whole
+    page = (tmp_path / "m.html").read_text()
+    for name in ("agreement", "scatter"):
+        assert f'id="chart-{name}"' in page
+
+
+def test_several_test_sets_in_one_call(tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "sets.toml").write_text(
+        """
+        [[set]]
+        name = "one"
+        group = "x"
+        scenario = "clean"
+        human = "../human.tsv"
+        outputs = "../out"
+        refs = ["../ref"]
+        [[set]]
+        name = "two"
+        group = "x"
+        scenario = "noisy"
+        human = "../human.tsv"
+        outputs = "../out"
+        refs = ["../src"]
+        systems = ["fair", "poor"]
+        penalties = true
+        """
+    )
+    given = ["--sets", "more/sets.toml", "--samples", "30", "--metric", "ter", "--metric", "chrf"]
+    result = run("metaeval", *given, "--json", "m.json", "--html", "m.html")
+    assert result.stdout.startswith(
+        "one: 3 systems, 4 segments, 2 documents\ntwo: 2 systems, 4 segments, 2 documents\n"
+    )
+    assert "note: two: two systems: whatever a metric says" in result.stderr
+    assert "means over 2 test sets" in result.stdout
+    assert "over scenarios, and what it drops from one to the next" in result.stdout
+    document = json.loads((tmp_path / "m.json").read_text())
+    assert [one["name"] for one in document["sets"]] == ["one", "two"]
+    rho = [
+        one["metrics"][0]["correlations"]["system.spearman"]["value"] for one in document["sets"]
+    ]
+    assert rho == [1.0, -1.0]
+    mean = document["columns"][0]
+    assert (mean["name"], mean["kind"], mean["sets"]) == ("x", "mean", ["one", "two"])
+    assert mean["metrics"][0]["correlations"]["system.spearman"]["value"] == 0
+    drop = document["scenarios"][1]["drops"][0]["correlations"]["system.spearman"]
+    assert drop["value"] == 2
+    assert "chart-scenarios" in (tmp_path / "m.html").read_text()
+    whole = run("metaeval", *given, "--all", "--latex", "m.tex").stdout
+    assert "Share of test sets on which" in whole
+    assert "one: Scores of systems" in whole
+    # The first test set is what it is alone.
+    alone = json.loads(run("metaeval", *ALL, *given[4:], "--samples", "30", "--json").stdout)
+    first = document["sets"][0]
+    del first["name"]
+    assert first == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected tables [[set]], one of each test set"),
+        ("x = 1\n[[set]]\n", "expected tables [[set]], one of each test set, nothing else"),
+        ("[[set]]\n", "sets.toml: test set 1: human: Field required"),
+        ("[[set]", "sets.toml: not TOML"),
+        ('[[set]]\nhuman="h"\noutputs="o"\nrefs=["r"]\n', "test set 1 has no name"),
+        ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=[]\n', "test set 1: refs"),
+        ('[[set]]\nname="a"\nhumans="h"\n', "test set 1: "),
+        (
+            2 * '[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=["r"]\n',
+            "two test sets are named 'a'",
+        ),
+        (
+            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\nsystems=["god"]\n',
+            "human.tsv: no score of system 'god'; did you mean 'good'?",
+        ),
+        (
+            (
+                '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="links"\nrefs=["ref"]\n'
+                'systems=["bad"]\n'
+            ),
+            "no score of system 'bad'",
+        ),
+    ],
+)
+def test_a_wrong_file_of_test_sets_is_an_error_that_says_where(tmp_path, text, message):
+    (tmp_path / "sets.toml").write_text(text)
+    assert message in fault("metaeval", "--sets", "sets.toml", "--metric", "ter")
+
+
+def test_a_system_that_one_test_set_lacks_is_an_error(tmp_path):
+    (tmp_path / "sets.toml").write_text(
+        '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\n'
+        '[[set]]\nname="b"\nhuman="human.tsv"\noutputs="fewer"\nrefs=["ref"]\n'
+    )
+    (tmp_path / "fewer").mkdir()
+    (tmp_path / "fewer" / "good.en").write_text((tmp_path / "ref").read_text())
+    message = fault("metaeval", "--sets", "sets.toml", "--metric", "ter", "--samples", "5")
+    assert "fewer: no output of system 'fair', which has human scores" in message
+
+
+def test_a_test_set_is_described_here_or_in_the_file():
+    message = fault("metaeval", "--metric", "ter", status=2)
+    assert "Missing option '--human', or '--sets'." in message
+    for option in (["--ref", "ref"], ["--penalties"], ["--judgments", "each"]):
+        message = fault("metaeval", "--sets", "sets.toml", "--metric", "ter", *option, status=2)
+        assert f"{option[0]} is said of each test set in the file of --sets" in message
+
+
+def test_several_judgments_are_refused_averaged_or_taken_one_by_one(tmp_path):
+    path = tmp_path / "human.tsv"
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([*rows, "good\t0\td0\t-9"]) + "\n")
+    message = fault("metaeval", *ALL, "--metric", "ter")
+    assert "human.tsv:14: system 'good' has a score of segment 0 in line 2 already" in message
+    assert "several judgments of one output are taken with --judgments" in message
+    found = [
+        json.loads(run("metaeval", *ALL, "--metric", "ter", "--judgments", how, "--json").stdout)
+        for how in ("mean", "each")
+    ]
+    # Of segment 0: 0 and -9, of others -1, -2, -3.
+    assert found[0]["human"][0] == pytest.approx((-4.5 - 1 - 2 - 3) / 4)
+    assert found[1]["human"][0] == pytest.approx((0 - 9 - 1 - 2 - 3) / 5)
+    assert found[1]["judgments"] == 13
+    result = run("metaeval", *ALL, "--metric", "ter", "--judgments", "each")
+    assert result.stdout.startswith("3 systems, 4 segments, 2 documents, 13 judgments\n")
+
+
+def test_a_judge_judges_an_output_once(tmp_path):
+    path = tmp_path / "human.tsv"
+    head, *rows = path.read_text().splitlines()
+    named = [f"{row}\t<b>é; rm -rf\u202e" for row in rows]
+    path.write_text("\n".join([f"{head}\tjudge", *named, f"{rows[0]}\tann"]) + "\n")
+    run("metaeval", *ALL, "--metric", "ter", "--judgments", "each")
+    path.write_text(path.read_text() + f"{rows[0]}\tann\n")
+    message = fault("metaeval", *ALL, "--metric", "ter", "--judgments", "each")
+    assert "human.tsv:15: judge 'ann' has judged system 'good' in segment 0 in line 14" in message
+
+
+def test_a_system_of_odd_characters_harms_nothing(tmp_path):
+    odd = "<script>é\u202e 'x' & $(y)"
+    (tmp_path / "out" / "good.en").rename(tmp_path / "out" / f"{odd}.en")
+    text = (tmp_path / "human.tsv").read_text().replace("good\t", f"{odd}\t")
+    (tmp_path / "human.tsv").write_text(text)
+    result = run(
+        "metaeval", *ALL, "--metric", "ter", "--all", "--html", "m.html", "--latex", "m.tex"
+    )
+    assert "\u202e" not in result.stdout
+    assert "<script>é" not in (tmp_path / "m.html").read_text()
+
+
+@pytest.mark.parametrize("score", ["-1", "0"])
+def test_constant_human_scores_are_said_and_nothing_fails(tmp_path, score):
+    rows = [line.rsplit("\t", 1)[0] for line in (tmp_path / "human.tsv").read_text().splitlines()]
+    text = "\n".join([f"{rows[0]}\tscore", *(f"{row}\t{score}" for row in rows[1:])])
+    (tmp_path / "human.tsv").write_text(text + "\n")
+    metrics = ["--metric", "ter", "--metric", "bleu"]
+    result = run("metaeval", *ALL, *metrics, "--all", "--html", "m.html", "--json", "m.json")
+    assert "all human scores are the same: every correlation is 0" in result.stderr
+    assert "people tie all systems in every segment" in result.stderr
+    correlations = json.loads((tmp_path / "m.json").read_text())["metrics"][0]["correlations"]
+    assert correlations["system.pairwise"]["value"] is None
+    assert correlations["segment.pearson"]["value"] == 0
+
+
+def test_ties_everywhere_are_no_fault(tmp_path):
+    for system in OUTPUTS:
+        (tmp_path / "out" / f"{system}.en").write_text("x\n" * 4)
+    result = run(
+        "metaeval", *ALL, "--metric", "ter", "--metric", "chrf", "--all", "--json", "m.json"
+    )
+    assert "ter: all segments of all systems have one score" in result.stderr
+    row = json.loads((tmp_path / "m.json").read_text())["differences"][0]["correlations"]
+    assert {one["p_corrected"] for one in row.values()} == {1.0}
+
+
+def test_human_likeness_needs_two_references(tmp_path):
+    message = fault("metaeval", *ALL, "--metric", "ter", "--likeness")
+    assert "every segment needs at least two references, here it has 1; repeat --ref" in message
+    (tmp_path / "ref2").write_text((tmp_path / "out" / "fair.en").read_text())
+    result = run("metaeval", *ALL, "--ref", "ref2", "--metric", "ter", "--likeness", "--json")
+    found = json.loads(result.stdout)["metrics"][0]["correlations"]
+    # Each reference held out is an output of a system that the other one does not prefer.
+    assert found["likeness.king"]["value"] == 0
+    assert found["likeness.orange"]["value"] == pytest.approx(2 / 3)
+
+
 @needs(REAL)
 def test_the_real_scores():
     result = run("metaeval",
@@ -186,3 +386,16 @@ def test_the_real_scores():
     assert (len(document["systems"]), document["segments"]) == (13, 529)
     assert chrf["correlations"]["segment.pearson"]["value"] == pytest.approx(0.1113, abs=1e-4)
     assert chrf["correlations"]["segment.wmt14"]["value"] == pytest.approx(0.0507, abs=1e-4)
+
+
+@needs(REAL)
+def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
+    monkeypatch.chdir(REAL)
+    page = (ROOT / "docs" / "how-to" / "metaeval.md").read_text()
+    block = re.search(r"```console\n(\$ portmert metaeval .*?)```\n", page, re.DOTALL)[1]
+    command, shown = entries(block)[0]
+    words = shlex.split(command.removeprefix("$ portmert "))
+    result = run(*words, "--all")
+    assert result.stdout.startswith(shown.removesuffix("\n"))
+    for table in re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)[:2]:
+        assert table in result.stdout

@@ -105,3 +105,99 @@ def sign_test(wins, losses):
         return sum(math.comb(n, i) for i in range(k, n + 1)) / 2**n
 
     return tail(wins), min(1.0, 2 * tail(max(wins, losses)))
+
+
+def by_item(human, metric):
+    """Mean over rows in which people's scores differ of Pearson's r within the row."""
+    kept = [(h, m) for h, m in zip(human, metric, strict=True) if len(set(h)) > 1]
+    found = [pearson(m, h, [1.0] * len(h)) for h, m in kept]
+    return sum(found) / len(found) if found else None
+
+
+def pairwise_accuracy(human, metric):
+    """Share of pairs of systems that people order and the metric orders alike."""
+    right = total = 0
+    for a, b in itertools.combinations(range(len(human)), 2):
+        if human[a] != human[b]:
+            total += 1
+            right += (human[a] - human[b]) * (metric[a] - metric[b]) > 0
+    return right / total if total else None
+
+
+def accuracy_with_ties(human, metric, epsilon):
+    """Mean over rows of the share of pairs that both order alike or both tie."""
+    rows = []
+    for h, m in zip(human, metric, strict=True):
+        right = total = 0
+        for a, b in itertools.combinations(range(len(h)), 2):
+            total += 1
+            if abs(m[a] - m[b]) <= epsilon:
+                right += h[a] == h[b]
+            else:
+                right += (h[a] - h[b]) * (m[a] - m[b]) > 0
+        rows.append(right / total)
+    return sum(rows) / len(rows)
+
+
+def calibrated(human, metric):
+    """The smallest epsilon of the highest accuracy, among 0 and all differences."""
+    differences = {abs(a - b) for m in metric for a, b in itertools.combinations(m, 2)}
+    return max(
+        sorted({0.0} | differences),
+        key=lambda epsilon: (round(accuracy_with_ties(human, metric, epsilon), 12), -epsilon),
+    )
+
+
+def soft_pairwise(human, metric, swaps):
+    """1 - |p_human - p_metric|, mean over pairs; scores of systems are means of segments'."""
+
+    def p_better(table, a, b):
+        def gap(signs):
+            return sum(s * (row[a] - row[b]) for s, row in zip(signs, table, strict=True))
+
+        observed = gap([1] * len(table))
+        large = sum(gap(signs) >= observed - 1e-9 for signs in swaps)
+        return (1 + large) / (len(swaps) + 1)
+
+    pairs = list(itertools.combinations(range(len(human[0])), 2))
+    return sum(1 - abs(p_better(human, a, b) - p_better(metric, a, b)) for a, b in pairs) / len(
+        pairs
+    )
+
+
+def king_and_orange(references, systems):
+    """Of references' scores [r][c] and systems' beside them [r][c][a]."""
+    king, orange = [], []
+    for reference, beside in zip(references, systems, strict=True):
+        for score, others in zip(reference, beside, strict=True):
+            king.append(all(score >= other for other in others))
+            orange += [score >= other for other in others]
+    return sum(king) / len(king), sum(orange) / len(orange)
+
+
+def judgments_written_out(judgments, metric):
+    """Of (segment, system, judge, score): x and y of each, and its segment."""
+    x = [metric[segment][system] for segment, system, *_ in judgments]
+    return x, [score for *_, score in judgments], [segment for segment, *_ in judgments]
+
+
+def judgment_pairs(judgments, metric):
+    """Concordant, discordant and all pairs of one judge's judgments of two systems."""
+    right = wrong = total = 0
+    for (s, a, j, h), (t, b, k, g) in itertools.combinations(judgments, 2):
+        if (s, j) == (t, k) and a != b and h != g:
+            total += 1
+            product = (h - g) * (metric[s][a] - metric[s][b])
+            right += product > 0
+            wrong += product < 0
+    return right, wrong, total
+
+
+def group_removed(values, groups):
+    """Each value without the mean of its group."""
+    means = {
+        group: sum(v for v, g in zip(values, groups, strict=True) if g == group)
+        / groups.count(group)
+        for group in groups
+    }
+    return [v - means[g] for v, g in zip(values, groups, strict=True)]

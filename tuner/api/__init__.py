@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tuner.api.crossvalidating import crossval as crossval
     from tuner.api.human_evaluation import make_sheets as make_sheets
     from tuner.api.human_evaluation import read_sheets as read_sheets
+    from tuner.api.judging import Evaluated as Evaluated
     from tuner.api.judging import Report as Report
     from tuner.api.judging import checked_groups as checked_groups
     from tuner.api.judging import metaeval as metaeval
@@ -57,7 +58,7 @@ _NAMES = {
     "components": "key_values metric",
     "crossvalidating": "CrossValidation crossval",
     "human_evaluation": "make_sheets read_sheets",
-    "judging": "Report checked_groups metaeval train_metric",
+    "judging": "Evaluated Report checked_groups metaeval train_metric",
     "lists": "read_nbest",
     "optimizing": "Optimized optimize optimize_dat",
     "replicating": "Replicas replicate",

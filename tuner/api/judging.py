@@ -19,22 +19,28 @@ from tuner.components import registry
 from tuner.errors import InputError
 from tuner.evaluation import metric_training as training
 from tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_scores
-from tuner.evaluation.metaeval import data, report
-from tuner.evaluation.metaeval.evaluation import Settings, evaluate
+from tuner.evaluation.metaeval import data, report, summary
+from tuner.evaluation.metaeval.combined import combine
+from tuner.evaluation.metaeval.evaluation import Settings, measure
+from tuner.evaluation.metaeval.page_data import page_data
+from tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
+from tuner.evaluation.page.html import render
 from tuner.processors import available_processors
 from tuner.tables import as_latex, as_text
 from tuner.texts import corpus
 from tuner.texts.prepare import Preparation, read_output
 from tuner.texts.statistics import notices
 
-__all__ = ["Report", "Trained", "checked_groups", "metaeval", "train_metric"]
+__all__ = ["Evaluated", "Report", "Trained", "checked_groups", "metaeval", "train_metric"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metrics._base import Batch, Metric, Need
     from tuner.api.texts import Notice, Progress
-    from tuner.evaluation.metaeval.data import Judged
+    from tuner.evaluation.human_scores import Several
+    from tuner.evaluation.metaeval.data import Judged, MetricScores
+    from tuner.evaluation.metaeval.evaluation import Measured
     from tuner.evaluation.metaeval.intervals import Resampled
     from tuner.tables import Table
     from tuner.texts.text_pipeline import TextPipeline
@@ -56,13 +62,40 @@ class Report:
         return as_latex(self.tables)
 
 
+@dataclass(frozen=True, eq=False)
+class Evaluated(Report):
+    """Holds what a meta-evaluation found; its text is the summary.
+
+    Parameters
+    ----------
+    signatures
+        Of the metrics: all that scores depend on.
+    page
+        What the page shows.
+    """
+
+    signatures: Sequence[str] = field(repr=False, default=())
+    page: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+    @property
+    def whole(self) -> str:
+        """The summary and all tables."""
+        return "\n\n".join([self.text, as_text(self.tables), "\n".join(self.signatures)])
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        return render(self.page)
+
+
 def metaeval(
-    human: Path,
-    outputs: Path,
-    refs: Sequence[Path],
+    human: Path | None = None,
+    outputs: Path | None = None,
+    refs: Sequence[Path] = (),
     *,
     metric: Sequence[str],
+    sets: Path | None = None,
     penalties: bool = False,
+    judgments: Several = "refuse",
     systems: Sequence[str] = (),
     source: Path | None = None,
     links: Path | None = None,
@@ -71,29 +104,38 @@ def metaeval(
     text_model: Path | None = None,
     annotator: str | None = None,
     annotation_cache: Path | None = None,
+    likeness: bool = False,
     samples: int = 1000,
     level: float = 0.95,
     resample: Resampled = "both",
     seed: int = 1,
     notice: Notice = log_notice,
     progress: Progress | None = None,
-) -> Report:
+) -> Evaluated:
     """Correlate metrics with human scores of several systems' outputs.
 
     Parameters
     ----------
     human
-        Human scores: columns system, segment (from 0), score and maybe document, tabs between.
+        Human scores: columns system, segment (from 0), score and maybe document and judge, tabs
+        between.
     outputs
         Folder of outputs named after their systems.
     metric
         As `"port:alpha=0.5"`.
+    sets
+        A TOML file that lists several test sets, in place of the one that `human`, `outputs`,
+        `refs` and their kind describe.
     penalties
         Whether lower human scores are better (HTER).
+    judgments
+        What becomes of several judgments of one output: a fault, their mean, or a data point each.
     systems
         Only these; none: all.
     links
         Folder of links of source and outputs, named after the systems.
+    likeness
+        Whether to compute KING and ORANGE, which hold out each reference in turn.
     samples, level, resample, seed
         Of the intervals.
 
@@ -103,38 +145,89 @@ def metaeval(
     ------
     PortmertError
         Texts that do not fit, or that lack what a metric needs.
+    ValueError
+        Neither a test set nor a file of several, or both.
     """
+    if (sets is None) == (human is None or outputs is None or not refs):
+        raise ValueError("either human scores, outputs and references, or a file of test sets")
+    if sets is not None:
+        listed = read_test_sets(sets)
+    else:
+        assert human is not None  # noqa: S101  seen to above
+        assert outputs is not None  # noqa: S101
+        listed = (
+            TestSet(
+                human, outputs, tuple(refs), source=source, links=links, penalties=penalties,
+                ref_links=tuple(ref_links), judgments=judgments, systems=tuple(systems),
+            ),
+        )  # fmt: skip
     metrics = {one: as_metric(one) for one in metric}
-    scores = _human_scores(human, systems, penalties=penalties)
+    settings = Settings(samples=samples, level=level, resampled=resample, seed=seed)
+    measured: list[Measured] = []
+    signatures: list[str] = []
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
-        scores, batch = _read(
-            scores, outputs, refs, source, links, ref_links, ready, others=bool(systems)
+        for number, one in enumerate(listed, 1):
+            judged, counted = _counted(one, metrics, ready, notice, likeness=likeness)
+            measured.append(measure(judged, counted, settings, name=one.name, number=number))
+            signatures += [each.signature for each in counted]
+    signatures = list(dict.fromkeys(signatures))
+    if sets is None:
+        found = measured[0].found
+        document = report.as_json(found)
+        lines = f"{found.judged.sizes}\n\n{summary.summary(found)}"
+        listed_tables = report.tables(found)
+        page = page_data([found], None, signatures)
+    else:
+        groups, scenarios = (
+            [getattr(one, key) for one in listed] for key in ("group", "scenario")
         )
+        together = combine(measured, groups=groups, scenarios=scenarios, settings=settings)
+        document = report.combined_as_json(together)
+        sizes = "\n".join(f"{one.found.name}: {one.found.judged.sizes}" for one in measured)
+        lines = f"{sizes}\n\n{summary.combined_summary(together)}"
+        listed_tables = report.combined_tables(together)
+        page = page_data(together.parts, together, signatures)
+    return Evaluated(lines, listed_tables, document, signatures, page)
+
+
+def _counted(
+    one: TestSet,
+    metrics: Mapping[str, Metric],
+    ready: Preparation,
+    notice: Notice,
+    *,
+    likeness: bool,
+) -> tuple[Judged, list[MetricScores]]:
+    """Read a test set and count with all metrics."""
+    scores = _human_scores(
+        one.human, one.systems, penalties=one.penalties, judgments=one.judgments
+    )
+    scores, batch = _read(
+        scores, one.outputs, one.refs, one.source, one.links, one.ref_links, ready,
+        others=bool(one.systems),
+    )  # fmt: skip
     judged, kept = data.judged(scores, batch)
     counted = [
         data.metric_scores(
             label,
-            one,
+            metric,
             batch,
             kept=kept,
             systems=len(scores.systems),
-            signature=ready.signature(one, batch.reference_offsets),
+            signature=ready.signature(metric, batch.reference_offsets),
+            threads=available_processors(),
+            with_likeness=likeness,
         )
-        for label, one in _labelled(metrics).items()
+        for label, metric in _labelled(metrics).items()
     ]
+    before = f"{one.name}: " if one.name else ""
     for line in (
         *data.notices(judged, counted, left_out=len(scores) - len(kept)),
-        *dict.fromkeys(n for one in metrics.values() for n in notices(one, batch)),
+        *dict.fromkeys(n for metric in metrics.values() for n in notices(metric, batch)),
     ):
-        notice(line)
-    settings = Settings(samples=samples, level=level, resampled=resample, seed=seed)
-    found = evaluate(judged, counted, settings)
-    listed = report.tables(found)
-    signatures = "\n".join(one.signature for one in counted)
-    return Report(
-        f"{judged.sizes}\n\n{as_text(listed)}\n\n{signatures}", listed, report.as_json(found)
-    )
+        notice(before + line)
+    return judged, counted
 
 
 def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
@@ -324,8 +417,10 @@ def _trained(
     }
 
 
-def _human_scores(path: Path, systems: Sequence[str], *, penalties: bool) -> HumanScores:
-    found = read_human_scores(path)
+def _human_scores(
+    path: Path, systems: Sequence[str], *, penalties: bool, judgments: Several = "refuse"
+) -> HumanScores:
+    found = read_human_scores(path, judgments)
     if systems:
         found = found.of_systems(systems)
     return found.negated() if penalties else found

@@ -90,10 +90,10 @@ def metrics_option(
     return several(option, name, kind=str, required=required, metavar=METRIC, help=help_text)
 
 
-def human_options(help_text: str, *, old: Sequence[str] = ()) -> Decorator:
+def human_options(help_text: str, *, old: Sequence[str] = (), required: bool = True) -> Decorator:
     """Declare --human, --penalties, --outputs, --ref."""
     options: tuple[Decorator, ...] = (
-        renamed("--human", old=old, required=True, type=FILE, help=help_text),
+        renamed("--human", old=old, required=required, type=FILE, help=help_text),
         click.option(
             "--penalties",
             is_flag=True,
@@ -101,11 +101,11 @@ def human_options(help_text: str, *, old: Sequence[str] = ()) -> Decorator:
         ),
         click.option(
             "--outputs",
-            required=True,
+            required=required,
             type=FOLDER,
             help="Folder of outputs named after their systems, SYSTEM.en, one segment a line.",
         ),
-        refs_option(required=True),
+        refs_option(required=required),
     )
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,12 @@ from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import (
+    FILE,
     FOLDER,
     Whole,
     confidence_option,
     defaulted,
+    html_option,
     human_options,
     metrics_option,
     ref_links_option,
@@ -25,18 +28,37 @@ from tuner.commands._options import (
 )
 from tuner.commands._outputs import check_outputs, output_options, show
 from tuner.commands._progress import annotating
+from tuner.evaluation.human_scores import SEVERAL
+from tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_OF_A_SET = ("penalties", "systems", "source", "links", "ref_links")
+
 
 @click.command()
 @human_options(
-    "Human scores: columns system, segment (from 0), score and maybe document, tabs between.",
+    "Human scores: columns system, segment (from 0), score and maybe document and judge, tabs "
+    "between.",
     old=["--scores"],
+    required=False,
+)
+@click.option(
+    "--sets",
+    type=FILE,
+    help="Several test sets: a TOML file of tables [[set]] with name, human, outputs, refs and "
+    "maybe group, scenario, source, links, ref_links, penalties, judgments, systems.",
 )
 @metrics_option("Metric; repeat for more. `portmert metrics` lists all.", required=True)
 @systems_option
+@click.option(
+    "--judgments",
+    type=click.Choice(SEVERAL),
+    default="refuse",
+    show_default=True,
+    help="Several judgments of one output: a fault, their mean, or each a data point.",
+)
 @text_options
 @annotator_options
 @source_option
@@ -46,6 +68,11 @@ if TYPE_CHECKING:
     help="Folder of links of source and outputs, as 0-0 1-2, named SYSTEM.links.",
 )
 @ref_links_option
+@click.option(
+    "--likeness",
+    is_flag=True,
+    help="KING and ORANGE: how each reference, held out, fares among the systems. Needs two.",
+)
 @defaulted(
     "--samples",
     Whole(1),
@@ -60,27 +87,54 @@ if TYPE_CHECKING:
     "What bootstrap samples are drawn from.",
 )
 @seed_option
+@click.option("--all", "show_all", is_flag=True, help="Print all tables, not the summary alone.")
+@html_option
 @output_options
 def command(
     *,
-    human: Path,
-    outputs: Path,
+    human: Path | None,
+    outputs: Path | None,
     refs: tuple[Path, ...],
+    show_all: bool,
+    html_out: Path | None,
     json_out: Path | None,
     latex_out: Path | None,
     **given: Any,
 ) -> None:
     """Correlate metrics with human scores of several systems' outputs.
 
+    Prints a summary; --all adds the tables, with intervals and tests of all differences.
+
     \b
     portmert metaeval --human scores.tsv --outputs folder --ref ref.en --metric bleu --metric ter
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    _check_usage(human, outputs, refs, given)
+    check_outputs(html_out, json_out, latex_out)
+    announce_compiling()
+    with annotating() as progress:
+        found = api.metaeval(human, outputs, refs, notice=notice, progress=progress, **given)
+    if html_out is not None:
+        write_text(html_out, found.as_html())
+    shown = replace(found, text=found.whole) if show_all else found
+    show(shown, json_out=json_out, latex_out=latex_out)
+
+
+def _check_usage(
+    human: Path | None, outputs: Path | None, refs: tuple[Path, ...], given: dict[str, Any]
+) -> None:
+    one = {"--human": human, "--outputs": outputs, "--ref": refs}
+    if given["sets"] is None:
+        missing = [name for name, value in one.items() if not value]
+        if missing:
+            raise click.UsageError(f"Missing option '{missing[0]}', or '--sets'.")
+    else:
+        also = {**one, **{f"--{key.replace('_', '-')}": given[key] for key in _OF_A_SET}}
+        for name, value in also.items():
+            if value:
+                raise click.UsageError(f"{name} is said of each test set in the file of --sets")
+        if given["judgments"] != "refuse":
+            raise click.UsageError("--judgments is said of each test set in the file of --sets")
     if (given["links"] is not None or given["ref_links"]) and given["source"] is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")
     if len(set(given["metric"])) < len(given["metric"]):
         raise click.UsageError("--metric names one metric twice")
-    check_outputs(json_out, latex_out)
-    announce_compiling()
-    with annotating() as progress:
-        found = api.metaeval(human, outputs, refs, notice=notice, progress=progress, **given)
-    show(found, json_out=json_out, latex_out=latex_out)

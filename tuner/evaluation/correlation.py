@@ -79,42 +79,49 @@ def mean_removed(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Holds all pairs of systems whose translations of a segment people ranked.
+    """Holds what people say of each two systems' translations of a segment.
 
     Parameters
     ----------
     first, second : (P,) int64
         Columns of the two systems of each pair, rising.
-    sign : (S, P) float64
-        1 if the first is better, -1 if the second is, 0 if people tied them.
+    better, worse, tied : (S, P) float64
+        How many judgments find the first better, the second better, or both alike.
     """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    sign: FloatArray
+    better: FloatArray
+    worse: FloatArray
+    tied: FloatArray
 
     @classmethod
     def of(cls, human: FloatArray) -> Pairs:
-        """Return the pairs of human scores (S, M)."""
+        """Return the pairs of human scores (S, M), NaN where there is none."""
         first, second = np.triu_indices(human.shape[1], 1)
-        return cls(first, second, np.sign(human[:, first] - human[:, second]))
+        a, b = human[:, first], human[:, second]
+        counts = ((a > b), (a < b), (a == b))
+        return cls(first, second, *(one.astype(np.float64) for one in counts))
 
     @property
-    def count(self) -> int:
+    def count(self) -> float:
         """Pairs that are not tied."""
-        return int(np.count_nonzero(self.sign))
+        return float(self.better.sum() + self.worse.sum())
 
     def outcomes(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return two (S, P) float64 of 0 and 1: is a pair concordant, is it discordant.
+        """Return two (S, P) float64: how often a pair is concordant, and discordant.
 
         Parameters
         ----------
         scores : (S, M) float64
             Those of the metric, higher is better.
         """
-        metric = np.sign(scores[:, self.first] - scores[:, self.second])
-        agreement = metric * self.sign
-        return (agreement > 0).astype(np.float64), (agreement < 0).astype(np.float64)
+        difference = scores[:, self.first] - scores[:, self.second]
+        up, down = difference > 0, difference < 0
+        return (
+            np.where(up, self.better, np.where(down, self.worse, 0.0)),
+            np.where(up, self.worse, np.where(down, self.better, 0.0)),
+        )
 
 
 def kendall(

@@ -1,15 +1,15 @@
 """Reads human scores of several systems' outputs, and the outputs they are about.
 
 The scores are a table with tabs between its columns, the first line naming them: `system`,
-`segment` (line of the output, from 0), `score`, maybe `document`. The outputs are a folder of
-files named after the systems, `SYSTEM.en`, one segment a line.
+`segment` (line of the output, from 0), `score`, maybe `document` and `judge`. The outputs are a
+folder of files named after the systems, `SYSTEM.en`, one segment a line.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -18,16 +18,47 @@ from tuner.files import read_lines
 from tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from metrics._base import FloatArray, IntArray
+
+Several = Literal["refuse", "mean", "each"]
+SEVERAL: tuple[Several, ...] = get_args(Several)
+"""What becomes of several judgments of one output: a fault, their mean, a data point each."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 _MOST_DIGITS = 7
 """Of a segment: a slip must not ask for a table of all memory."""
 _MOST_CELLS, _SPARSEST = 10_000_000, 50
 """A table of systems and segments may be so large, or so often as large as there are scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Holds J judgments one by one.
+
+    Parameters
+    ----------
+    segments, systems : (J,) int64
+        Row and column of each in the table of scores.
+    judges : (J,) int64
+        Who judged; all 0 where the file does not say it.
+    scores : (J,) float64
+    """
+
+    segments: IntArray
+    systems: IntArray
+    judges: IntArray
+    scores: FloatArray
+
+    def of_systems(self, columns: Sequence[int]) -> Judgments:
+        """Return those of some systems, renumbered."""
+        places = np.full(max(int(self.systems.max(initial=0)), *columns) + 1, -1, dtype=np.int64)
+        places[list(columns)] = np.arange(len(columns))
+        systems = places[self.systems]
+        kept = systems >= 0
+        return Judgments(self.segments[kept], systems[kept], self.judges[kept], self.scores[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +72,13 @@ class HumanScores:
     systems : tuple of str
         M names, in the order of the file.
     scores : (S, M) float64
-        Higher is better; NaN where a segment was not judged.
+        Higher is better, the mean of several judgments; NaN where a segment was not judged.
     documents : (S,) int64 or None
         Which of `document_names` a segment belongs to, -1 where no line says it; None: not known.
     document_names : tuple of str
         In the order of the file.
+    each : Judgments or None
+        Where every judgment is a data point of its own.
     """
 
     path: Path
@@ -53,18 +86,22 @@ class HumanScores:
     scores: FloatArray
     documents: IntArray | None
     document_names: tuple[str, ...]
+    each: Judgments | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @property
     def complete(self) -> IntArray:
-        """Segments on which every system has a score, rising."""
-        return np.flatnonzero(~np.isnan(self.scores).any(axis=1)).astype(np.int64)
+        """Segments with a score of every system, rising; of single judgments those with any."""
+        missing = np.isnan(self.scores)
+        left_out = missing.any(axis=1) if self.each is None else missing.all(axis=1)
+        return np.flatnonzero(~left_out).astype(np.int64)
 
     def negated(self) -> HumanScores:
         """Return the scores of penalties: of these lower is better."""
-        return replace(self, scores=-self.scores)
+        each = self.each and replace(self.each, scores=-self.each.scores)
+        return replace(self, scores=-self.scores, each=each)
 
     def of_systems(self, names: Sequence[str]) -> HumanScores:
         """Return the scores of some systems, in the order given.
@@ -82,7 +119,12 @@ class HumanScores:
             if name in names[:position]:
                 raise InputError(f"system '{name}' is named twice")
         columns = [self.systems.index(name) for name in names]
-        return replace(self, systems=tuple(names), scores=self.scores[:, columns])
+        return replace(
+            self,
+            systems=tuple(names),
+            scores=self.scores[:, columns],
+            each=self.each and self.each.of_systems(columns),
+        )
 
     def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
         """Return the scores as those of a test set of so many segments.
@@ -115,14 +157,20 @@ class HumanScores:
         )
 
 
-def read_human_scores(path: Path) -> HumanScores:
+def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
     """Read a table of human scores.
+
+    Parameters
+    ----------
+    several
+        What becomes of several judgments of one system's output of a segment.
 
     Raises
     ------
     InputError
         A column is missing; a score is no finite number; a segment is no number, has two scores of
-        one system, or is in two documents. Each message names the line.
+        one system (or of one judge, where several may judge), or is in two documents. Each message
+        names the line.
     """
     lines = read_lines(path)
     if len(lines) < 2:
@@ -134,8 +182,8 @@ def read_human_scores(path: Path) -> HumanScores:
                 f"{path}:1: {'no' if needed not in names else 'more than one'} column '{needed}'; "
                 f"expected columns system, segment, score and maybe document, tabs between them"
             )
-    where: dict[tuple[str, int], int] = {}
-    scores: dict[tuple[str, int], float] = {}
+    where: dict[tuple[str, int, str], int] = {}
+    found: list[tuple[str, int, str, float]] = []
     documents: dict[int, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
         fields = line.split("\t")
@@ -144,22 +192,37 @@ def read_human_scores(path: Path) -> HumanScores:
                 f"{path}:{number}: {len(fields)} columns, the first line names {len(names)}"
             )
         row = dict(zip(names, fields, strict=True))
-        key = row["system"], _segment(row["segment"], path, number)
-        if key in where:
-            raise InputError(
-                f"{path}:{number}: system '{key[0]}' has a score of segment {key[1]} in line "
-                f"{where[key]} already"
-            )
-        where[key] = number
-        scores[key] = _score(row["score"], path, number)
+        system, segment = row["system"], _segment(row["segment"], path, number)
+        judge = row.get("judge", "") if several != "refuse" else ""
+        if several == "refuse" or "judge" in row:
+            first = where.setdefault((system, segment, judge), number)
+            if first != number:
+                raise InputError(_judged_twice(path, number, first, row, several))
+        found.append((system, segment, judge, _score(row["score"], path, number)))
         if "document" in row:
-            name, first = documents.setdefault(key[1], (row["document"], number))
+            name, first = documents.setdefault(segment, (row["document"], number))
             if name != row["document"]:
                 raise InputError(
-                    f"{path}:{number}: segment {key[1]} is in document '{row['document']}', but "
+                    f"{path}:{number}: segment {segment} is in document '{row['document']}', but "
                     f"line {first} has it in '{name}'"
                 )
-    return _arrays(path, scores, documents if "document" in names else None)
+    scores = _arrays(path, found, documents if "document" in names else None)
+    return scores if several == "each" else replace(scores, each=None)
+
+
+def _judged_twice(
+    path: Path, number: int, first: int, row: Mapping[str, str], several: Several
+) -> str:
+    segment = int(row["segment"])
+    if several == "refuse":
+        return (
+            f"{path}:{number}: system '{row['system']}' has a score of segment {segment} in line "
+            f"{first} already; several judgments of one output are taken with --judgments"
+        )
+    return (
+        f"{path}:{number}: judge '{row['judge']}' has judged system '{row['system']}' in segment "
+        f"{segment} in line {first} already; leave one"
+    )
 
 
 def _segment(text: str, path: Path, number: int) -> int:
@@ -183,27 +246,39 @@ def _score(text: str, path: Path, number: int) -> float:
 
 def _arrays(
     path: Path,
-    scores: Mapping[tuple[str, int], float],
+    found: Sequence[tuple[str, int, str, float]],
     documents: Mapping[int, tuple[str, int]] | None,
 ) -> HumanScores:
-    systems = tuple(dict.fromkeys(system for system, _ in scores))
-    column = {name: number for number, name in enumerate(systems)}
-    rows = np.array([segment for _, segment in scores], dtype=np.int64)
-    count = int(rows.max()) + 1
-    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(scores)):
+    systems, column = _numbered(system for system, *_ in found)
+    _, judge_of = _numbered(judge for *_, judge, _ in found)
+    judgments = Judgments(
+        np.array([segment for _, segment, *_ in found], dtype=np.int64),
+        np.array([column[system] for system, *_ in found], dtype=np.int64),
+        np.array([judge_of[judge] for *_, judge, _ in found], dtype=np.int64),
+        np.array([score for *_, score in found]),
+    )
+    count = int(judgments.segments.max()) + 1
+    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(found)):
         raise InputError(
-            f"{path}: {len(scores)} scores of {len(systems)} systems, but one is of segment "
+            f"{path}: {len(found)} scores of {len(systems)} systems, but one is of segment "
             f"{count - 1}; is that number a slip?"
         )
-    table = np.full((count, len(systems)), np.nan)
-    table[rows, [column[system] for system, _ in scores]] = list(scores.values())
+    place = judgments.segments * len(systems) + judgments.systems
+    each = np.bincount(place, minlength=count * len(systems))
+    total = np.bincount(place, judgments.scores, minlength=count * len(systems))
+    table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
     if documents is None:
-        return HumanScores(path, systems, table, None, ())
-    names = tuple(dict.fromkeys(name for name, _ in documents.values()))
-    number_of = {name: number for number, name in enumerate(names)}
+        return HumanScores(path, systems, table, None, (), judgments)
+    names, number_of = _numbered(name for name, _ in documents.values())
     document = np.full(count, -1, dtype=np.int64)
     document[list(documents)] = [number_of[name] for name, _ in documents.values()]
-    return HumanScores(path, systems, table, document, names)
+    return HumanScores(path, systems, table, document, names, judgments)
+
+
+def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return distinct names in their order, and the place of each."""
+    distinct = tuple(dict.fromkeys(names))
+    return distinct, {name: number for number, name in enumerate(distinct)}
 
 
 def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) -> dict[str, Path]:

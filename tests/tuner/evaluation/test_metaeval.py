@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -15,11 +16,14 @@ from tests.oracles import metaeval as oracle
 from tuner.errors import InputError
 from tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from tuner.evaluation.correlation import pearson as pearson_of
-from tuner.evaluation.human_scores import HumanScores
-from tuner.evaluation.metaeval import data, differences, intervals
-from tuner.evaluation.metaeval.data import Judged, MetricScores
-from tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
-from tuner.evaluation.metaeval.report import as_json, tables
+from tuner.evaluation.human_scores import HumanScores, Judgments
+from tuner.evaluation.metaeval import accuracies, data, differences, intervals
+from tuner.evaluation.metaeval.combined import combine
+from tuner.evaluation.metaeval.data import Judged, MetricScores, Points
+from tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate, measure
+from tuner.evaluation.metaeval.likeness import Likeness, likeness
+from tuner.evaluation.metaeval.report import as_json, combined_as_json, combined_tables, tables
+from tuner.evaluation.metaeval.summary import combined_summary
 from tuner.texts import corpus
 
 SEGMENTS, SYSTEMS = 3, 3
@@ -46,8 +50,10 @@ def given_scores(scores, label="given"):
 @given(table, table, rows, systems)
 def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
     draws = intervals.Draws(times, kept)
-    pearsons = intervals.pearson_samples(human, metric, LENGTHS, draws)
-    kendalls = intervals.kendall_samples(Judged(("A", "B", "C"), human, LENGTHS), metric, draws)
+    points = Points.of(human, LENGTHS)
+    pearsons = intervals.pearson_sums(points, metric, draws).correlations(systems=SYSTEMS)
+    judged = Judged(("A", "B", "C"), human, LENGTHS)
+    kendalls = intervals.pair_correlations(intervals.pair_sums(judged, metric, draws, epsilon=1.0))
     for number in range(len(times)):
         written = oracle.sampled(human, metric, LENGTHS, times[number], kept[number])
         if not written[0]:
@@ -60,6 +66,10 @@ def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
                 kendall(np.asarray(right), np.asarray(wrong), np.asarray(total), name)
             )
             assert kendalls[name][number] == pytest.approx(expected, nan_ok=True)
+        item = oracle.by_item(*written[:2])
+        assert pearsons["pearson_by_item"][number] == pytest.approx(
+            np.nan if item is None else item, abs=1e-9, nan_ok=True
+        )
 
 
 @given(table, table, systems)
@@ -74,6 +84,10 @@ def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
         y = (times[number] @ human / 3)[kept[number]]
         expected = pearson_of(np.round(x, 12), y)
         assert found["pearson"][number] == pytest.approx(expected, abs=1e-9)
+        share = oracle.pairwise_accuracy(np.round(y, 12), np.round(x, 12))
+        assert found["pairwise"][number] == pytest.approx(
+            np.nan if share is None else share, nan_ok=True
+        )
 
 
 def test_draws_resample_what_they_should():
@@ -81,57 +95,120 @@ def test_draws_resample_what_they_should():
         draws = intervals.Draws.draw(
             5, 4, samples=50, resampled=resampled, rng=np.random.default_rng(1)
         )
+        assert (draws.rows[0] == 1).all()  # the data itself
+        assert (draws.times[0] == 1).all()
         assert (draws.rows.sum(axis=1) == 5).all()
         assert (draws.times.sum(axis=1) == 4).all()
         assert (draws.rows == 1).all() == (resampled == "systems")
         assert (draws.times == 1).all() == (resampled == "segments")
 
 
+def swapped(human, scores, signs, level="segment", lengths=None):
+    """Differences of two metrics under given swaps."""
+    points = Points.of(human, np.ones(len(human)) if lengths is None else lengths)
+    block = differences.Block(points, np.stack(scores), Pairs.of(human))
+    (sides,) = differences._standardised([block])
+    test = differences._Test(block, sides, points.human_moments)
+    return differences._all_differences([test], level, [signs])
+
+
 @given(table, table, table, hnp.arrays(np.bool_, (SEGMENTS, SYSTEMS)))
 def test_swapped_scores_are_those_written_out(human, first, second, swap):
     signs = np.where(swap, -1.0, 1.0)
-    x, y = intervals.standardised(first), intervals.standardised(second)
-    test = differences._Test(human, [x, y], [(0, 1)])
-    found = test.differences(signs.reshape(1, -1))
+    points = Points.of(human, LENGTHS)
+    x, y = (intervals.standardised(one, points.counts) for one in (first, second))
+    found = swapped(human, [first, second], signs[None], lengths=LENGTHS)
     sides = oracle.exchanged(oracle.standardised(first), oracle.standardised(second), signs)
-    cells = [value for row in human for value in row]
-    r = [oracle.pearson([v for row in t for v in row], cells, [1] * 9) for t in sides]
-    assert found["segment.pearson"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
-    means = [np.mean(t, axis=0) for t in sides]
-    r = [oracle.pearson(mean, human.mean(axis=0), [1] * 3) for mean in means]
-    assert found["system.pearson"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
+    people = human.tolist()
+    for name in ("pearson", "pearson_weighted"):
+        r = [oracle.pearsons(people, t, LENGTHS.tolist())[name] for t in sides]
+        assert found[f"segment.{name}"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9), name
+    # Means of rows are removed before scores are brought to one scale, and after the swap.
+    apart = [oracle.standardised(oracle.removed(one)) for one in (first.tolist(), second.tolist())]
+    sides = oracle.exchanged(*apart, signs)
+    for name in ("pearson_mean_removed", "pearson_mean_removed_weighted"):
+        r = [oracle.pearsons(people, t, LENGTHS.tolist())[name] for t in sides]
+        assert found[f"segment.{name}"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9), name
     # The twin's tables may differ by rounding: ties are those of the exact numbers.
     exact = oracle.exchanged(x, y, signs)
+    means = [np.round(np.mean(t, axis=0), 12) for t in exact]
+    r = [oracle.pearson(mean, human.mean(axis=0), [1] * 3) for mean in means]
+    assert found["system.pearson"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
+    r = [
+        pearson_of(*map(intervals.ranks, (mean, np.round(human.mean(axis=0), 12))))
+        for mean in means
+    ]
+    assert found["system.spearman"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
+    r = [oracle.pairwise_accuracy(np.round(human.mean(axis=0), 12), mean) or 0.0 for mean in means]
+    assert found["system.pairwise"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
     counts = [oracle.kendall_counts(human, t) for t in exact]
-    total = max(counts[0][2], 1)
+    total = counts[0][2]
+    if total == 0:
+        assert "segment.wmt10" not in found
+        return
     taus = [(right - (all_ - right)) / total for right, _, all_ in counts]
     assert found["segment.wmt10"][0, 0] == pytest.approx(taus[0] - taus[1], abs=1e-9)
+
+
+def permuted(human, scores, *, permutations, rng):
+    block = differences.Block(Points.of(human, np.ones(len(human))), scores, Pairs.of(human))
+    return differences.permute([block], "segment", permutations=permutations, rng=rng)
 
 
 def test_permutations_come_near_to_all_of_them():
     rng = np.random.default_rng(2)
     human, first, second = (rng.normal(size=(3, 3)) for _ in range(3))
-    scores = [human + first, second]
-    test = differences._Test(human, [intervals.standardised(one) for one in scores], [(0, 1)])
-    every = np.array(list(itertools.product((-1.0, 1.0), repeat=9)))
-    all_of_them = test.differences(every)
-    drawn = differences.permutation_tests(human, scores, permutations=4000, rng=rng)[0, 1]
-    for name, (value, p) in drawn.items():
+    scores = np.stack([human + first, second])
+    every = np.array(list(itertools.product((-1.0, 1.0), repeat=9))).reshape(-1, 3, 3)
+    all_of_them = swapped(human, scores, every)
+    drawn = permuted(human, scores, permutations=4000, rng=rng)
+    for name, p in drawn.p_values().items():
+        value = drawn.observed[name][0]
         exact = np.mean(np.abs(all_of_them[name]) >= abs(value) - 1e-12)
-        assert p == pytest.approx(exact, abs=0.03), name
+        assert p[0] == pytest.approx(exact, abs=0.03), name
 
 
 def test_permutations_keep_their_level_under_the_null():
     rng = np.random.default_rng(3)
-    found = {name: [] for name in differences.TESTED}
+    found = {}
     for _ in range(200):
         human = rng.normal(size=(20, 5))
-        scores = [human + rng.normal(size=human.shape) for _ in range(2)]
-        tested = differences.permutation_tests(human, scores, permutations=99, rng=rng)[0, 1]
-        for name, (_, p) in tested.items():
-            found[name].append(p)
+        scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
+        for name, p in permuted(human, scores, permutations=99, rng=rng).p_values().items():
+            found.setdefault(name, []).append(p[0])
+    assert len(found) == 8
     for name, p in found.items():
         assert 0.04 < np.mean(np.array(p) <= 0.1) < 0.17, name
+
+
+def test_corrected_p_find_one_of_many_differences_and_no_more_than_chance():
+    rng = np.random.default_rng(8)
+    human = rng.normal(size=(60, 6))
+    alike = [human + 2 * rng.normal(size=human.shape) for _ in range(11)]
+    good = human + 0.1 * rng.normal(size=human.shape)
+    drawn = permuted(human, np.stack([*alike, good]), permutations=999, rng=rng)
+    pairs = differences.metric_pairs(12)
+    with_good = pairs[:, 1] == 11
+    corrected = drawn.corrected()["segment.pearson"]
+    # Holm's correction of 999 permutations would say 66 / 1000 at least.
+    assert (corrected[with_good] < 0.05).all()
+    assert (corrected[~with_good] >= 0.05).mean() > 0.9
+    for name, p in drawn.p_values().items():
+        assert (drawn.corrected()[name] >= p - 1e-12).all(), name
+
+
+def test_whole_rows_are_swapped_where_a_measure_is_their_mean():
+    # Two rows: of 4 swaps differences of means are 0.3, 0.1, -0.1, -0.3.
+    values, weights = np.array([[0.5, 0.3], [0.1, 0.1]]), np.ones(2)
+    seen, found = differences.permute_rows(
+        [(values, weights)], permutations=400, rng=np.random.default_rng(1)
+    )
+    assert seen == pytest.approx([0.3])
+    assert set(np.round(found[:, 0], 9)) == {0.3, 0.1, -0.1, -0.3}
+    seen, _ = differences.permute_rows(
+        [(values, np.array([1.0, 0.0]))], permutations=1, rng=np.random.default_rng(1)
+    )
+    assert seen == pytest.approx([0.4])
 
 
 def test_equal_metrics_do_not_differ():
@@ -161,7 +238,7 @@ def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
     people, _ = judged
     result = evaluate(people, [given_scores(people.human)], Settings(samples=20))
     correlations = result.agreements[0].correlations
-    assert tuple(correlations) == MEASURES
+    assert tuple(correlations) == MEASURES[:-2]  # no references were held out
     for name, one in correlations.items():
         assert one.value == pytest.approx(1), name
     assert result.agreements[0].documents == pytest.approx([1, 1, 1])
@@ -248,6 +325,7 @@ def test_constant_scores_are_said_and_nothing_fails():
     lines = data.notices(people, [scores], left_out=2)
     assert lines == [
         "2 of 5 segments are left out: not every system has a score of them",
+        "people tie all systems in every segment: no pair of outputs is ranked",
         "all human scores are the same: every correlation is 0",
         "given: all segments of all systems have one score: its correlations are 0",
     ]
@@ -292,12 +370,298 @@ def test_segments_without_all_scores_are_left_out():
     assert counted.stats.shape == (1, 2, 9)
 
 
-def test_one_system_and_no_common_segment_are_errors():
-    with pytest.raises(InputError, match="one system, 'A'; a correlation needs at least two"):
-        data.judged(human_scores(np.ones((2, 1))), batch_of(1))
+def test_no_common_segment_is_an_error():
     with pytest.raises(InputError, match="no segment has scores of all 2 systems"):
         data.judged(human_scores(np.array([[1.0, np.nan]] * 2)), batch_of(2))
 
 
 def test_ties_of_people_are_no_pairs():
     assert Pairs.of(np.array([[1.0, 1.0, 2.0]])).count == 2
+
+
+def test_one_system_has_correlations_of_segments_alone():
+    rng = np.random.default_rng(9)
+    human, metric = rng.normal(size=(2, 40, 1))
+    people = Judged(("A",), human, np.ones(40), np.repeat(np.arange(4), 10), tuple("wxyz"))
+    result = evaluate(
+        people, [given_scores(metric), given_scores(human, "b")], Settings(samples=9)
+    )
+    correlations = result.agreements[0].correlations
+    assert set(correlations) == {
+        f"{level}.{name}"
+        for level in ("segment", "document")
+        for name in ("pearson", "pearson_weighted")
+    }
+    expected = scipy.stats.pearsonr(metric.ravel(), human.ravel()).statistic
+    assert correlations["segment.pearson"].value == pytest.approx(expected)
+    assert set(result.differences[0, 1]) == set(correlations)
+    assert data.notices(people, [])[0].startswith("one system: nothing is said of systems")
+    assert all(one.text() for one in tables(result))
+
+
+def test_correlations_are_scipys_on_random_scores():
+    rng = np.random.default_rng(10)
+    human = rng.normal(size=(30, 6))
+    metric = human + rng.normal(size=human.shape)
+    people = Judged(tuple("ABCDEF"), human, np.ones(30))
+    found = evaluate(people, [given_scores(metric)], Settings(samples=5)).agreements[0]
+    values = {name: one.value for name, one in found.correlations.items()}
+    means = metric.mean(axis=0), human.mean(axis=0)
+    assert values["system.spearman"] == pytest.approx(scipy.stats.spearmanr(*means).statistic)
+    assert values["system.pearson"] == pytest.approx(scipy.stats.pearsonr(*means).statistic)
+    tau = scipy.stats.kendalltau(*means).statistic  # of systems: no ties
+    assert values["system.pairwise"] == pytest.approx((tau + 1) / 2)
+    flat = metric.ravel(), human.ravel()
+    assert values["segment.pearson"] == pytest.approx(scipy.stats.pearsonr(*flat).statistic)
+    rows = list(zip(metric, human, strict=True))
+    assert values["segment.pearson_by_item"] == pytest.approx(
+        np.mean([scipy.stats.pearsonr(*row).statistic for row in rows])
+    )
+    taus = [scipy.stats.kendalltau(*row).statistic for row in rows]
+    assert values["segment.wmt14"] == pytest.approx(np.mean(taus))
+
+
+@given(table, table)
+def test_epsilon_and_accuracy_are_the_twins(human, metric):
+    pairs = Pairs.of(human)
+    epsilon = accuracies.calibrated(pairs, metric)
+    assert epsilon == oracle.calibrated(human.tolist(), metric.tolist())
+    people = Judged(("A", "B", "C"), human, LENGTHS)
+    draws = intervals.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
+    sums = intervals.pair_sums(people, metric, draws, epsilon=epsilon)
+    expected = oracle.accuracy_with_ties(human.tolist(), metric.tolist(), epsilon)
+    assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
+
+
+def test_epsilon_by_hand():
+    # People tie the first two; the metric does only with epsilon 0.05: 2/3 become 1.
+    human, metric = np.array([[0.0, 0, 1]]), np.array([[0.1, 0.15, 0.9]])
+    people = Judged(("A", "B", "C"), human, np.ones(1))
+    draws = intervals.Draws(np.ones((1, 1)), np.arange(3)[None])
+    for epsilon, expected in ((0.0, 2 / 3), (0.05, 1.0)):
+        sums = intervals.pair_sums(people, metric, draws, epsilon=epsilon)
+        assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
+    found = evaluate(people, [given_scores(metric)]).agreements[0]
+    assert found.epsilon == pytest.approx(0.05)
+    assert found.correlations["segment.acc_eq"].value == pytest.approx(1)
+
+
+def test_pairwise_accuracy_by_hand():
+    people = Judged(("A", "B", "C"), np.array([[1.0, 2, 3]]), np.ones(1))
+    found = evaluate(people, [given_scores(np.array([[1.0, 3, 2]]))]).agreements[0]
+    assert found.correlations["system.pairwise"].value == pytest.approx(2 / 3)
+
+
+@given(table, table, hnp.arrays(np.bool_, (5, SEGMENTS)))
+def test_soft_accuracy_is_the_twins(human, metric, swap):
+    swaps = np.where(swap, -1.0, 1.0)
+    people = Judged(("A", "B", "C"), human, LENGTHS)
+    found = accuracies.soft_agreement(
+        accuracies.human_better_than(people, swaps), given_scores(metric), swaps
+    )
+    expected = oracle.soft_pairwise(human.tolist(), metric.tolist(), swaps.tolist())
+    assert found.mean() == pytest.approx(expected)
+
+
+def test_soft_accuracy_of_people_themselves_is_one(judged):
+    people, _ = judged
+    found = evaluate(people, [given_scores(people.human)], Settings(samples=99)).agreements[0]
+    assert found.correlations["system.soft_pairwise"].value == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("systems", "king", "orange"),
+    [([[0.5, 0.6]], 0.75, 0.75), ([[0.5, 0.6], [0.55, 0.1]], 0.5, 0.75)],
+)
+def test_king_and_orange_by_hand(systems, king, orange):
+    # R1 .6 .4, R2 .5 .7 against S .5 .6: yes, no, yes, yes; S2 .55 .1 loses but once.
+    references = np.array([[0.6, 0.4], [0.5, 0.7]])
+    beside = np.broadcast_to(np.array(systems).T, (2, 2, len(systems)))
+    found = Likeness.of(references, beside)
+    assert found.king.mean() == king
+    assert found.orange.mean() == orange
+    assert oracle.king_and_orange(references.tolist(), beside.tolist()) == (king, orange)
+
+
+def test_references_held_out_are_scored_against_the_others():
+    vocabulary = Vocabulary()
+    lines = ["a b c d", "a b c x", "e f g h", "e f g h"]
+    references = corpus.References(
+        Texts.from_lines(lines, vocabulary), np.array([0, 2, 4]), source_lengths=None
+    )
+    # Beside the first of each segment's references, then the second; the last system is perfect.
+    outputs = ["x y", "a b c d", "e f", "e f g h"]
+    texts = Texts.from_lines(outputs, vocabulary)
+    batch = corpus.make_batch(texts, np.array([0, 2, 4]), references)
+    found = likeness(Ter(), batch, kept=np.arange(2))
+    # TER of a reference: 1/4 twice, then 0 twice. The perfect system has 1/4 beside the first
+    # reference of segment 0 and 0 beside its second: the second loses to it.
+    assert found.king.tolist() == [0.5, 1.0]
+    assert found.orange.tolist() == [[1.0, 0.5], [1.0, 1.0]]
+    assert likeness(Ter(), batch, kept=np.array([1])).king.tolist() == [1.0]
+
+
+def test_likeness_needs_two_references():
+    vocabulary = Vocabulary()
+    references = corpus.References(Texts.from_lines(["a"], vocabulary), np.array([0, 1]))
+    batch = corpus.make_batch(Texts.from_lines(["a"], vocabulary), np.array([0, 1]), references)
+    with pytest.raises(InputError, match="needs at least two references, here it has 1"):
+        likeness(Ter(), batch, kept=np.arange(1))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), small),
+        min_size=3, max_size=12, unique_by=lambda one: one[:3],
+    ),
+    table,
+)  # fmt: skip
+def test_every_judgment_is_a_data_point(judgments, metric):
+    kept = sorted({segment for segment, *_ in judgments})
+    numbered = [(kept.index(s), m, j, h) for s, m, j, h in judgments]
+    columns = [np.array(column) for column in zip(*numbered, strict=True)]
+    each = Judgments(*(column.astype(np.int64) for column in columns[:3]), columns[3])
+    human = np.full((len(kept), SYSTEMS), np.nan)
+    for segment, system, *_ in numbered:
+        same = [h for s, m, _, h in numbered if (s, m) == (segment, system)]
+        human[segment, system] = np.mean(same)
+    scores = metric[: len(kept)]
+    people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], each=each)
+    x, y, groups = oracle.judgments_written_out(numbered, scores)
+    draws = intervals.Draws(np.ones((1, len(kept))), np.arange(SYSTEMS)[None])
+    found = intervals.pearson_sums(people.points, scores, draws).correlations(systems=SYSTEMS)
+    weights = [LENGTHS[group] for group in groups]
+    for name, sides in (
+        ("pearson", (x, y)),
+        ("pearson_mean_removed", tuple(oracle.group_removed(side, groups) for side in (x, y))),
+    ):
+        for suffix, w in (("", [1.0] * len(x)), ("_weighted", weights)):
+            expected = oracle.pearson(*sides, w)
+            assert found[name + suffix][0] == pytest.approx(expected, abs=1e-9), name
+    sums = intervals.pair_sums(people, scores, draws, epsilon=0.0)
+    assert sums[0, :3].tolist() == list(oracle.judgment_pairs(numbered, scores))
+    totals = [
+        np.mean([h for _, m, _, h in numbered if m == system])
+        for system in range(SYSTEMS)
+        if system in columns[1]
+    ]
+    with np.errstate(invalid="ignore"):
+        known = people.system_scores[np.unique(columns[1])]
+    assert known.tolist() == pytest.approx(totals)
+
+
+@given(table, table, table, table)
+def test_pooled_sums_are_those_of_all_data_points(human, metric, other_human, other_metric):
+    draws = intervals.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
+    parts = [
+        intervals.pearson_sums(Points.of(h, LENGTHS), m, draws)
+        for h, m in ((human, metric), (other_human, other_metric))
+    ]
+    found = intervals.PearsonSums.pooled(parts).correlations(systems=SYSTEMS)
+    whole = oracle.pearsons(
+        [*human.tolist(), *other_human.tolist()],
+        [*metric.tolist(), *other_metric.tolist()],
+        [*LENGTHS, *LENGTHS],
+    )
+    for name, expected in whole.items():
+        assert found[name][0] == pytest.approx(expected, abs=1e-9), name
+
+
+def two_sets():
+    """Measures of two test sets with different systems."""
+    rng = np.random.default_rng(11)
+    found = []
+    for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
+        human = rng.normal(size=(segments, len(names)))
+        people = Judged(
+            tuple(names), human, np.arange(1.0, segments + 1), np.arange(segments) // 3,
+            tuple(f"{number}.{d}" for d in range(segments // 3)),
+        )  # fmt: skip
+        scores = [
+            given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")
+            for noise in (0.5, 1.0, 2.0)
+        ]
+        settings = Settings(samples=40)
+        found.append(measure(people, scores, settings, name=f"set {number}", number=number))
+    return found
+
+
+def test_test_sets_are_put_together_as_means_and_as_points():
+    measured = two_sets()
+    found = combine(
+        measured, groups=["x", "x"], scenarios=["good", "bad"], settings=Settings(samples=40)
+    )
+    assert [(one.name, one.kind) for one in found.columns] == [
+        ("x", "mean"), ("x", "pooled"), ("all", "mean"), ("all", "pooled"),
+    ]  # fmt: skip
+    assert found.columns[0].correlations == found.columns[2].correlations
+    first, second = (part.found.agreements for part in measured)
+    mean, pooled = found.columns[2:]
+    for k in range(3):
+        for name in ("system.spearman", "segment.acc_eq", "document.pearson"):
+            values = [one[k].correlations[name].value for one in (first, second)]
+            assert mean.correlations[k][name].value == pytest.approx(np.mean(values))
+        scores = [part.found.segment_scores[k] for part in measured]
+        people = [part.found.judged for part in measured]
+        x, y = (
+            np.concatenate(
+                [oracle.removed(one.tolist())[n] for one in sides for n in range(len(one))]
+            )
+            for sides in (scores, [one.human for one in people])
+        )
+        weights = np.concatenate([np.repeat(p.lengths, p.human.shape[1]) for p in people])
+        name = "segment.pearson_mean_removed_weighted"
+        assert pooled.correlations[k][name].value == pytest.approx(oracle.pearson(x, y, weights))
+    assert "system.spearman" not in pooled.correlations[0]
+    # What is tested is what is reported, wherever systems are not summed up anew.
+    for column in (mean, pooled):
+        for row in column.differences.values():
+            for name, one in row.items():
+                if not name.startswith("system"):
+                    assert one.tested == pytest.approx(one.value, abs=1e-9), name
+    # The first metric is nearest to people.
+    assert pooled.differences[0, 2]["segment.pearson_mean_removed"].p_corrected < 0.06
+    drop = found.scenarios[1].drops[0]["segment.acc_eq"]
+    good, bad = (one.correlations[0]["segment.acc_eq"].value for one in found.scenarios)
+    assert drop.value == pytest.approx(good - bad)
+    assert drop.low < drop.value < drop.high
+    assert found.scenarios[0].drops == ({}, {}, {})
+
+
+def test_shares_of_test_sets_and_documents():
+    measured = two_sets()
+    found = combine(measured, groups=["", ""], scenarios=["", ""], settings=Settings(samples=40))
+    assert [one.name for one in found.columns] == ["all", "all"]
+    assert found.scenarios == ()
+    values = np.array(
+        [[one.correlations["segment.wmt10"].value for one in part.found.agreements]
+         for part in measured]
+    )  # fmt: skip
+    for i, j in itertools.product(range(3), repeat=2):
+        assert found.better["segment.wmt10"][i, j] == np.mean(values[:, i] > values[:, j])
+    rho = np.concatenate(
+        [np.array([one.documents for one in part.found.agreements]).T for part in measured]
+    )
+    assert rho.shape == (7, 3)
+    assert found.documents_at_least[1, 0] == np.mean(rho[:, 1] >= rho[:, 0] - 1e-12)
+
+
+def test_all_tables_of_test_sets_can_be_printed():
+    measured = two_sets()
+    together = combine(
+        measured, groups=["x", "y"], scenarios=["one", "two"], settings=Settings(samples=40)
+    )
+    text = "\n".join(one.text() for one in combined_tables(together))
+    assert "over scenarios, and what it drops from one to the next" in text
+    assert "set 1: Scores of systems" in text
+    assert len(combined_summary(together).splitlines()) < 30
+    document = combined_as_json(together)
+    assert [one["name"] for one in document["sets"]] == ["set 1", "set 2"]
+    assert document["columns"][0]["metrics"][0]["correlations"]["segment.pearson"]["value"]
+
+
+def test_one_test_set_put_together_is_itself():
+    (part, _) = two_sets()
+    together = combine([part], groups=[""], scenarios=[""], settings=Settings(samples=40))
+    assert together.columns == ()
+    assert combined_summary(together).count("\n") > 3

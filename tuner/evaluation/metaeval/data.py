@@ -1,22 +1,84 @@
-"""Holds human scores beside the statistics of metrics: what a meta-evaluation works on."""
+"""Holds human scores beside the statistics of metrics, for a meta-evaluation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tuner.errors import InputError
-from tuner.evaluation.correlation import rounded
+from tuner.evaluation.correlation import Pairs, rounded
+from tuner.evaluation.metaeval.likeness import Likeness, likeness
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from metrics._base import Batch, FloatArray, IntArray, Metric
-    from tuner.evaluation.human_scores import HumanScores
+    from tuner.evaluation.human_scores import HumanScores, Judgments
+
+    BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Holds people's scores as data points: N segments or documents, M systems each.
+
+    Parameters
+    ----------
+    human : (N, M) float64
+        The mean of the judgments of each output; 0 where there is none.
+    counts : (N, M) float64
+        How many judgments that is.
+    within : (N, M) float64
+        The sum of squares of their differences from the mean.
+    lengths : (N,) float64
+        Tokens of the references.
+    """
+
+    human: FloatArray
+    counts: FloatArray
+    within: FloatArray
+    lengths: FloatArray
+
+    @classmethod
+    def of(cls, human: FloatArray, lengths: FloatArray) -> Points:
+        """Return points of one judgment each; where human scores are NaN there is none."""
+        known = ~np.isnan(human)
+        means = np.where(known, human, 0.0)
+        return cls(means, known.astype(np.float64), np.zeros_like(means), lengths)
+
+    def __len__(self) -> int:
+        return len(self.human)
+
+    @cached_property
+    def varies(self) -> BoolArray:
+        """(N,) whether people's scores differ within a row."""
+        known = self.counts > 0
+        highest = np.where(known, self.human, -np.inf).max(axis=1)
+        lowest = np.where(known, self.human, np.inf).min(axis=1)
+        return np.asarray(highest > lowest)
+
+    def moments(self, scores: FloatArray) -> tuple[float, float]:
+        """Return mean and standard deviation of scores (N, M) over all judgments."""
+        total = self.counts.sum()
+        mean = float((self.counts * scores).sum() / total)
+        judged = scores[self.counts > 0]
+        spread = float(np.sqrt((self.counts * (scores - mean) ** 2).sum() / total))
+        return mean, spread if np.ptp(judged) > 0 else 0.0
+
+    @property
+    def human_moments(self) -> tuple[float, float]:
+        """Mean and standard deviation of all judgments."""
+        total = self.counts.sum()
+        mean = float((self.counts * self.human).sum() / total)
+        around = self.counts * (self.human - mean) ** 2 + self.within
+        spread = float(np.sqrt(around.sum() / total))
+        return mean, spread if spread > 1e-12 * max(1.0, abs(mean)) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +90,15 @@ class Judged:
     systems : tuple of str
         M names.
     human : (S, M) float64
-        Scores of segments, higher is better; none is missing.
+        Scores of segments, higher is better, the mean of several judgments; NaN where there is
+        none.
     lengths : (S,) float64
         Tokens of the segments' references, the mean of several.
     documents : (S,) int64 or None
         Which of the D `document_names` a segment belongs to; each has a segment.
     document_names : tuple of str
+    each : Judgments or None
+        Where every judgment is a data point, all of them.
     """
 
     systems: tuple[str, ...]
@@ -41,11 +106,39 @@ class Judged:
     lengths: FloatArray
     documents: IntArray | None = None
     document_names: tuple[str, ...] = ()
+    each: Judgments | None = None
+
+    @cached_property
+    def points(self) -> Points:
+        """Segments' scores, judgment by judgment."""
+        found = Points.of(self.human, self.lengths)
+        if self.each is None:
+            return found
+        counts, within = np.zeros((2, *self.human.shape))
+        place = self.each.segments, self.each.systems
+        np.add.at(counts, place, 1.0)
+        np.add.at(within, place, (self.each.scores - self.human[place]) ** 2)
+        return replace(found, counts=counts, within=within)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """What people say of each two systems on each segment; of several judges, of each."""
+        return Pairs.of(self.human) if self.each is None else _pairs(self.each, self.human.shape)
 
     @property
     def system_scores(self) -> FloatArray:
-        """(M,) mean over segments."""
-        return np.asarray(self.human.mean(axis=0))
+        """(M,) mean over judgments."""
+        points = self.points
+        return np.asarray((points.counts * points.human).sum(axis=0) / points.counts.sum(axis=0))
+
+    @cached_property
+    def document_points(self) -> Points:
+        """Documents' scores: means of their segments' judgments, weighted by length."""
+        points = self.points
+        weights = self.by_document(points.counts)
+        human = self.by_document(points.counts * points.human)
+        human = np.where(weights > 0, human / np.where(weights > 0, weights, 1.0), np.nan)
+        return Points.of(human, self.document_lengths)
 
     @property
     def document_lengths(self) -> FloatArray:
@@ -59,6 +152,8 @@ class Judged:
         numbers = {"system": len(self.systems), "segment": len(self.human)}
         if self.document_names:
             numbers["document"] = len(self.document_names)
+        if self.each is not None:
+            numbers["judgment"] = len(self.each.scores)
         return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in numbers.items())
 
     def by_document(self, scores: FloatArray) -> FloatArray:
@@ -67,6 +162,26 @@ class Judged:
         total = np.zeros((len(self.document_names), scores.shape[1]))
         np.add.at(total, self.documents, self.lengths[:, None] * scores)
         return np.asarray(total / np.maximum(self.document_lengths, 1e-300)[:, None])
+
+
+def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
+    """Return each two judgments of one judge on one segment, of outputs of two systems."""
+    first, second = np.triu_indices(shape[1], 1)
+    place_of = np.zeros((shape[1], shape[1]), dtype=np.int64)
+    place_of[first, second] = place_of[second, first] = np.arange(len(first))
+    counts = np.zeros((3, shape[0], len(first)))
+    order = np.lexsort((each.systems, each.judges, each.segments))
+    segments, judges = each.segments[order], each.judges[order]
+    is_new = (np.diff(segments) != 0) | (np.diff(judges) != 0)
+    for part in np.split(order, np.flatnonzero(is_new) + 1):
+        a, b = np.triu_indices(len(part), 1)
+        systems, scores = each.systems[part], each.scores[part]
+        a, b = a[systems[a] != systems[b]], b[systems[a] != systems[b]]
+        # Systems rise within a part, so that a's is the first of the pair.
+        outcome = np.where(scores[a] > scores[b], 0, np.where(scores[a] < scores[b], 1, 2))
+        place = place_of[systems[a], systems[b]]
+        np.add.at(counts, (outcome, each.segments[part[0]], place), 1.0)
+    return Pairs(first, second, *counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +196,15 @@ class MetricScores:
     signature : str
         The metric with all that its scores depend on.
     stats : (S, M, K) float64
+    likeness : Likeness or None
+        How references fare among the systems, where that is asked for.
     """
 
     label: str
     metric: Metric
     signature: str
     stats: FloatArray
+    likeness: Likeness | None = None
 
     def oriented(self, stats: FloatArray) -> FloatArray:
         """Return the scores (...) of statistics (..., K), error metrics negated."""
@@ -123,26 +241,28 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
     Raises
     ------
     InputError
-        Fewer than two systems, or no segment on which all have a score.
+        No segment on which all have a score.
     """
-    if len(human.systems) < 2:
-        raise InputError(
-            f"{human.path}: human scores of one system, '{human.systems[0]}'; a correlation needs "
-            f"at least two"
-        )
     kept = human.complete
     if not len(kept):
         raise InputError(
             f"{human.path}: no segment has scores of all {len(human.systems)} systems; name the "
-            f"systems to compare (--system)"
+            f"systems to compare (--system), or take each judgment as it is (--judgments each)"
         )
     lengths = _reference_lengths(batch)[kept]
-    scores = human.scores[kept]
+    found = Judged(human.systems, human.scores[kept], lengths, each=_renumbered(human, kept))
     if human.documents is None:
-        return Judged(human.systems, scores, lengths), kept
+        return found, kept
     used, documents = np.unique(human.documents[kept], return_inverse=True)
     names = tuple(human.document_names[number] for number in used.tolist())
-    return Judged(human.systems, scores, lengths, documents.astype(np.int64), names), kept
+    return replace(found, documents=documents.astype(np.int64), document_names=names), kept
+
+
+def _renumbered(human: HumanScores, kept: IntArray) -> Judgments | None:
+    """Return the judgments, their segments numbered as those that are kept."""
+    if human.each is None:
+        return None
+    return replace(human.each, segments=np.searchsorted(kept, human.each.segments))
 
 
 def metric_scores(
@@ -154,10 +274,22 @@ def metric_scores(
     systems: int,
     signature: str,
     threads: int = 1,
+    with_likeness: bool = False,
 ) -> MetricScores:
-    """Count with a metric on all segments, and keep those that were judged."""
+    """Count with a metric on all segments, and keep those that were judged.
+
+    Raises
+    ------
+    InputError
+        The batch lacks what the metric needs; or the likeness of references is asked for and a
+        segment has not several of them.
+    """
     stats = compute_stats(metric, batch, threads=threads)
-    return MetricScores(label, metric, signature, stats.reshape(len(batch), systems, -1)[kept])
+    stats = stats.reshape(len(batch), systems, -1)[kept]
+    found = MetricScores(label, metric, signature, stats)
+    if not with_likeness:
+        return found
+    return replace(found, likeness=likeness(metric, batch, kept=kept, threads=threads))
 
 
 def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) -> list[str]:
@@ -171,11 +303,15 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
             f"{left_out} of {left_out + len(data.human)} segments are left out: not every system "
             f"has a score of them"
         )
+    if len(data.systems) == 1:
+        lines.append("one system: nothing is said of systems, nor of their outputs of one segment")
     if len(data.systems) == 2:
         lines.append("two systems: whatever a metric says, their correlation is 1, 0 or -1")
+    if len(data.human) > 1 and len(data.systems) > 1 and data.pairs.count == 0:
+        lines.append("people tie all systems in every segment: no pair of outputs is ranked")
     if len(data.human) == 1:
         lines.append("one segment: nothing can be resampled, so there are no intervals")
-    if np.ptp(data.human) == 0:
+    if not any(data.points.human_moments[1:]):
         lines.append("all human scores are the same: every correlation is 0")
     lines += [
         f"{one.label}: all segments of all systems have one score: its correlations are 0"

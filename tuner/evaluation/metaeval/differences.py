@@ -1,11 +1,14 @@
-"""Tests whether one metric agrees better with people than another: the PERM-BOTH test.
+"""Tests whether one metric agrees better with people than another, by permutations.
 
-Both metrics are standardised, and each score of a system's translation of a segment is swapped
-between them with probability 1/2: if they were equally good, nothing would change.
+PERM-BOTH standardises both metrics, and swaps each score of a system's translation of a segment
+between them with probability 1/2: if they were equally good, nothing would change. After a swap
+with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. So every sum that
+Pearson's r is made of is linear in s, one term from each metric, and so is the difference of two
+Kendall taus, see `kendall_terms`: all permutations of all pairs of metrics are a few matrix
+products. Squares of the means that are removed from rows need products of two metrics.
 
-After a swap with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. So every
-sum that Pearson's r is made of is linear in s, and so is the difference of two Kendall taus, see
-`kendall_terms`: all permutations of all pairs of metrics are one matrix product.
+What is a mean over rows (of the correlation within each, of a share) is tested by swapping whole
+rows, which needs no common scale.
 
 References
 ----------
@@ -15,146 +18,425 @@ Methods", TACL 2021.
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.evaluation.correlation import Pairs, from_sums, pearson, ranks, rounded
-from tuner.evaluation.metaeval.intervals import standardised
+from tuner.evaluation.correlation import from_sums, ranks, rounded
+from tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
+from tuner.evaluation.metaeval.intervals import joined_moments, standardised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from metrics._base import FloatArray
+    from numpy.typing import NDArray
 
-_CHUNK = 1 << 22
-"""Signs of a chunk of permutations."""
+    from metrics._base import FloatArray, IntArray
+    from tuner.evaluation.correlation import Pairs
+    from tuner.evaluation.metaeval.data import Points
+
+_CHUNK = 1 << 23
+"""Numbers of the largest array of a chunk of permutations."""
 _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
+_SYSTEM = ("system.pearson", "system.spearman", "system.pairwise")
+_PEARSONS = ("pearson", "pearson_weighted")
+_REMOVED = ("pearson_mean_removed", "pearson_mean_removed_weighted")
 
-TESTED = ("system.pearson", "system.spearman", "segment.pearson", "segment.wmt10")
 
-
-def permutation_tests(
-    human: FloatArray,
-    scores: Sequence[FloatArray],
-    *,
-    permutations: int,
-    rng: np.random.Generator,
-) -> dict[tuple[int, int], dict[str, tuple[float, float]]]:
-    """Return for each two metrics and each measure the difference and its two-sided p.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Holds what several metrics say of the data points of one test set.
 
     Parameters
     ----------
-    human : (S, M) float64
-    scores : sequence of (S, M) float64
-        Of each metric. The score of a system is the mean of its segments' scores, for only these
-        can be swapped.
-
-    Returns
-    -------
-    dict
-        (i, j) with i < j -> name in `TESTED` -> (first minus second, p), with
-        p = (1 + permutations with a difference as large) / (permutations + 1).
+    points : Points
+    scores : (n, N, M) float64
+        Of n metrics. The score of a system is here the mean of its segments' scores, for only
+        these can be swapped.
+    pairs : Pairs or None
+        Of segments; None of documents.
     """
-    pairs = list(combinations(range(len(scores)), 2))
-    if not pairs:
-        return {}
-    test = _Test(human, [standardised(one) for one in scores], pairs)
-    observed = test.differences(np.ones((1, human.size)))
-    exceeding = {name: np.zeros(len(pairs)) for name in TESTED}
-    step = max(1, _CHUNK // human.size)
+
+    points: Points
+    scores: FloatArray
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """Holds differences of all pairs of metrics, first less second.
+
+    Parameters
+    ----------
+    observed : dict
+        Measure -> (Q,).
+    samples : dict
+        Measure -> (R, Q), under each permutation.
+    """
+
+    observed: dict[str, FloatArray]
+    samples: dict[str, FloatArray]
+
+    def p_values(self) -> dict[str, FloatArray]:
+        """Return (Q,) two-sided p of each: (1 + differences as large) / (permutations + 1)."""
+        return {
+            name: (1 + np.count_nonzero(np.abs(found) >= np.abs(seen) - _ROUNDING, axis=0))
+            / (len(found) + 1)
+            for (name, found), seen in zip(
+                self.samples.items(), self.observed.values(), strict=True
+            )
+        }
+
+    def corrected(self) -> dict[str, FloatArray]:
+        """Return (Q,) p of each, corrected for their number by the largest of all differences.
+
+        All pairs of metrics see the same permutations. So it is counted how often the largest of
+        the Q differences, each divided by its spread over permutations, is as large as the one
+        observed (Westfall & Young, "Resampling-Based Multiple Testing", 1993). Holm's correction
+        of 1,000 permutations could find nothing among more than 50 pairs.
+        """
+        found = {}
+        for name, samples in self.samples.items():
+            spread = np.sqrt(np.mean(samples**2, axis=0))
+            known = spread > _ROUNDING
+            unit = np.where(known, spread, np.inf)
+            largest = np.sort((np.abs(samples) / unit).max(axis=1, initial=0.0))
+            seen = np.abs(self.observed[name]) / unit
+            as_large = len(largest) - np.searchsorted(largest, seen - 1e-9)
+            found[name] = (1 + as_large) / (len(largest) + 1)
+        return found
+
+    @classmethod
+    def mean(cls, parts: Sequence[Permuted]) -> Permuted:
+        """Return the means over several test sets, each permuted by itself."""
+        names = [name for name in parts[0].observed if all(name in one.observed for one in parts)]
+        return cls(
+            {name: np.mean([one.observed[name] for one in parts], axis=0) for name in names},
+            {name: np.mean([one.samples[name] for one in parts], axis=0) for name in names},
+        )
+
+
+def metric_pairs(count: int) -> IntArray:
+    """Return (Q, 2): each two of so many metrics, the first one's number lower."""
+    return np.stack(np.triu_indices(count, 1), axis=1).astype(np.int64)
+
+
+def permute(
+    blocks: Sequence[Block], level: str, *, permutations: int, rng: np.random.Generator
+) -> Permuted:
+    """Swap scores of each two metrics, and compare what they agree with people then.
+
+    Parameters
+    ----------
+    blocks
+        One of each test set; what is correlated is all of them. Of one there are measures of
+        systems too, where it has `pairs`.
+    level
+        `segment` or `document`: begins the names of measures.
+    """
+    weights = np.array([block.points.counts.sum() for block in blocks])
+    human = joined_moments(weights, [block.points.human_moments for block in blocks])
+    tests = [
+        _Test(block, scores, human)
+        for block, scores in zip(blocks, _standardised(blocks), strict=True)
+    ]
+    size = sum(block.points.human.size for block in blocks)
+    step = max(1, _CHUNK * 4 // size)
+    parts = [_all_differences(tests, level, None)]
     for start in range(0, permutations, step):
         count = min(step, permutations - start)
-        signs = rng.integers(0, 2, size=(count, human.size), dtype=np.int8).astype(np.float64)
-        signs = 2.0 * signs - 1.0
-        for name, found in test.differences(signs).items():
-            large = np.abs(found) >= np.abs(observed[name]) - _ROUNDING
-            exceeding[name] += np.count_nonzero(large, axis=0)
-    return {
-        pair: {
-            name: (
-                float(observed[name][0, number]),
-                float((1 + exceeding[name][number]) / (permutations + 1)),
-            )
-            for name in TESTED
-        }
-        for number, pair in enumerate(pairs)
-    }
+        signs = [
+            2 * rng.integers(0, 2, size=(count, *block.points.human.shape), dtype=np.int8) - 1
+            for block in blocks
+        ]
+        parts.append(_all_differences(tests, level, signs))
+    return Permuted(
+        {name: found[0] for name, found in parts[0].items()},
+        {name: np.concatenate([one[name] for one in parts[1:]]) for name in parts[0]},
+    )
+
+
+def permute_rows(
+    rows: Sequence[tuple[FloatArray, FloatArray]],
+    *,
+    permutations: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return (Q,) differences of means over rows and (R, Q) with whole rows swapped.
+
+    Parameters
+    ----------
+    rows
+        Of each test set (n, N) values of n metrics, and (N,) weights of the rows.
+    """
+    total = sum(float(weights.sum()) for _, weights in rows) or 1.0
+    first, second = metric_pairs(len(rows[0][0])).T
+    observed = np.zeros(len(first))
+    found = np.zeros((permutations, len(first)))
+    for values, weights in rows:
+        weighted = (values * weights / total).T
+        difference = weighted.sum(axis=0)
+        observed += difference[first] - difference[second]
+        signs = 2.0 * rng.integers(0, 2, size=(permutations, len(weights)), dtype=np.int8) - 1
+        moved = signs @ weighted
+        found += moved[:, first] - moved[:, second]
+    return observed, found
+
+
+def _standardised(blocks: Sequence[Block]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield of each block (n, N, M) scores of one scale, and the same with means removed."""
+    counts = np.concatenate([block.points.counts.ravel() for block in blocks])
+    bounds = np.cumsum([block.points.human.size for block in blocks])[:-1]
+    sides = []
+    for removed in (False, True):
+        flat = np.concatenate(
+            [
+                (_row_centred(block.scores, block.points) if removed else block.scores).reshape(
+                    len(block.scores), -1
+                )
+                for block in blocks
+            ],
+            axis=1,
+        )
+        scaled = np.stack([standardised(one, counts) for one in flat])
+        sides.append(np.split(scaled, bounds, axis=1))
+    for block, plain, removed_means in zip(blocks, *sides, strict=True):
+        yield plain.reshape(block.scores.shape), removed_means.reshape(block.scores.shape)
+
+
+def _row_centred(scores: FloatArray, points: Points) -> FloatArray:
+    """Return scores (..., N, M) without the mean of each row, over its judgments."""
+    judged = np.maximum(points.counts.sum(axis=1, keepdims=True), 1.0)
+    mean = (points.counts * scores).sum(axis=-1, keepdims=True) / judged
+    # Rounding is no difference.
+    centred = np.where(points.counts > 0, scores - mean, 0.0)
+    constant = np.abs(centred).max(axis=-1, keepdims=True) <= _ROUNDING
+    return np.where(constant, 0.0, centred)
 
 
 class _Test:
-    """Holds the terms of all differences, for Q pairs of metrics."""
+    """Holds the terms of all differences on one test set, for Q pairs of n metrics.
 
-    def __init__(
-        self, human: FloatArray, scores: Sequence[FloatArray], pairs: Sequence[tuple[int, int]]
-    ) -> None:
-        self.shape = human.shape
-        self.human = standardised(human)
-        self.system_human = rounded(human.mean(axis=0))
-        x = np.stack([scores[i] for i, _ in pairs])
-        y = np.stack([scores[j] for _, j in pairs])
-        self.mean, self.half = (x + y) / 2, (x - y) / 2  # (Q, S, M)
-        self.squares, self.half_squares = (x**2 + y**2) / 2, (x**2 - y**2) / 2
-        ranked = Pairs.of(human)
-        self.pairs = max(ranked.count, 1)
-        self.kendall = np.stack([kendall_terms(a, b, ranked) for a, b in zip(x, y, strict=True)])
-
-    def differences(self, signs: FloatArray) -> dict[str, FloatArray]:
-        """Return (R, Q) for each measure under signs (R, S * M)."""
-        segments, systems = self.shape
-        by_system = signs.reshape(-1, segments, systems).transpose(2, 0, 1)
-        swapped = (by_system @ self.half.transpose(2, 1, 0)).transpose(1, 2, 0) / segments
-        centre = self.mean.mean(axis=1)  # (Q, M)
-        first, second = rounded(centre + swapped), rounded(centre - swapped)  # (R, Q, M)
-        human = self.system_human
-        ranked = ranks(human)
-        return {
-            "system.pearson": pearson(first, human) - pearson(second, human),
-            "system.spearman": (pearson(ranks(first), ranked) - pearson(ranks(second), ranked)),
-            "segment.pearson": self._segment_pearson(signs),
-            "segment.wmt10": signs @ self._columns(self.kendall) / self.pairs,
-        }
-
-    def _segment_pearson(self, signs: FloatArray) -> FloatArray:
-        size = self.human.size
-        total = self._columns(self.mean).sum(axis=0)
-        squares = self._columns(self.squares).sum(axis=0)
-        products = self._columns(self.mean * self.human).sum(axis=0)
-        d_total = signs @ self._columns(self.half)
-        d_squares = signs @ self._columns(self.half_squares)
-        d_products = signs @ self._columns(self.half * self.human)
-        sides = []
-        for side in (1.0, -1.0):
-            variance = squares + side * d_squares - (total + side * d_total) ** 2 / size
-            variance = np.where(variance > _ROUNDING * size, variance, 0.0)
-            sides.append(
-                from_sums(
-                    products + side * d_products, variance, np.asarray(np.sum(self.human**2))
-                )
-            )
-        return np.asarray(sides[0] - sides[1])
-
-    def _columns(self, terms: FloatArray) -> FloatArray:
-        """Return (S * M, Q) of (Q, S, M)."""
-        return np.ascontiguousarray(terms.reshape(len(terms), -1).T)
-
-
-def kendall_terms(x: FloatArray, y: FloatArray, pairs: Pairs) -> FloatArray:
-    """Return (S, M): what the sign of each score adds to the difference of two wmt10 taus.
-
-    A pair counts 1 or -1; what it counts under x' less what it counts under y' depends on the
-    two signs s and t of its systems, and changes its sign with both of them, for then x' and y'
-    are exchanged. Such a function of two signs is a s + b t.
+    Parameters
+    ----------
+    scores : (n, N, M) float64, twice
+        Standardised, and standardised without the means of rows.
+    human
+        Mean and standard deviation of people's scores on all test sets.
     """
 
-    def counts(first: FloatArray, second: FloatArray) -> FloatArray:
-        right = (first[:, pairs.first] - second[:, pairs.second]) * pairs.sign > 0
-        return np.where(pairs.sign != 0, np.where(right, 1.0, -1.0), 0.0)
+    def __init__(
+        self,
+        block: Block,
+        scores: tuple[FloatArray, FloatArray],
+        human: tuple[float, float],
+    ) -> None:
+        points = block.points
+        self.plain, self.removed = scores
+        self.pairs = block.pairs
+        self.counts, self.lengths = points.counts, points.lengths
+        self.several = points.human.shape[1] > 1
+        mean, spread = human[0], human[1] or np.inf
+        self.human = (points.human - mean) / spread
+        self.squares = self.counts * self.human**2 + points.within / spread**2
+        self.judged = np.maximum(self.counts.sum(axis=1), 1.0)
+        self.row_human = _row_centred(self.human, points)
+        self.row_squares = self.counts * self.row_human**2 + points.within / spread**2
+        self.weights = (np.ones_like(self.lengths), self.lengths)
 
-    both, one = counts(x, x) - counts(y, y), counts(x, y) - counts(y, x)
-    systems = np.eye(x.shape[1])
-    return np.asarray(
-        (both + one) / 2 @ systems[pairs.first] + (both - one) / 2 @ systems[pairs.second]
-    )
+    def sums(self, signs: FloatArray | None, *, removed: bool) -> FloatArray:
+        """Return (2, 3, R, n): sums of x, x squared and x times y, plain and weighted by length.
+
+        Parameters
+        ----------
+        signs : (R, N, M) float64 or None
+            None: all are 1, and what is returned is the sums that no swap changes.
+        removed
+            Whether x and y are without the means of rows.
+        """
+        columns = self.removed_columns if removed else self.plain_columns
+        if signs is None:
+            moved = columns.sum(axis=1)[None]
+        else:
+            moved = signs.reshape(len(signs), -1) @ columns.T
+        return np.moveaxis(moved.reshape(len(moved), 2, 3, -1), 0, 2)
+
+    @cached_property
+    def plain_columns(self) -> FloatArray:
+        """(6 n, N M): terms of `sums`."""
+        return self._columns(self.plain, self.human)
+
+    @cached_property
+    def removed_columns(self) -> FloatArray:
+        """(6 n, N M): the same without the means of rows."""
+        return self._columns(self.removed, self.row_human)
+
+    def _columns(self, scores: FloatArray, human: FloatArray) -> FloatArray:
+        terms = np.stack([scores, scores**2, scores * human]) * self.counts  # (3, n, N, M)
+        both = np.stack([terms * weights[:, None] for weights in self.weights])
+        return both.reshape(-1, human.size)
+
+    def human_sums(self, squares: FloatArray) -> FloatArray:
+        """Return (2, 3): judgments and sums of people's scores and of their squares."""
+        return np.array(
+            [
+                [
+                    float((weights[:, None] * terms).sum())
+                    for terms in (self.counts, self.counts * self.human, squares)
+                ]
+                for weights in self.weights
+            ]
+        )
+
+    def squared_means(self, signs: FloatArray) -> FloatArray:
+        """Return (2, R, n, n): sums over rows of products of two metrics' sums with signs."""
+        terms = np.ascontiguousarray((self.removed * self.counts).transpose(1, 2, 0))
+        found = np.empty((2, len(signs), terms.shape[2], terms.shape[2]))
+        step = max(1, _CHUNK // (terms.shape[0] * max(terms.shape[1:])))
+        for start in range(0, len(signs), step):
+            part = slice(start, start + step)
+            # (N, R, M) @ (N, M, n): one product for each row.
+            moved = np.matmul(signs[part].transpose(1, 0, 2), terms)
+            moved = np.ascontiguousarray(moved.transpose(1, 2, 0))
+            for place, weights in enumerate(self.weights):
+                scaled = moved * (weights / self.judged)  # (R, n, N)
+                found[place, part] = np.matmul(scaled, moved.transpose(0, 2, 1))
+        return found
+
+    def kendall(self, signs: NDArray[Any], pairs: IntArray) -> FloatArray:
+        """Return (R, Q) differences of right less wrong judgments."""
+        assert self.pairs is not None  # noqa: S101  asked for only where there are some
+        systems = np.stack([self.pairs.first, self.pairs.second], axis=1)
+        scores = np.ascontiguousarray(self.plain.transpose(0, 2, 1))
+        better, worse = (
+            np.ascontiguousarray(one.T, dtype=np.float32)
+            for one in (self.pairs.better, self.pairs.worse)
+        )
+        flat = np.ascontiguousarray(signs.transpose(0, 2, 1), dtype=np.float32)
+        flat = flat.reshape(len(signs), -1)
+        found = np.empty((len(flat), len(pairs)))
+        step = max(1, _CHUNK // flat.shape[1])
+        for start in range(0, len(pairs), step):
+            part = slice(start, start + step)
+            terms = kendall_terms(scores, pairs[part], better, worse, systems)
+            # Whole numbers and halves, far too small to be rounded in single precision.
+            found[:, part] = flat @ terms.reshape(len(terms), -1).T
+        return found
+
+    def systems(self, signs: FloatArray | None, pairs: IntArray) -> FloatArray:
+        """Return (3, R, Q) differences of `_SYSTEM`."""
+        judged = np.maximum(self.counts.sum(axis=0), 1e-300)
+        terms = self.plain * self.counts / judged  # (n, N, M)
+        centre = terms.sum(axis=1)
+        if signs is None:
+            moved = centre[None]
+        else:
+            by_system = np.ascontiguousarray(signs.transpose(2, 0, 1))
+            moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
+            moved = moved.transpose(1, 2, 0)  # (R, n, M)
+        human = rounded((self.counts * self.human).sum(axis=0) / judged)
+        units = []
+        for side in (human, ranks(human)):
+            centred = side - side.mean()
+            length = np.sqrt((centred**2).sum())
+            units.append(centred / length if np.ptp(side) > 0 else np.zeros(len(side)))
+        return np.asarray(
+            system_differences(centre, np.ascontiguousarray(moved), pairs, units[0], units[1])
+        )
+
+
+def _all_differences(
+    tests: Sequence[_Test], level: str, signs: Sequence[NDArray[np.int8]] | None
+) -> dict[str, FloatArray]:
+    """Return (R, Q) of each measure; without signs as it is, R being 1."""
+    pairs = metric_pairs(len(tests[0].plain))
+    rows = 1 if signs is None else len(signs[0])
+    found: dict[str, list[FloatArray]] = {}
+    step = max(1, _CHUNK // max(one.human.size for one in tests))
+    for start in range(0, rows, step):
+        part = [
+            np.ones((1, *one.human.shape))
+            if signs is None
+            else signs[place][start : start + step].astype(np.float64)
+            for place, one in enumerate(tests)
+        ]
+        chunk = _pearson_differences(tests, part, pairs)
+        if len(tests) == 1 and tests[0].pairs is not None and tests[0].several:
+            chunk |= dict(zip(_SYSTEM, tests[0].systems(part[0], pairs), strict=True))
+        for name, values in chunk.items():
+            full = name if "." in name else f"{level}.{name}"
+            found.setdefault(full, []).append(values)
+    joined = {name: np.concatenate(values) for name, values in found.items()}
+    if all(one.pairs is not None for one in tests):
+        count = sum(one.pairs.count for one in tests if one.pairs is not None)
+        if count:
+            single = [
+                np.ones((1, *one.human.shape)) if signs is None else signs[place]
+                for place, one in enumerate(tests)
+            ]
+            counted = _total(
+                one.kendall(own, pairs) for one, own in zip(tests, single, strict=True)
+            )
+            joined[f"{level}.wmt10"] = counted / count
+    return joined
+
+
+def _pearson_differences(
+    tests: Sequence[_Test], signs: Sequence[FloatArray], pairs: IntArray
+) -> dict[str, FloatArray]:
+    """Return (R, Q) of each of Pearson's correlations, from sums over all tests."""
+    first, second = pairs.T
+    found = {}
+    fixed = _total(one.sums(None, removed=False) for one in tests)
+    moved = _total(one.sums(own, removed=False) for one, own in zip(tests, signs, strict=True))
+    human = _total(one.human_sums(one.squares) for one in tests)
+    for place, name in enumerate(_PEARSONS):
+        total, y, yy = human[place]
+        total = max(total, 1e-300)
+        sides = []
+        for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
+            sides.append(_r(xy - x * y / total, xx - x * x / total, yy - y * y / total, total))
+        found[name] = sides[0] - sides[1]
+    if not any(one.several for one in tests):
+        return found
+    fixed = _total(one.sums(None, removed=True) for one in tests)
+    moved = _total(one.sums(own, removed=True) for one, own in zip(tests, signs, strict=True))
+    squared = _total(one.squared_means(own) for one, own in zip(tests, signs, strict=True))
+    human = _total(one.human_sums(one.row_squares) for one in tests)
+    for place, name in enumerate(_REMOVED):
+        total, _, yy = human[place]
+        products = squared[place]
+        means = (
+            products[:, first, first]
+            + products[:, second, second]
+            - 2 * products[:, first, second]
+        ) / 4
+        sides = [
+            _r(xy, xx - means, yy, max(total, 1e-300))
+            for _, xx, xy in _both_sides(fixed[place], moved[place], first, second)
+        ]
+        found[name] = sides[0] - sides[1]
+    return found
+
+
+def _total(parts: Iterable[FloatArray]) -> FloatArray:
+    """Return the sum of arrays of one shape."""
+    return np.asarray(sum(parts))
+
+
+def _both_sides(
+    fixed: FloatArray, moved: FloatArray, first: IntArray, second: IntArray
+) -> Iterator[FloatArray]:
+    """Yield (3, R, Q) sums of the first metric and of the second one after swaps."""
+    middle = (fixed[..., first] + fixed[..., second]) / 2
+    half = (moved[..., first] - moved[..., second]) / 2
+    yield middle + half
+    yield middle - half
+
+
+def _r(xy: FloatArray, xx: FloatArray, yy: float, total: float) -> FloatArray:
+    least = _ROUNDING * total
+    return from_sums(xy, np.where(xx > least, xx, 0.0), np.asarray(yy if yy > least else 0.0))

@@ -1,31 +1,32 @@
-"""Evaluates several metrics against human scores."""
+"""Evaluates several metrics against human scores, on one test set or on several."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tuner import streams
-from tuner.evaluation.correlation import (
-    VARIANTS,
-    Pairs,
-    kendall,
-    mean_removed,
-    pearson,
-    rounded,
-    spearman,
-    williams,
+from tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
+from tuner.evaluation.metaeval.accuracies import calibrated, human_better_than, soft_agreement
+from tuner.evaluation.metaeval.differences import (
+    Block,
+    Permuted,
+    metric_pairs,
+    permute,
+    permute_rows,
 )
-from tuner.evaluation.metaeval.differences import permutation_tests
 from tuner.evaluation.metaeval.intervals import (
     Draws,
+    PearsonSums,
     Resampled,
+    correct_pairs,
     interval,
-    kendall_samples,
-    pearson_samples,
+    pair_correlations,
+    pair_sums,
+    pearson_sums,
+    row_correlations,
     system_samples,
 )
 
@@ -41,13 +42,15 @@ PEARSONS = (
     "pearson_mean_removed",
     "pearson_mean_removed_weighted",
 )
-MEASURES = (
-    "system.spearman",
-    "system.pearson",
-    *(f"segment.{name}" for name in (*VARIANTS, *PEARSONS)),
-    *(f"document.{name}" for name in PEARSONS),
-)
-"""Level and correlation; those of documents only where documents are known."""
+SYSTEMS = tuple(f"system.{name}" for name in ("spearman", "pearson", "pairwise", "soft_pairwise"))
+KENDALLS = tuple(f"segment.{name}" for name in (*VARIANTS, "acc_eq"))
+SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
+DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
+LIKENESS = ("likeness.king", "likeness.orange")
+MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
+"""Level and correlation; those that the data are enough for."""
+MAIN = ("segment.acc_eq", "segment.pearson")
+"""What summaries say who beats whom on: the second where there is one system."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,11 @@ class Agreement:
     system_scores
         (M,) higher is better.
     correlations
-        For each of `MEASURES`.
+        For each of `MEASURES` that the data are enough for.
     documents
         (D,) Spearman's rho of the systems' scores on each document.
+    epsilon
+        What the accuracy with ties is calibrated to; None of one system.
     """
 
     label: str
@@ -100,6 +105,7 @@ class Agreement:
     system_scores: tuple[float, ...]
     correlations: dict[str, Estimate]
     documents: tuple[float, ...]
+    epsilon: float | None
 
 
 @dataclass(frozen=True)
@@ -111,20 +117,27 @@ class Difference:
     value
         The first one's correlation less the second one's.
     tested
-        The same as PERM-BOTH sees it, with system scores that are means of segment scores.
-    p_perm_both, p_williams
-        Two-sided; None where a test does not apply.
+        The same as the permutation test sees it, with system scores that are means of segment
+        scores.
+    p_perm_both, p_corrected
+        Two-sided, of permutations, as it is and corrected for the number of pairs of metrics.
+    p_williams
+        Two-sided; None where the test does not apply.
     """
 
     value: float
-    tested: float | None
-    p_perm_both: float | None
+    tested: float
+    p_perm_both: float
+    p_corrected: float
     p_williams: float | None
+
+
+Differences = dict[tuple[int, int], dict[str, Difference]]
 
 
 @dataclass(frozen=True, eq=False)
 class MetaEvaluation:
-    """Holds all that is found.
+    """Holds all that is found on one test set.
 
     Parameters
     ----------
@@ -133,14 +146,49 @@ class MetaEvaluation:
     better, at_least
         (n, n): on which share of the documents the first metric's rho is higher than the second
         one's, or as high; None without documents.
+    segment_scores
+        (n, S, M) of the metrics; for charts.
+    name
+        Of the test set, where there are several.
     """
 
     judged: Judged
     settings: Settings
     agreements: tuple[Agreement, ...]
-    differences: dict[tuple[int, int], dict[str, Difference]]
+    differences: Differences
     better: FloatArray | None
     at_least: FloatArray | None
+    segment_scores: FloatArray = field(repr=False)
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Holds what one test set gives, and what several are put together from.
+
+    Parameters
+    ----------
+    found : MetaEvaluation
+    samples : tuple of dict
+        Of each metric: measure -> (B,), the data itself first.
+    pearsons : tuple of dict
+        Of each metric: level -> sums.
+    pairs : tuple of (B, 5) float64
+        Of each metric, as of `pair_sums`; empty of one system.
+    blocks : dict
+        Level -> the data points.
+    rows : dict
+        Measure -> (n, N) values of rows, and (N,) their weights.
+    permuted : Permuted
+    """
+
+    found: MetaEvaluation
+    samples: tuple[dict[str, FloatArray], ...]
+    pearsons: tuple[dict[str, PearsonSums], ...]
+    pairs: tuple[FloatArray, ...]
+    blocks: dict[str, Block]
+    rows: dict[str, tuple[FloatArray, FloatArray]]
+    permuted: Permuted | None
 
 
 def evaluate(
@@ -153,156 +201,299 @@ def evaluate(
     ValueError
         No metric.
     """
+    return measure(data, scores, settings).found
+
+
+def measure(
+    data: Judged,
+    scores: Sequence[MetricScores],
+    settings: Settings,
+    *,
+    name: str = "",
+    number: int = 1,
+) -> Measured:
+    """Evaluate metrics on one test set, and keep what it is put together with others from.
+
+    Parameters
+    ----------
+    name, number
+        Of the test set, numbers from 1.
+
+    Raises
+    ------
+    ValueError
+        No metric.
+    """
     if not scores:
         raise ValueError("at least one metric is needed")
-    segments, systems = data.human.shape
+    seed = streams.test_set(settings.seed, number)
     draws = {
-        level: _draw(count, systems, settings, stream=stream)
+        level: Draws.draw(
+            count,
+            len(data.systems),
+            samples=settings.samples,
+            resampled=settings.resampled,
+            rng=streams.agreement_bootstrap(seed, stream),
+        )
         for stream, (level, count) in enumerate(
-            (("segment", segments), ("document", len(data.document_names)))
+            (("segment", len(data.human)), ("document", len(data.document_names)))
         )
-        if count > 1  # one row alone can not be resampled
+        if count
     }
-    agreements = tuple(_agreement(data, one, draws, settings.level) for one in scores)
+    samples: list[dict[str, FloatArray]] = [{} for _ in scores]
+    pearsons: list[dict[str, PearsonSums]] = [{} for _ in scores]
+    epsilons: list[float | None] = [None for _ in scores]
+    pairs = []
+    several = len(data.systems) > 1
+    soft = _Soft(data, settings, seed, draws["segment"]) if several else None
+    levels = _levels(data, scores)
+    for place, one in enumerate(scores):
+        found = samples[place]
+        if soft is not None:
+            found |= _named("system", system_samples(data, one, draws["segment"]))
+            found["system.soft_pairwise"] = soft.samples(one)
+            epsilons[place] = epsilon = calibrated(data.pairs, one.segment_scores)
+            pairs.append(pair_sums(data, one.segment_scores, draws["segment"], epsilon=epsilon))
+            found |= _named("segment", pair_correlations(pairs[-1]))
+        for level, block in levels.items():
+            sums = pearson_sums(block.points, block.scores[place], draws[level])
+            pearsons[place][level] = sums
+            kept = sums.correlations(systems=len(data.systems))
+            if level == "document":
+                kept.pop("pearson_by_item", None)
+            found |= _named(level, kept)
+        if one.likeness is not None:
+            found |= _likeness_samples(one, draws["segment"])
+    rows = _rows(data, scores, epsilons)
+    permuted = _permuted(levels, rows, settings, seed) if len(scores) > 1 else None
+    documents = _document_correlations(data, scores)
+    agreements = tuple(
+        Agreement(
+            one.label,
+            one.signature,
+            tuple(one.system_scores.tolist()),
+            estimates(own, settings.level, resampled=len(data.human) > 1),
+            tuple(documents[:, place].tolist()),
+            epsilon,
+        )
+        for place, (one, own, epsilon) in enumerate(zip(scores, samples, epsilons, strict=True))
+    )
     better = at_least = None
-    if data.documents is not None:
-        rho = np.round([one.documents for one in agreements], 12)
-        better = (rho[:, None] > rho).mean(axis=-1)
-        at_least = (rho[:, None] >= rho).mean(axis=-1)
-    return MetaEvaluation(
-        data, settings, agreements, _differences(data, scores, agreements, settings),
-        better, at_least,
+    if len(documents):
+        better, at_least = shares(documents)
+    differences = differences_of(samples, permuted)
+    if differences:
+        differences = _with_williams(data, scores, agreements, differences)
+    found_here = MetaEvaluation(
+        data, settings, agreements, differences, better, at_least,
+        np.stack([one.segment_scores for one in scores]), name,
     )  # fmt: skip
+    return Measured(
+        found_here, tuple(samples), tuple(pearsons), tuple(pairs), levels, rows, permuted
+    )
 
 
-def _agreement(
-    data: Judged, scores: MetricScores, draws: Mapping[str, Draws], level: float
-) -> Agreement:
-    values = {
-        "system.spearman": spearman(rounded(scores.system_scores), rounded(data.system_scores)),
-        "system.pearson": pearson(scores.system_scores, data.system_scores),
-        **_kendalls(data, scores.segment_scores),
-        **_pearsons("segment", data.human, scores.segment_scores, data.lengths),
-    }
-    samples = _samples(data, scores, draws)
-    documents: list[float] = []
+class _Soft:
+    """Holds what soft pairwise accuracy shares between metrics: swaps, and people's p."""
+
+    def __init__(self, data: Judged, settings: Settings, seed: int, draws: Draws) -> None:
+        rng = streams.system_swaps(seed)
+        swaps = rng.integers(0, 2, size=(settings.samples, len(data.human)), dtype=np.int8)
+        self.swaps = 2 * swaps.astype(np.float64) - 1
+        self.human = human_better_than(data, self.swaps)
+        self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
+        if settings.resampled == "segments":  # p-values are of all segments
+            self.of_pair[1:] = 0.0
+
+    def samples(self, scores: MetricScores) -> FloatArray:
+        """Return (B,) means over the pairs of systems of each sample; NaN without a pair."""
+        agreement = soft_agreement(self.human, scores, self.swaps)
+        total = self.of_pair.sum(axis=1)
+        mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
+        return np.where(total > 0, mean, np.nan)
+
+
+def _named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    return {f"{level}.{name}": values for name, values in found.items()}
+
+
+def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, Block]:
+    """Return the data points of segments and, where they are known, of documents."""
+    segments = np.stack([one.segment_scores for one in scores])
+    several = len(data.systems) > 1
+    found = {"segment": Block(data.points, segments, data.pairs if several else None)}
     if data.documents is not None:
-        human, metric = data.by_document(data.human), data.by_document(scores.segment_scores)
-        values |= _pearsons("document", human, metric, data.document_lengths)
-        documents = [
-            float(
-                spearman(
-                    rounded(scores.oriented(scores.stats[part].sum(axis=0))),
-                    rounded(data.human[part].mean(axis=0)),
-                )
-            )
-            for part in (data.documents == number for number in range(len(data.document_names)))
-        ]
-    return Agreement(
-        scores.label,
-        scores.signature,
-        tuple(scores.system_scores.tolist()),
-        {
-            name: _estimate(float(values[name]), samples.get(name), level)
-            for name in MEASURES
-            if name in values
-        },
-        tuple(documents),
-    )
-
-
-def _kendalls(data: Judged, scores: FloatArray) -> dict[str, FloatArray]:
-    pairs = Pairs.of(data.human)
-    concordant, discordant = (counts.sum() for counts in pairs.outcomes(scores))
-    total = np.asarray(float(pairs.count))
-    return {f"segment.{name}": kendall(concordant, discordant, total, name) for name in VARIANTS}
-
-
-def _pearsons(
-    level: str, human: FloatArray, metric: FloatArray, lengths: FloatArray
-) -> dict[str, FloatArray]:
-    weights = np.repeat(lengths, human.shape[1])
-    found = {}
-    for name, (x, y) in (
-        ("pearson", (metric, human)),
-        ("pearson_mean_removed", (mean_removed(metric), mean_removed(human))),
-    ):
-        found[f"{level}.{name}"] = pearson(x.ravel(), y.ravel())
-        found[f"{level}.{name}_weighted"] = pearson(x.ravel(), y.ravel(), weights=weights)
-    return found
-
-
-def _samples(
-    data: Judged, scores: MetricScores, draws: Mapping[str, Draws]
-) -> dict[str, FloatArray]:
-    """Return (B,) of each measure that can be resampled; the same draws for all metrics."""
-    found: dict[str, FloatArray] = {}
-    if "segment" in draws:
-        drawn, metric = draws["segment"], scores.segment_scores
-        for level, samples in (
-            ("system", system_samples(data, scores, drawn)),
-            ("segment", kendall_samples(data, metric, drawn)),
-            ("segment", pearson_samples(data.human, metric, data.lengths, drawn)),
-        ):
-            found |= {f"{level}.{name}": values for name, values in samples.items()}
-    if "document" in draws:
-        samples = pearson_samples(
-            data.by_document(data.human),
-            data.by_document(scores.segment_scores),
-            data.document_lengths,
-            draws["document"],
+        points = data.points
+        judged = (points.counts > 0).astype(np.float64)
+        weights = data.by_document(judged)
+        found["document"] = Block(
+            data.document_points,
+            np.stack(
+                [
+                    data.by_document(judged * one) / np.where(weights > 0, weights, 1.0)
+                    for one in segments
+                ]
+            ),
         )
-        found |= {f"document.{name}": values for name, values in samples.items()}
     return found
 
 
-def _draw(rows: int, systems: int, settings: Settings, *, stream: int) -> Draws:
-    return Draws.draw(
-        rows,
-        systems,
-        samples=settings.samples,
-        resampled=settings.resampled,
-        rng=streams.agreement_bootstrap(settings.seed, stream),
-    )
+def _likeness_samples(scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
+    assert scores.likeness is not None  # noqa: S101  the caller has seen to it
+    weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
+    orange = (weights @ scores.likeness.orange) * draws.times
+    return {
+        "likeness.king": weights @ scores.likeness.king,
+        "likeness.orange": orange.sum(axis=1) / draws.systems.shape[1],
+    }
 
 
-def _estimate(value: float, samples: FloatArray | None, level: float) -> Estimate:
-    bounds = None if samples is None else interval(samples, level)
-    low, high = bounds or (None, None)
-    return Estimate(None if np.isnan(value) else value, low, high)
+def _rows(
+    data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float | None]
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return (n, S) values of rows and (S,) their weights, of measures that are means of rows."""
+    found = {}
+    if len(data.systems) > 1:
+        values = np.stack([row_correlations(data.points, one.segment_scores) for one in scores])
+        found["segment.pearson_by_item"] = values, data.points.varies.astype(np.float64)
+        pairs = data.pairs
+        total = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
+        right = [
+            correct_pairs(pairs, one.segment_scores, epsilon or 0.0).sum(axis=1)
+            for one, epsilon in zip(scores, epsilons, strict=True)
+        ]
+        found["segment.acc_eq"] = (
+            np.stack(right) / np.maximum(total, 1.0), (total > 0).astype(np.float64),
+        )  # fmt: skip
+    likeness = [one.likeness for one in scores if one.likeness is not None]
+    if likeness:
+        whole = np.ones(len(data.human))
+        found["likeness.king"] = np.stack([one.king for one in likeness]), whole
+        orange = np.stack([one.orange.mean(axis=1) for one in likeness])
+        found["likeness.orange"] = orange, whole
+    return found
 
 
-def _differences(
+def _permuted(
+    levels: Mapping[str, Block],
+    rows: Mapping[str, tuple[FloatArray, FloatArray]],
+    settings: Settings,
+    seed: int,
+) -> Permuted:
+    observed: dict[str, FloatArray] = {}
+    samples: dict[str, FloatArray] = {}
+    for stream, (level, block) in enumerate(levels.items()):
+        rng = streams.agreement_permutations(seed, stream)
+        found = permute([block], level, permutations=settings.samples, rng=rng)
+        observed |= found.observed
+        samples |= found.samples
+    rng = streams.agreement_permutations(seed, 2)
+    for name, one in rows.items():
+        observed[name], samples[name] = permute_rows([one], permutations=settings.samples, rng=rng)
+    return Permuted(observed, samples)
+
+
+def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> FloatArray:
+    """Return (D, n): Spearman's rho of the systems' scores on each document, under each metric."""
+    if data.documents is None or len(data.systems) < 2:
+        return np.zeros((0, len(scores)))
+    count = len(data.document_names)
+    points = data.points
+    judged, human = np.zeros((2, count, len(data.systems)))
+    np.add.at(judged, data.documents, points.counts)
+    np.add.at(human, data.documents, points.counts * points.human)
+    of_metrics = []
+    for one in scores:
+        totals = np.zeros((count, *one.stats.shape[1:]))
+        np.add.at(totals, data.documents, one.stats)
+        of_metrics.append(rounded(one.oriented(totals)))
+    stacked = np.stack(of_metrics)  # (n, D, M)
+    human = rounded(human / np.maximum(judged, 1.0))
+    found = np.zeros((count, len(scores)))
+    for number, known in enumerate(judged > 0):
+        found[number] = spearman(stacked[:, number, known], human[number, known])
+    return found
+
+
+def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (n, n): on which share of units the first metric's value is higher, or as high.
+
+    Parameters
+    ----------
+    values : (D, n) float64
+        Of each unit (a document, a test set) and metric.
+    """
+    near = np.round(values, 12).T
+    return (near[:, None] > near).mean(axis=-1), (near[:, None] >= near).mean(axis=-1)
+
+
+def estimates(
+    samples: Mapping[str, FloatArray], level: float, *, resampled: bool = True
+) -> dict[str, Estimate]:
+    """Return value and interval of each measure from its samples, the data itself first."""
+    found = {}
+    for name in MEASURES:
+        if name not in samples:
+            continue
+        value, others = float(samples[name][0]), samples[name][1:]
+        low, high = (interval(others, level) if resampled else None) or (None, None)
+        found[name] = Estimate(None if np.isnan(value) else value, low, high)
+    return found
+
+
+def differences_of(
+    samples: Sequence[Mapping[str, FloatArray]], permuted: Permuted | None
+) -> Differences:
+    """Return differences of all pairs of metrics under each measure that can be tested."""
+    found: Differences = {}
+    if permuted is None:
+        return found
+    pairs = [(int(i), int(j)) for i, j in metric_pairs(len(samples))]
+    p_values = permuted.p_values()
+    names = [name for name in MEASURES if name in p_values]
+    corrected = permuted.corrected()
+    for place, (i, j) in enumerate(pairs):
+        row = found[i, j] = {}
+        for name in names:
+            value = float(samples[i][name][0] - samples[j][name][0])
+            if np.isnan(value):  # people tied all systems on all segments
+                continue
+            row[name] = Difference(
+                value,
+                float(permuted.observed[name][place]),
+                float(p_values[name][place]),
+                float(corrected[name][place]),
+                None,
+            )
+    return found
+
+
+def _with_williams(
     data: Judged,
     scores: Sequence[MetricScores],
     agreements: Sequence[Agreement],
-    settings: Settings,
-) -> dict[tuple[int, int], dict[str, Difference]]:
-    permuted = permutation_tests(
-        data.human,
-        [one.segment_scores for one in scores],
-        permutations=settings.samples,
-        rng=streams.agreement_permutations(settings.seed),
-    )
-    found: dict[tuple[int, int], dict[str, Difference]] = {}
-    for i, j in combinations(range(len(scores)), 2):
-        vectors = {
-            "system.pearson": (scores[i].system_scores, scores[j].system_scores),
-            "segment.pearson": (scores[i].segment_scores, scores[j].segment_scores),
-        }
-        row = {}
-        for name in ("system.pearson", "system.spearman", "segment.pearson", "segment.wmt10"):
+    differences: Differences,
+) -> Differences:
+    """Return the differences with Williams' test where it applies."""
+    points = data.points
+    vectors = {"segment.pearson": np.stack([one.segment_scores.ravel() for one in scores])}
+    weights = {"segment.pearson": points.counts.ravel()}
+    if len(data.systems) > 1:
+        vectors["system.pearson"] = np.stack([one.system_scores for one in scores])
+        weights["system.pearson"] = np.ones(len(data.systems))
+    between = {
+        name: np.stack([pearson(one, rows, weights=weights[name]) for one in rows])
+        for name, rows in vectors.items()
+    }
+    found: Differences = {}
+    for (i, j), row in differences.items():
+        found[i, j] = dict(row)
+        for name in vectors:
             first, second = (agreements[k].correlations[name].value for k in (i, j))
-            if first is None or second is None:  # people tied all systems on all segments
+            if name not in row or first is None or second is None:
                 continue
-            tested, p = permuted[i, j][name]
-            p_williams = None
-            if name in vectors:
-                a, b = (side.ravel() for side in vectors[name])
-                p_williams = williams(first, second, float(pearson(a, b)), count=a.size)
-            row[name] = Difference(
-                first - second, tested, p,
-                None if p_williams is None or np.isnan(p_williams) else p_williams,
-            )  # fmt: skip
-        found[i, j] = row
+            count = int(weights[name].sum())
+            p = williams(first, second, float(between[name][i, j]), count=count)
+            if not np.isnan(p):
+                found[i, j][name] = replace(row[name], p_williams=p)
     return found

@@ -1,7 +1,9 @@
-"""Draws bootstrap samples of all correlations, thousands at a time.
+"""Adds up correlations over bootstrap samples, all at once.
 
 A sample has each segment and each system a number of times. Sums over a sample are therefore
-products of these numbers and the terms of a sum, and all samples are a few matrix products.
+products of these numbers and the terms of a sum, and all samples are a few matrix products. The
+first sample is the data itself: what is found there is the correlation, the others make its
+interval. Sums of several test sets add up to those of all of them.
 """
 
 from __future__ import annotations
@@ -13,17 +15,20 @@ import numpy as np
 
 from tuner.evaluation.correlation import (
     VARIANTS,
-    Pairs,
     from_sums,
     kendall,
     pearson,
     ranks,
     rounded,
 )
+from tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from metrics._base import FloatArray, IntArray
-    from tuner.evaluation.metaeval.data import Judged, MetricScores
+    from tuner.evaluation.correlation import Pairs
+    from tuner.evaluation.metaeval.data import Judged, MetricScores, Points
 
 Resampled = Literal["both", "segments", "systems"]
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
@@ -32,11 +37,13 @@ _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of samples."""
 _ROUNDING = 1e-12
 """A variance of standardised scores below this is none."""
+_HALF = 9
+"""Of the numbers of `row_sums`: those that are not weighted by length."""
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Holds B bootstrap samples.
+    """Holds B samples: the data itself, and bootstrap samples of it.
 
     Parameters
     ----------
@@ -59,16 +66,15 @@ class Draws:
         resampled: Resampled,
         rng: np.random.Generator,
     ) -> Draws:
-        """Draw as many as there are, with replacement."""
-        every = np.tile(np.arange(systems, dtype=np.int64), (samples, 1))
-        return cls(
-            np.ones((samples, rows))
-            if resampled == "systems"
-            else rng.multinomial(rows, np.full(rows, 1 / rows), size=samples).astype(np.float64),
-            every
-            if resampled == "segments"
-            else rng.integers(0, systems, size=(samples, systems)),
-        )
+        """Draw as many as there are, with replacement; one row alone cannot be resampled."""
+        every = np.tile(np.arange(systems, dtype=np.int64), (samples + 1, 1))
+        times = np.ones((samples + 1, rows))
+        if rows > 1:
+            if resampled != "systems":
+                times[1:] = rng.multinomial(rows, np.full(rows, 1 / rows), size=samples)
+            if resampled != "segments":
+                every[1:] = rng.integers(0, systems, size=(samples, systems))
+        return cls(times, every)
 
     @property
     def times(self) -> FloatArray:
@@ -77,77 +83,128 @@ class Draws:
         np.add.at(found, (np.arange(len(found))[:, None], self.systems), 1.0)
         return found
 
-
-def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
-    """Return (B,) correlations of systems, each sample's corpora scored anew."""
-    segments, systems, size = scores.stats.shape
-    human = draws.rows @ data.human / segments
-    metric = np.empty_like(human)
-    step = max(1, _CHUNK // (systems * size))
-    for start in range(0, len(human), step):
-        part = slice(start, start + step)
-        totals = draws.rows[part] @ scores.stats.reshape(segments, -1)
-        metric[part] = rounded(scores.oriented(totals.reshape(-1, systems, size)))
-    x, y = (np.take_along_axis(side, draws.systems, axis=1) for side in (metric, human))
-    return {"pearson": pearson(x, y), "spearman": pearson(ranks(x), ranks(y))}
+    def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return (B, P): how often each pair of systems is in each sample."""
+        times = self.times
+        return times[:, first] * times[:, second]
 
 
-def kendall_samples(data: Judged, scores: FloatArray, draws: Draws) -> dict[str, FloatArray]:
-    """Return (B,) of each Kendall variant; a pair counts as often as both its systems are in."""
-    pairs = Pairs.of(data.human)
-    concordant, discordant = pairs.outcomes(scores)
-    times = draws.times
-    of_pair = times[:, pairs.first] * times[:, pairs.second]
-    right, wrong, total = (
-        np.sum(draws.rows @ counts * of_pair, axis=1)
-        for counts in (concordant, discordant, np.abs(pairs.sign))
-    )
-    return {name: kendall(right, wrong, total, name) for name in VARIANTS}
-
-
-def pearson_samples(
-    human: FloatArray, scores: FloatArray, lengths: FloatArray, draws: Draws
-) -> dict[str, FloatArray]:
-    """Return (B,) of Pearson's r: plain, weighted by length, mean of rows removed, and both.
+@dataclass(frozen=True, eq=False)
+class PearsonSums:
+    """Holds what Pearson's r is made of, of B samples.
 
     Parameters
     ----------
-    human, scores : (N, M) float64
-        Rows are segments, or documents.
-    lengths : (N,) float64
+    sums : (B, 20) float64
+        Of standardised scores, see `row_sums`.
+    metric, human : (float, float)
+        Mean and standard deviation that were taken off.
     """
-    x, y = standardised(scores), standardised(human)
-    number, systems = x.shape
-    # All terms of one product: (N, 6 * M) over rows, (M, 5 * N) over systems.
-    over_rows = np.hstack([np.ones_like(x), x, y, x * x, y * y, x * y])
-    over_systems = np.hstack([terms.T for terms in (x, y, x * x, y * y, x * y)])
-    times = draws.times
-    found: dict[str, list[FloatArray]] = {}
-    step = max(1, _CHUNK // max(over_rows.shape[1], over_systems.shape[1]))
-    for start in range(0, len(times), step):
-        part = slice(start, start + step)
-        of_system, count = times[part], times[part].sum(axis=1, keepdims=True)
-        sx, sy, xx, yy, xy = np.moveaxis(
-            (of_system @ over_systems).reshape(-1, 5, number), 1, 0
-        )  # each (b, N)
-        in_row = [xy - sx * sy / count, xx - sx * sx / count, yy - sy * sy / count]
-        for name, rows in (("", draws.rows[part]), ("_weighted", draws.rows[part] * lengths)):
-            sums = (rows @ over_rows).reshape(-1, 6, systems)
-            total, *moments = np.moveaxis(np.sum(sums * of_system[:, None], axis=2), 1, 0)
-            # Of nothing but empty references all sums are 0, and so is the correlation.
-            total = np.maximum(total, 1e-300)
-            mx, my, xx, yy, xy = moments
-            found.setdefault(f"pearson{name}", []).append(
-                _correlation(
-                    xy - mx * my / total, xx - mx * mx / total, yy - my * my / total, total
+
+    sums: FloatArray
+    metric: tuple[float, float]
+    human: tuple[float, float]
+
+    @classmethod
+    def pooled(cls, parts: Sequence[PearsonSums]) -> PearsonSums:
+        """Return the sums of several test sets as those of one."""
+        weights = np.array([part.sums[0, 0] for part in parts])
+        metric, human = (
+            joined_moments(weights, [getattr(part, side) for part in parts])
+            for side in ("metric", "human")
+        )
+        total = np.zeros_like(parts[0].sums)
+        for part in parts:
+            a, b = _moved(part.metric, metric)
+            c, d = _moved(part.human, human)
+            for first in (0, _HALF):
+                n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = part.sums[:, first : first + _HALF].T
+                total[:, first : first + _HALF] += np.stack(
+                    [
+                        n,
+                        a * x + b * n,
+                        c * y + d * n,
+                        a * a * xx + 2 * a * b * x + b * b * n,
+                        c * c * yy + 2 * c * d * y + d * d * n,
+                        a * c * xy + a * d * x + b * c * y + b * d * n,
+                        a * c * in_xy,
+                        a * a * in_xx,
+                        c * c * in_yy,
+                    ],
+                    axis=1,
                 )
+            total[:, 2 * _HALF :] += part.sums[:, 2 * _HALF :]
+        return cls(total, metric, human)
+
+    def correlations(self, *, systems: int) -> dict[str, FloatArray]:
+        """Return (B,) of each correlation; of one system there are none within rows."""
+        found: dict[str, FloatArray] = {}
+        for first, name in ((0, ""), (_HALF, "_weighted")):
+            n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
+            # Of nothing but empty references all sums are 0, and so is the correlation.
+            n = np.maximum(n, 1e-300)
+            found[f"pearson{name}"] = _correlation(
+                xy - x * y / n, xx - x * x / n, yy - y * y / n, n
             )
             # The mean of a row is not weighted by length: of one row all lengths are the same.
-            xy, xx, yy = (np.sum(rows * terms, axis=1) for terms in in_row)
-            found.setdefault(f"pearson_mean_removed{name}", []).append(
-                _correlation(xy, xx, yy, total)
-            )
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+            if systems > 1:
+                found[f"pearson_mean_removed{name}"] = _correlation(in_xy, in_xx, in_yy, n)
+        if systems > 1:
+            found["pearson_by_item"] = _share(*self.sums[:, 2 * _HALF :].T)
+        return found
+
+
+def joined_moments(
+    weights: FloatArray, moments: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return mean and standard deviation of several sets from those of each, weighted."""
+    means, spreads = np.array(moments).T
+    mean = float(np.average(means, weights=weights))
+    return mean, float(np.sqrt(np.average(spreads**2 + (means - mean) ** 2, weights=weights)))
+
+
+def _moved(own: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+    """Return what turns scores of one scale into those of another: factor and summand."""
+    spread = new[1] or 1.0
+    return own[1] / spread, (own[0] - new[0]) / spread
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return part / whole, NaN of nothing."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
+
+
+def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSums:
+    """Add up the terms of Pearson's r over the rows of each sample.
+
+    Parameters
+    ----------
+    scores : (N, M) float64
+    """
+    metric, human = points.moments(scores), points.human_moments
+    counts = points.counts
+    # What does not vary at all has an infinite scale, and becomes 0.
+    x = (scores - metric[0]) / (metric[1] or np.inf)
+    y = (points.human - human[0]) / (human[1] or np.inf)
+    within = points.within / (human[1] ** 2 or np.inf)
+    judged = np.maximum(counts.sum(axis=1), 1.0)
+    x_mean, y_mean = ((counts * one).sum(axis=1) / judged for one in (x, y))
+    x, y = x - x_mean[:, None], y - y_mean[:, None]
+    squares = counts * y * y + within
+    terms = [counts, counts * x, counts * y, counts * x * x, squares, counts * x * y]
+    times = draws.times
+    found = np.empty((len(times), SUMS))
+    step = max(1, _CHUNK // len(points))
+    for start in range(0, len(times), step):
+        part = slice(start, start + step)
+        count, sx, sy, xx, yy, xy = (np.ascontiguousarray(times[part] @ term.T) for term in terms)
+        found[part] = row_sums(
+            np.ascontiguousarray(draws.rows[part]),
+            points.lengths,
+            RowTerms(count, sx, sy, xx, yy, xy, x_mean, y_mean),
+            points.varies,
+        )
+    return PearsonSums(found, metric, human)
 
 
 def _correlation(xy: FloatArray, xx: FloatArray, yy: FloatArray, total: FloatArray) -> FloatArray:
@@ -155,11 +212,94 @@ def _correlation(xy: FloatArray, xx: FloatArray, yy: FloatArray, total: FloatArr
     return from_sums(xy, np.where(xx > least, xx, 0.0), np.where(yy > least, yy, 0.0))
 
 
-def standardised(scores: FloatArray) -> FloatArray:
-    """Return scores with mean 0 and variance 1; zeros if all are the same."""
-    centred = scores - scores.mean()
-    spread = float(np.sqrt(np.mean(centred**2)))
-    return np.asarray(centred / spread) if np.ptp(scores) > 0 and spread > 0 else 0.0 * scores
+def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
+    """Return (B,) of each agreement on systems, each sample's corpora scored anew."""
+    segments, systems, size = scores.stats.shape
+    points = data.points
+    judged = draws.rows @ points.counts
+    human = rounded((draws.rows @ (points.counts * points.human)) / np.maximum(judged, 1.0))
+    metric = np.empty_like(human)
+    step = max(1, _CHUNK // (systems * size))
+    for start in range(0, len(human), step):
+        part = slice(start, start + step)
+        totals = draws.rows[part] @ scores.stats.reshape(segments, -1)
+        metric[part] = rounded(scores.oriented(totals.reshape(-1, systems, size)))
+    x, y = (np.take_along_axis(side, draws.systems, axis=1) for side in (metric, human))
+    first, second = np.triu_indices(systems, 1)
+    order = np.sign(y[:, first] - y[:, second])
+    right = order * np.sign(x[:, first] - x[:, second]) > 0
+    return {
+        "spearman": pearson(ranks(x), ranks(y)),
+        "pearson": pearson(x, y),
+        "pairwise": _share(right.sum(axis=1).astype(np.float64), np.abs(order).sum(axis=1)),
+    }
+
+
+PAIR_SUMS = 5
+"""Numbers that `pair_sums` returns for each sample."""
+
+
+def pair_sums(data: Judged, scores: FloatArray, draws: Draws, *, epsilon: float) -> FloatArray:
+    """Return (B, 5): right, wrong and all pairs, rows' accuracies with ties, and rows.
+
+    A pair counts as often as both its systems are in a sample.
+
+    Parameters
+    ----------
+    scores : (S, M) float64
+    epsilon
+        The metric ties two outputs whose scores differ by no more.
+    """
+    pairs = data.pairs
+    of_pair = draws.of_pairs(pairs.first, pairs.second).astype(np.float32)
+    every = pairs.better + pairs.worse + pairs.tied
+    right, wrong = pairs.outcomes(scores)
+
+    def by_row(counts: FloatArray) -> FloatArray:
+        # Whole numbers, far too small to be rounded in single precision.
+        return np.asarray(of_pair @ counts.T.astype(np.float32), dtype=np.float64)
+
+    total = by_row(every)
+    accuracy = _share(by_row(correct_pairs(pairs, scores, epsilon)), total)
+    weights = draws.rows
+    return np.stack(
+        [
+            (weights * by_row(right)).sum(axis=1),
+            (weights * by_row(wrong)).sum(axis=1),
+            (weights * by_row(pairs.better + pairs.worse)).sum(axis=1),
+            np.nansum(weights * accuracy, axis=1),
+            (weights * (total > 0)).sum(axis=1),
+        ],
+        axis=1,
+    )
+
+
+def correct_pairs(pairs: Pairs, scores: FloatArray, epsilon: float) -> FloatArray:
+    """Return (S, P): judgments that a metric agrees with that ties what differs little."""
+    difference = rounded(scores[:, pairs.first] - scores[:, pairs.second])
+    return np.where(
+        np.abs(difference) <= epsilon,
+        pairs.tied,
+        np.where(difference > 0, pairs.better, pairs.worse),
+    )
+
+
+def pair_correlations(sums: FloatArray) -> dict[str, FloatArray]:
+    """Return (B,) of each Kendall variant and of the accuracy with ties, from `pair_sums`."""
+    right, wrong, total, accuracy, rows = sums.T
+    return {
+        **{name: kendall(right, wrong, total, name) for name in VARIANTS},
+        "acc_eq": _share(accuracy, rows),
+    }
+
+
+def standardised(scores: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return scores with mean 0 and variance 1 over all judgments; zeros if all are the same."""
+    total = counts.sum()
+    centred = scores - (counts * scores).sum() / total
+    spread = float(np.sqrt((counts * centred**2).sum() / total))
+    judged = scores[counts > 0]
+    return np.asarray(centred / spread) if np.ptp(judged) > 0 and spread > 0 else 0.0 * scores
 
 
 def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
@@ -169,3 +309,15 @@ def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
         return None
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def row_correlations(points: Points, scores: FloatArray) -> FloatArray:
+    """Return (N,) Pearson's r within each row, over its judgments; 0 where the metric ties all."""
+    judged = np.maximum(points.counts.sum(axis=1, keepdims=True), 1.0)
+    x = scores - (points.counts * scores).sum(axis=1, keepdims=True) / judged
+    mean = (points.counts * points.human).sum(axis=1, keepdims=True) / judged
+    y = points.human - mean
+    yy = points.counts * y * y + points.within
+    constant = np.abs(np.where(points.counts > 0, x, 0.0)).max(axis=1) <= _ROUNDING
+    xx = np.where(constant, 0.0, (points.counts * x * x).sum(axis=1))
+    return from_sums((points.counts * x * y).sum(axis=1), xx, yy.sum(axis=1))

@@ -2,62 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.evaluation.metaeval.evaluation import MEASURES, PEARSONS
+from tuner.evaluation.metaeval.evaluation import (
+    DOCUMENTS,
+    KENDALLS,
+    LIKENESS,
+    MEASURES,
+    SEGMENTS,
+    SYSTEMS,
+)
 from tuner.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from metrics._base import FloatArray
-    from tuner.evaluation.metaeval.evaluation import Estimate, MetaEvaluation
+    from tuner.evaluation.metaeval.combined import Combined
+    from tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 _DECIMALS = 10
 """Of numbers in JSON: what lies behind depends on how a processor adds."""
-_NAMES = {
+SCENARIO = ("system.spearman", "segment.acc_eq", "segment.pearson", "likeness.king")
+"""What tables of scenarios show, where it is known."""
+NAMES = {
     "system.spearman": "Spearman",
     "system.pearson": "Pearson",
+    "system.pairwise": "pairwise",
+    "system.soft_pairwise": "soft pairwise",
     "segment.wmt10": "tau WMT10",
     "segment.wmt13": "tau WMT13",
     "segment.wmt14": "tau WMT14",
     "segment.consistency": "consistency",
+    "segment.acc_eq": "acc_eq",
+    "segment.pearson_by_item": "by item",
     "pearson": "Pearson",
     "pearson_weighted": "weighted",
     "pearson_mean_removed": "mean removed",
     "pearson_mean_removed_weighted": "both",
+    "likeness.king": "KING",
+    "likeness.orange": "ORANGE",
 }
 
 
+def named(measure: str) -> str:
+    """Return what tables call a measure."""
+    return NAMES.get(measure) or NAMES[measure.partition(".")[2]]
+
+
 def tables(found: MetaEvaluation) -> list[Table]:
-    """Return all tables, that of the PORT paper first."""
+    """Return all tables of one test set, that of the PORT paper first."""
     level = f"{100 * found.settings.level:g} %"
-    listed = [
-        _short(found),
-        _systems(found),
-        _level(found, f"Systems, with {level} intervals", MEASURES[:2]),
-        _level(
-            found,
-            f"Segments, Kendall, with {level} intervals",
-            [name for name in MEASURES if name in _NAMES and name.startswith("segment")],
-        ),
-    ]
-    levels = ("segment", "document") if found.judged.documents is not None else ("segment",)
-    listed += [
-        _level(
-            found,
-            f"{level_name.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
-            f"{level_name} removed, both; with {level} intervals",
-            [f"{level_name}.{name}" for name in PEARSONS],
-        )
-        for level_name in levels
-    ]
+    there = list(found.agreements[0].correlations)
+    listed = []
+    if len(found.judged.systems) > 1:
+        listed += [
+            _short(found),
+            _systems(found),
+            _level(found, f"Systems, with {level} intervals", SYSTEMS),
+            _level(found, f"Segments, Kendall, with {level} intervals", KENDALLS[:-1]),
+            _calibrated(found, f"Segments, accuracy with ties calibrated, with {level} intervals"),
+        ]
+    for level_name, names in (("segment", SEGMENTS), ("document", DOCUMENTS)):
+        kept = [name for name in names if name in there]
+        if kept:
+            title = (
+                f"{level_name.capitalize()}s, Pearson: plain, weighted by length, the mean of "
+                f"each {level_name} removed, both"
+            )
+            title += ", mean of each segment's own" if SEGMENTS[-1] in kept else ""
+            listed.append(_level(found, f"{title}; with {level} intervals", kept))
+    if LIKENESS[0] in there:
+        title = "Human likeness: references held out, among the systems"
+        listed.append(_level(found, f"{title}; with {level} intervals", LIKENESS))
     if found.better is not None and found.at_least is not None:
         listed.append(_documents(found, found.better, found.at_least))
     if found.differences:
         listed.append(_differences(found))
-    return listed
+    if not found.name:
+        return listed
+    return [replace(one, title=f"{found.name}: {one.title}") for one in listed]
 
 
 def _short(found: MetaEvaluation) -> Table:
@@ -66,7 +93,18 @@ def _short(found: MetaEvaluation) -> Table:
         ["metric", "sys.", "seg."],
         [
             [one.label]
-            + [_shown(one.correlations[name].value) for name in (MEASURES[0], "segment.wmt10")]
+            + [shown(one.correlations[name].value) for name in (MEASURES[0], "segment.wmt10")]
+            for one in found.agreements
+        ],
+    )
+
+
+def _calibrated(found: MetaEvaluation, title: str) -> Table:
+    return Table(
+        title,
+        ["metric", "acc_eq", "epsilon"],
+        [
+            [one.label, with_interval(one.correlations[KENDALLS[-1]]), f"{one.epsilon or 0:.4g}"]
             for one in found.agreements
         ],
     )
@@ -81,76 +119,99 @@ def _systems(found: MetaEvaluation) -> Table:
         [
             [
                 found.judged.systems[m],
-                _shown(float(human[m])),
-                *(_shown(one.system_scores[m]) for one in found.agreements),
+                shown(float(human[m])),
+                *(shown(one.system_scores[m]) for one in found.agreements),
             ]
             for m in order
         ],
     )
 
 
-def _level(found: MetaEvaluation, title: str, names: list[str] | tuple[str, ...]) -> Table:
+def _level(found: MetaEvaluation, title: str, names: Sequence[str]) -> Table:
     return Table(
         title,
-        ["metric", *(_NAMES.get(name) or _NAMES[name.partition(".")[2]] for name in names)],
+        ["metric", *map(named, names)],
         [
-            [one.label, *(_with_interval(one.correlations[name]) for name in names)]
+            [one.label, *(with_interval(one.correlations[name]) for name in names)]
             for one in found.agreements
         ],
     )
 
 
 def _documents(found: MetaEvaluation, better: FloatArray, at_least: FloatArray) -> Table:
+    labels = [one.label for one in found.agreements]
+    means = [float(np.mean(one.documents)) for one in found.agreements]
+    return share_table("documents", labels, means, better, at_least)
+
+
+def share_table(
+    units: str,
+    labels: Sequence[str],
+    means: Sequence[float],
+    better: FloatArray,
+    at_least: FloatArray,
+    measure: str = "systems' Spearman correlation",
+) -> Table:
+    """Return on which share of units each metric is better than the others, and than each."""
     others = ~np.eye(len(better), dtype=np.bool_)
     return Table(
-        "Share of documents on which the systems' Spearman correlation is better (>) or not worse "
-        "(>=) than that of the other metrics, and than that of each (Popovic & Ney 2009, Tables 2 "
-        "and 4)",
-        ["metric", "mean", "rank>", "rank>=", *(f"> {one.label}" for one in found.agreements)],
+        f"Share of {units} on which the {measure} is better (>) or not worse (>=) than that of "
+        f"the other metrics, and than that of each (Popovic & Ney 2009, Tables 2 and 4)",
+        ["metric", "mean", "rank>", "rank>=", *(f"> {label}" for label in labels)],
         [
             [
-                one.label,
-                _shown(float(np.mean(one.documents))),
+                label,
+                shown(means[number]),
                 *(
-                    _percent(table[number][others[number]].mean()) if len(better) > 1 else "-"
+                    percent(table[number][others[number]].mean()) if len(better) > 1 else "-"
                     for table in (better, at_least)
                 ),
                 *(
-                    "" if other == number else _percent(better[number, other])
+                    "" if other == number else percent(better[number, other])
                     for other in range(len(better))
                 ),
             ]
-            for number, one in enumerate(found.agreements)
+            for number, label in enumerate(labels)
         ],
     )
 
 
 def _differences(found: MetaEvaluation) -> Table:
+    return difference_table([one.label for one in found.agreements], found.differences)
+
+
+def difference_table(labels: Sequence[str], differences: Differences) -> Table:
+    """Return the differences of all pairs of metrics with their p."""
     return Table(
-        "Is one metric's correlation better than another's? Two-sided p, not corrected for the "
-        "number of comparisons; PERM-BOTH takes means of segment scores as scores of systems",
-        ["metric", "other", "level", "correlation", "difference", "p PERM-BOTH", "p Williams"],
+        "Is one metric's correlation better than another's? Two-sided p; PERM-BOTH takes means of "
+        "segment scores as scores of systems; corrected: for the number of pairs of metrics",
+        [
+            "metric", "other", "level", "correlation", "difference", "p PERM-BOTH", "corrected",
+            "p Williams",
+        ],
         [
             [
-                found.agreements[i].label,
-                found.agreements[j].label,
+                labels[i],
+                labels[j],
                 name.partition(".")[0],
-                _NAMES.get(name) or _NAMES[name.partition(".")[2]],
-                _shown(one.value),
-                _p(one.p_perm_both),
-                _p(one.p_williams),
+                named(name),
+                shown(one.value),
+                p_value(one.p_perm_both),
+                p_value(one.p_corrected),
+                p_value(one.p_williams),
             ]
-            for (i, j), row in found.differences.items()
+            for (i, j), row in differences.items()
             for name, one in row.items()
         ],
         left=4,
-    )
+    )  # fmt: skip
 
 
 def as_json(found: MetaEvaluation) -> dict[str, Any]:
     """Return all that was found as the JSON object of `portmert metaeval --json`."""
     judged, settings = found.judged, found.settings
     document: dict[str, Any] = {
+        **({"name": found.name} if found.name else {}),
         "segments": len(judged.human),
         "systems": list(judged.systems),
         "documents": list(judged.document_names),
@@ -163,23 +224,155 @@ def as_json(found: MetaEvaluation) -> dict[str, Any]:
                 "system_scores": list(one.system_scores),
                 "correlations": {name: asdict(value) for name, value in one.correlations.items()},
                 "document_spearman": list(one.documents),
+                "epsilon": one.epsilon,
             }
             for one in found.agreements
         ],
-        "differences": [
-            {
-                "metric": found.agreements[i].label,
-                "other": found.agreements[j].label,
-                "correlations": {name: asdict(one) for name, one in row.items()},
-            }
-            for (i, j), row in found.differences.items()
-        ],
+        "differences": _listed([one.label for one in found.agreements], found.differences),
     }
     if found.better is not None and found.at_least is not None:
         document["documents_better"] = found.better.tolist()
         document["documents_at_least"] = found.at_least.tolist()
+    if judged.each is not None:
+        document["judgments"] = len(judged.each.scores)
     rounded: dict[str, Any] = _rounded(document)
     return rounded
+
+
+def _listed(labels: Sequence[str], differences: Differences) -> list[dict[str, Any]]:
+    return [
+        {
+            "metric": labels[i],
+            "other": labels[j],
+            "correlations": {name: asdict(one) for name, one in row.items()},
+        }
+        for (i, j), row in differences.items()
+    ]
+
+
+def combined_as_json(found: Combined) -> dict[str, Any]:
+    """Return all that was found on several test sets as a JSON object."""
+    labels = [one.label for one in found.parts[0].agreements]
+
+    def of_metrics(rows: Sequence[Mapping[str, Estimate]]) -> list[dict[str, Any]]:
+        return [
+            {"label": label, "correlations": {key: asdict(value) for key, value in row.items()}}
+            for label, row in zip(labels, rows, strict=True)
+        ]
+
+    document = {
+        "sets": [as_json(part) for part in found.parts],
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "sets": list(column.sets),
+                "metrics": of_metrics(column.correlations),
+                "differences": _listed(labels, column.differences),
+            }
+            for column in found.columns
+        ],
+        "scenarios": [
+            {
+                "name": one.name,
+                "sets": list(one.sets),
+                "metrics": of_metrics(one.correlations),
+                "drops": of_metrics(one.drops),
+            }
+            for one in found.scenarios
+        ],
+        "sets_better": {name: one.tolist() for name, one in found.better.items()},
+        "sets_at_least": {name: one.tolist() for name, one in found.at_least.items()},
+    }
+    rounded: dict[str, Any] = _rounded(document)
+    return rounded
+
+
+def combined_tables(found: Combined) -> list[Table]:
+    """Return all tables of several test sets: those of all together, then those of each."""
+    labels = [one.label for one in found.parts[0].agreements]
+    level = f"{100 * found.parts[0].settings.level:g} %"
+    listed = []
+    for names in (SYSTEMS, KENDALLS, SEGMENTS, DOCUMENTS, LIKENESS):
+        for name in names:
+            table = _across(found, labels, name, level)
+            if table is not None:
+                listed.append(table)
+    listed += [
+        table for name in SCENARIO if (table := scenario_table(found, labels, name)) is not None
+    ]
+    for name in (MEASURES[0], "segment.wmt10"):
+        if name in found.better and len(found.parts) > 1:
+            means = [
+                float(
+                    np.mean([p.agreements[k].correlations[name].value or 0 for p in found.parts])
+                )
+                for k in range(len(labels))
+            ]
+            what = f"{name.partition('.')[0]}s' {named(name)}"
+            listed.append(
+                share_table(
+                    "test sets", labels, means, found.better[name], found.at_least[name], what
+                )
+            )
+    if found.documents_better is not None and found.documents_at_least is not None:
+        means = [
+            float(np.mean(np.concatenate([p.agreements[k].documents for p in found.parts])))
+            for k in range(len(labels))
+        ]
+        listed.append(
+            share_table(
+                "documents of all sets", labels, means, found.documents_better,
+                found.documents_at_least,
+            )
+        )  # fmt: skip
+    for column in found.columns:
+        if column.differences:
+            table = difference_table(labels, column.differences)
+            listed.append(replace(table, title=f"{column.name}, {column.kind}: {table.title}"))
+    return listed + [table for part in found.parts for table in tables(part)]
+
+
+def _across(found: Combined, labels: Sequence[str], name: str, level: str) -> Table | None:
+    """Return one measure on each test set and on several together."""
+    columns = [
+        (part.name, [one.correlations.get(name) for one in part.agreements])
+        for part in found.parts
+    ]
+    columns += [
+        (f"{one.name}, {one.kind}", [row.get(name) for row in one.correlations])
+        for one in found.columns
+    ]
+    kept = [(title, cells) for title, cells in columns if any(cells)]
+    if not kept:
+        return None
+    return Table(
+        f"{name.partition('.')[0].capitalize()}s, {named(name)}, with {level} intervals",
+        ["metric", *(title for title, _ in kept)],
+        [
+            [label, *("-" if cell is None else with_interval(cell) for cell in row)]
+            for label, *row in zip(labels, *(cells for _, cells in kept), strict=True)
+        ],
+    )
+
+
+def scenario_table(found: Combined, labels: Sequence[str], name: str) -> Table | None:
+    """Return one measure over scenarios, with the drop from one to the next."""
+    if len(found.scenarios) < 2 or any(name not in one.correlations[0] for one in found.scenarios):
+        return None
+    headers = ["metric"]
+    for number, one in enumerate(found.scenarios):
+        headers += [one.name, *(["drop"] if number else [])]
+    rows = []
+    for place, label in enumerate(labels):
+        row = [label]
+        for number, one in enumerate(found.scenarios):
+            row.append(shown(one.correlations[place][name].value))
+            if number:
+                row.append(with_interval(one.drops[place][name]))
+        rows.append(row)
+    what = f"{name.partition('.')[0].capitalize()}s, {named(name)}"
+    return Table(f"{what}: over scenarios, and what it drops from one to the next", headers, rows)
 
 
 def _rounded(value: Any) -> Any:
@@ -190,22 +383,26 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _shown(value: float | None) -> str:
+def shown(value: float | None) -> str:
+    """Return a correlation as it is printed."""
     # Adding 0 makes -0 a 0.
     return "-" if value is None else f"{round(value, 3) + 0.0:.3f}"
 
 
-def _with_interval(one: Estimate) -> str:
+def with_interval(one: Estimate) -> str:
+    """Return a correlation and its interval as they are printed."""
     if one.low is None or one.high is None:
-        return _shown(one.value)
-    return f"{_shown(one.value)} ({_shown(one.low)} to {_shown(one.high)})"
+        return shown(one.value)
+    return f"{shown(one.value)} ({shown(one.low)} to {shown(one.high)})"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a share in percent."""
     return f"{100 * share:.0f} %"
 
 
-def _p(value: float | None) -> str:
+def p_value(value: float | None) -> str:
+    """Return a p as it is printed."""
     if value is None:
         return "-"
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -28,6 +28,7 @@ from tuner.evaluation.comparison.formats import (
     whole,
 )
 from tuner.evaluation.comparison.summary import summaries, tuned_apart
+from tuner.evaluation.page._agreement_charts import agreement_charts
 from tuner.evaluation.page._comparison_charts import difference_chart, group_charts
 from tuner.evaluation.page._crossval_charts import crossval_charts
 from tuner.evaluation.page._run_charts import run_charts, run_colours
@@ -53,13 +54,14 @@ _DELETE = 0x7F
 
 
 def render(document: Mapping[str, Any]) -> str:
-    """Return the page of a comparison, of a single run, or of a cross-validation.
+    """Return the page of a comparison, a single run, a cross-validation or a meta-evaluation.
 
     Parameters
     ----------
     document
         `Comparison.as_json()`, or as much of it as is known: of a run, `runs` alone; of a
-        cross-validation, its document as `crossval`, with its `metrics` and `headlines`.
+        cross-validation, its document as `crossval`, with its `metrics` and `headlines`; of a
+        meta-evaluation, `agreement`.
 
     Returns
     -------
@@ -121,7 +123,8 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
 def _title(document: Mapping[str, Any]) -> str:
     names = [system["name"] for system in document.get("systems", ())]
     names = names or [run["name"] for run in document.get("runs", ())]
-    return " / ".join(names) or "Cross-validation"
+    other = "Metrics against people" if document.get("agreement") else "Cross-validation"
+    return " / ".join(names) or other
 
 
 def _opening(document: Mapping[str, Any]) -> int:
@@ -277,6 +280,7 @@ def _environment() -> jinja2.Environment:
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts that a document has the numbers for."""
     made = (
+        *agreement_charts(document),
         *crossval_charts(document),
         difference_chart(document),
         *group_charts(document),

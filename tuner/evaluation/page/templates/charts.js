@@ -108,8 +108,9 @@ function dataset(series, chart) {
   return {
     ...common, type: "line", parsing: false, stepped: steps ? "before" : false,
     data: series.points.map(([x, y]) => ({ x, y })), spanGaps: false,
-    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[series.dash % DASHES.length],
-    pointRadius: steps ? 0 : 3, pointHoverRadius: 5,
+    showLine: chart.kind !== "scatter",
+    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[(series.dash ?? 0) % DASHES.length],
+    pointRadius: steps ? 0 : series.points.length > 100 ? 2 : 3, pointHoverRadius: 5,
   };
 }
 
@@ -153,7 +154,7 @@ function options(choice, chart) {
   return {
     animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
     indexAxis: sideways ? "y" : "x",
-    interaction: { mode: chart.kind === "lines" || chart.kind === "steps" ? "nearest" : "index", axis: sideways ? "y" : "x", intersect: false },
+    interaction: { mode: ["lines", "steps", "scatter"].includes(chart.kind) ? "nearest" : "index", axis: chart.kind === "scatter" ? "xy" : sideways ? "y" : "x", intersect: false },
     scales: { x, y },
     plugins: {
       legend: { display: false },  // `fillLegend` writes it

@@ -1,0 +1,252 @@
+"""Puts test sets together: means over them, and their data points as those of one set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tuner import streams
+from tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
+from tuner.evaluation.metaeval.evaluation import (
+    Estimate,
+    Measured,
+    differences_of,
+    estimates,
+    shares,
+)
+from tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import FloatArray
+    from tuner.evaluation.metaeval.evaluation import Differences, MetaEvaluation, Settings
+
+Kind = Literal["mean", "pooled"]
+EVERYTHING = "all"
+"""What the group of all test sets is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Holds what several test sets say together.
+
+    Parameters
+    ----------
+    name
+        Of the group.
+    kind
+        Whether correlations are means of those of the sets, or of all their data points.
+    sets
+        Names of the test sets.
+    correlations
+        Of each metric: measure -> estimate.
+    """
+
+    name: str
+    kind: Kind
+    sets: tuple[str, ...]
+    correlations: tuple[dict[str, Estimate], ...]
+    differences: Differences
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """Holds one of several scenarios in their order.
+
+    Parameters
+    ----------
+    correlations
+        Of each metric: measure -> mean over its test sets.
+    drops
+        Of each metric: measure -> what it had more in the scenario before; empty of the first.
+    """
+
+    name: str
+    sets: tuple[str, ...]
+    correlations: tuple[dict[str, Estimate], ...]
+    drops: tuple[dict[str, Estimate], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """Holds what several test sets give, each by itself and together.
+
+    Parameters
+    ----------
+    parts
+        Of each test set.
+    columns
+        Groups and all of them: means first, then the data points together.
+    scenarios
+        In the order of the test sets; empty where none is named.
+    better, at_least
+        Measure -> (n, n): on which share of the test sets the first metric's value is higher than
+        the second one's, or as high.
+    documents_better, documents_at_least
+        The same of the documents of all sets, by the systems' Spearman correlation; None where
+        there are none.
+    """
+
+    parts: tuple[MetaEvaluation, ...]
+    columns: tuple[Column, ...]
+    scenarios: tuple[Scenario, ...]
+    better: dict[str, FloatArray]
+    at_least: dict[str, FloatArray]
+    documents_better: FloatArray | None
+    documents_at_least: FloatArray | None
+
+
+def combine(
+    measured: Sequence[Measured],
+    *,
+    groups: Sequence[str],
+    scenarios: Sequence[str],
+    settings: Settings,
+) -> Combined:
+    """Put test sets together.
+
+    Parameters
+    ----------
+    groups, scenarios
+        The name of each set's, or an empty one.
+    """
+    named = [name for name in dict.fromkeys(groups) if name]
+    members = [
+        *((name, [k for k, group in enumerate(groups) if group == name]) for name in named),
+        (EVERYTHING, list(range(len(measured)))),
+    ]
+    columns = []
+    for number, (name, places) in enumerate(members):
+        if len(places) < 2:
+            continue
+        parts = [measured[k] for k in places]
+        columns += [
+            _mean_column(name, parts, settings),
+            _pooled_column(name, parts, settings, number),
+        ]
+    names = [
+        name for name in measured[0].samples[0] if all(name in one.samples[0] for one in measured)
+    ]
+    better, at_least = {}, {}
+    for name in names:
+        values = np.array([[one[name][0] for one in part.samples] for part in measured])
+        if not np.isnan(values).any():
+            better[name], at_least[name] = shares(values)
+    documents = np.concatenate(
+        [np.array([one.documents for one in part.found.agreements]).T for part in measured]
+    )
+    of_documents = shares(documents) if len(documents) else (None, None)
+    return Combined(
+        tuple(one.found for one in measured),
+        tuple(columns),
+        _scenarios(measured, scenarios, settings),
+        better,
+        at_least,
+        *of_documents,
+    )
+
+
+def _names(parts: Sequence[Measured]) -> tuple[str, ...]:
+    return tuple(part.found.name for part in parts)
+
+
+def _means(parts: Sequence[Measured]) -> list[dict[str, FloatArray]]:
+    """Return of each metric the samples of means over test sets, of measures that all have."""
+    return [
+        {
+            name: np.mean([one[name] for one in of_metric], axis=0)
+            for name in of_metric[0]
+            if all(name in one for one in of_metric)
+        }
+        for of_metric in zip(*(part.samples for part in parts), strict=True)
+    ]
+
+
+def _mean_column(name: str, parts: Sequence[Measured], settings: Settings) -> Column:
+    samples = _means(parts)
+    permuted = [part.permuted for part in parts if part.permuted is not None]
+    mean = Permuted.mean(permuted) if permuted else None
+    return Column(
+        name,
+        "mean",
+        _names(parts),
+        tuple(estimates(one, settings.level) for one in samples),
+        differences_of(samples, mean),
+    )
+
+
+def _pooled_column(
+    name: str, parts: Sequence[Measured], settings: Settings, number: int
+) -> Column:
+    levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
+    systems = max(len(part.found.judged.systems) for part in parts)
+    count = len(parts[0].samples)
+    samples: list[dict[str, FloatArray]] = []
+    for place in range(count):
+        found: dict[str, FloatArray] = {}
+        for level in levels:
+            sums = PearsonSums.pooled([part.pearsons[place][level] for part in parts])
+            of_level = sums.correlations(systems=systems)
+            if level == "document":
+                of_level.pop("pearson_by_item", None)
+            found |= {f"{level}.{key}": values for key, values in of_level.items()}
+        if all(part.pairs for part in parts):
+            total = np.sum([part.pairs[place] for part in parts], axis=0)
+            found |= {f"segment.{key}": one for key, one in pair_correlations(total).items()}
+        samples.append(found)
+    return Column(
+        name,
+        "pooled",
+        _names(parts),
+        tuple(estimates(one, settings.level) for one in samples),
+        differences_of(samples, _pooled_permuted(parts, levels, settings, number)),
+    )
+
+
+def _pooled_permuted(
+    parts: Sequence[Measured], levels: Sequence[str], settings: Settings, number: int
+) -> Permuted | None:
+    if parts[0].permuted is None:
+        return None
+    observed: dict[str, FloatArray] = {}
+    samples: dict[str, FloatArray] = {}
+    for stream, level in enumerate(levels):
+        rng = streams.pooled_permutations(settings.seed, number, stream)
+        blocks = [part.blocks[level] for part in parts]
+        found = permute(blocks, level, permutations=settings.samples, rng=rng)
+        observed |= found.observed
+        samples |= found.samples
+    rng = streams.pooled_permutations(settings.seed, number, 2)
+    for name in parts[0].rows:
+        if all(name in part.rows for part in parts):
+            observed[name], samples[name] = permute_rows(
+                [part.rows[name] for part in parts], permutations=settings.samples, rng=rng
+            )
+    return Permuted(observed, samples)
+
+
+def _scenarios(
+    measured: Sequence[Measured], names: Sequence[str], settings: Settings
+) -> tuple[Scenario, ...]:
+    found: list[Scenario] = []
+    before: list[dict[str, FloatArray]] | None = None
+    for name in dict.fromkeys(name for name in names if name):
+        parts = [part for part, own in zip(measured, names, strict=True) if own == name]
+        samples = _means(parts)
+        drops = [
+            {key: last[key] - own[key] for key in own if key in last}
+            for last, own in zip(before or samples, samples, strict=True)
+        ]
+        found.append(
+            Scenario(
+                name,
+                _names(parts),
+                tuple(estimates(one, settings.level) for one in samples),
+                tuple(estimates(one, settings.level) if before else {} for one in drops),
+            )
+        )
+        before = samples
+    return tuple(found)
