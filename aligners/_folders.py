@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import re
 import secrets
 import shutil
+import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,11 @@ from aligners._errors import AlignerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+PROBED = 1 << 16
+"""Bytes of room that must be left behind a model; libraries write in smaller pieces."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 RECORD = "model.json"
 """In every folder: its `fingerprint` (what it was made from) and `notes` (what came out)."""
@@ -64,6 +71,20 @@ def _clear(folder: Path) -> None:
                 os.close(lock)
 
 
+def _check_room(folder: Path) -> None:
+    """Raise `OSError` where the files just written may be cut off: libraries do not tell.
+
+    Where the disk got full it still is, or where no file may grow as large as the largest one.
+    """
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        try:
+            os.posix_fallocate(probe.fileno(), 0, max(sizes, default=0) + PROBED)
+        except (AttributeError, OSError) as error:  # not every system or disk can tell
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+
+
 def make_folder(
     folder: Path,
     fingerprint: Mapping[str, Any],
@@ -107,6 +128,7 @@ def make_folder(
         fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however
         aside.mkdir(exist_ok=True)  # another one may have cleared it before the lock
         notes = make(aside)
+        _check_room(aside)
         record = {"fingerprint": dict(fingerprint), "notes": dict(notes)}
         (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         try:

@@ -71,10 +71,13 @@ def _lists(folder):
             reader = f"{name}:{options}" if options else name
             nbest = _read(place / "list", reader)
             write_lines(place / "ref", REFERENCE[: len(nbest)])
-            weights = FeatureWeights({n: (0.5,) * size for n, size in nbest.feature_names})
+            # Texts alone, as of a recognizer whose costs are in other files, get a feature.
+            more = () if nbest.feature_names else ("--feature", "length")
+            names = nbest.feature_names or (("length", 1),)
+            weights = FeatureWeights({n: (0.5,) * size for n, size in names})
             (place / "weights.json").write_text(weights.to_json())
-            for chosen in (reader, *(["auto"] if name != "flat" else [])):
-                given = ("--nbest", "{}", "--nbest-format", chosen)
+            for chosen in (reader, *(["auto"] if _recognised(place / "list", nbest) else [])):
+                given = ("--nbest", "{}", "--nbest-format", chosen, *more)
                 shared = {"damaged": ("list",), "packs": True, "then": _RoundTrip(chosen)}
                 yield Target(
                     place.name,
@@ -89,6 +92,15 @@ def _lists(folder):
                 out=("w.json",),
                 **shared,
             )  # fmt: skip
+
+
+def _recognised(path, nbest):
+    """Whether the format shows in the list."""
+    try:
+        found = _read(path, "auto")
+    except InputError:
+        return False
+    return (len(found), found.feature_names) == (len(nbest), nbest.feature_names)
 
 
 def _example(name):
@@ -107,6 +119,8 @@ class _RoundTrip:
 
     def __call__(self, damaged):
         first = _read(damaged, self.reader)
+        if not first.feature_names:
+            return  # what has texts alone is no list that is written
         try:
             write_nbest(first, "again.gz")
         except InputError as error:
