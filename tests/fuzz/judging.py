@@ -128,7 +128,7 @@ def faults(target, ended, before, folder):
     """Say what is wrong with what a case did and left, a line each."""
     if ended.status < 0:
         yield f"ended by {signal.Signals(-ended.status).name}"
-    elif ended.status not in (0, 1, 2):
+    elif ended.status not in target.statuses:
         yield f"exit status {ended.status}"
     for word in ("Traceback", "Warning:", "not enough memory"):
         if word in ended.stderr:

@@ -27,6 +27,8 @@ class Target:
     """What is called with the words; None: portmert."""
     voice: str = "portmert"
     """What the program calls itself in messages."""
+    statuses: tuple[int, ...] = (0, 1, 2)
+    """How it may end."""
     names: tuple[str, ...] = ()
     """What a message may name besides files."""
 
