@@ -13,7 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from pydantic.dataclasses import dataclass as component_dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+    from metrics._pairs import WeightedLists
 
 T = TypeVar("T")
 Value = TypeVar("Value", bound="float | FloatArray")
@@ -310,6 +312,15 @@ class Batch:
             result: T = corpus._known[compute]  # noqa: SLF001
             return result
 
+    def changed(self, change: Callable[[Texts], Texts]) -> Self:
+        """Return the batch with other texts in place of its own: a part of the same test set."""
+        return dataclasses.replace(
+            self,
+            hypotheses=change(self.hypotheses),
+            references=change(self.references),
+            whole=self.corpus,
+        )
+
     def segments(self, start: int, stop: int) -> Batch:
         """Return the batch of segments start..stop-1, a view and a part of the same test set."""
         offsets = self.offsets[start : stop + 1]
@@ -386,6 +397,13 @@ class Metric(ABC):
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the quantities the papers tabulate, for one row (K,) of summed statistics."""
+
+    def mean_stats(self, lists: WeightedLists) -> FloatArray | None:  # noqa: ARG002  most cannot
+        """Return (H, K): the mean statistics of each text against all texts of its list.
+
+        In time that grows with the texts, not with their pairs; None where there is no such way.
+        """
+        return None
 
     def load(self) -> None:  # noqa: B027  most have no files
         """Read the files that options name; else each is read when it is first needed.

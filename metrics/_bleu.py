@@ -14,12 +14,14 @@ from metrics._ngrams import (
     ReferenceLength,
     hypothesis_lengths,
     matched,
+    mean_matched,
     reference_lengths,
     totals,
 )
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
+    from metrics._pairs import WeightedLists
 
 Smoothing = Literal["none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k"]
 
@@ -40,6 +42,16 @@ def bleu_stats(batch: Batch, max_order: int, reflen: ReferenceLength) -> FloatAr
     stats[:, 0:-1:2] = matched(batch, max_order)
     stats[:, 1:-1:2] = totals(lengths, max_order)
     stats[:, -1] = reference_lengths(batch, reflen)
+    return stats
+
+
+def mean_bleu_stats(lists: WeightedLists, max_order: int) -> FloatArray:
+    """Return (H, 2 N + 1): mean statistics of each text against all texts of its list."""
+    lengths = hypothesis_lengths(lists)
+    stats = np.empty((len(lengths), 2 * max_order + 1))
+    stats[:, 0:-1:2] = mean_matched(lists, max_order)
+    stats[:, 1:-1:2] = totals(lengths, max_order)
+    stats[:, -1] = lists.mean(lengths)
     return stats
 
 

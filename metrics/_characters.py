@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import string
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,31 +12,25 @@ from metrics._base import Ragged, Texts, Vocabulary
 if TYPE_CHECKING:
     from metrics._base import Batch
 
+T = TypeVar("T", bound="Batch")
 
-def in_characters(batch: Batch) -> Batch:
+
+def in_characters(batch: T) -> T:
     """Return the batch with the characters of each text as its tokens, without white space.
 
     Tokens are code points; the vocabulary of the result is empty.
     """
     spelling = batch.once(_spelling)
-    return replace(
-        batch,
-        hypotheses=_spelled(batch.hypotheses, spelling),
-        references=_spelled(batch.references, spelling),
-    )
+    return batch.changed(lambda texts: _spelled(texts, spelling))
 
 
-def without_punctuation(batch: Batch) -> Batch:
+def without_punctuation(batch: T) -> T:
     """Return the batch with a sign at the end of a word, or else at its begin, as a word.
 
     As sacrebleu does for the words of chrF++; the vocabulary of the result is empty.
     """
     parts = batch.once(_parts)
-    return replace(
-        batch,
-        hypotheses=_spelled(batch.hypotheses, parts),
-        references=_spelled(batch.references, parts),
-    )
+    return batch.changed(lambda texts: _spelled(texts, parts))
 
 
 def _parts(corpus: Batch) -> Ragged:

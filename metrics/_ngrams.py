@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from metrics._kernels import ngram_matches
+from metrics._pair_kernels import mean_matches, pair_matches
+from metrics._pairs import PairBatch
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, Ragged
+    from metrics._pairs import WeightedLists
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 
@@ -29,9 +32,16 @@ def require_references(batch: Batch) -> None:
 
 def matched(batch: Batch, max_order: int) -> FloatArray:
     """Return (H, N) float64: the clipped matches of each hypothesis for n-grams of 1..N tokens."""
+    counts: FloatArray
+    if isinstance(batch, PairBatch):
+        single = flat(batch.single.tokens)
+        counts = pair_matches(
+            single.values, single.offsets, batch.firsts, batch.lasts, batch.chosen, max_order
+        )
+        return counts
     require_references(batch)
     hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
-    counts: FloatArray = ngram_matches(
+    counts = ngram_matches(
         hypotheses.values,
         hypotheses.offsets,
         np.ascontiguousarray(batch.offsets, dtype=np.int64),
@@ -41,6 +51,15 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         max_order,
     )
     return counts
+
+
+def mean_matched(lists: WeightedLists, max_order: int) -> FloatArray:
+    """Return (H, N) float64: the mean clipped matches of each text with all texts of its list."""
+    tokens = flat(lists.hypotheses.tokens)
+    means: FloatArray = mean_matches(
+        tokens.values, tokens.offsets, lists.offsets, lists.weights, max_order
+    )
+    return means
 
 
 def totals(lengths: FloatArray, max_order: int) -> FloatArray:

@@ -14,6 +14,7 @@ from metrics._ngrams import ReferenceLength
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
+    from metrics._pairs import WeightedLists
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,10 @@ class Bleu(Metric):
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
         return _bleu.bleu_stats(batch, self.max_order, self.reflen)
+
+    def mean_stats(self, lists: WeightedLists) -> FloatArray:
+        """Return (H, 2 N + 1) mean counts."""
+        return _bleu.mean_bleu_stats(lists, self.max_order)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return BLEU in 0..1 for stats (..., 2 N + 1)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -11,11 +11,16 @@ from pydantic.dataclasses import dataclass
 from metrics._base import Metric
 from metrics._characters import in_characters, without_punctuation
 from metrics._edits import one_length
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, totals
+from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, mean_matched, totals
 from metrics._references import best_reference
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metrics._base import Batch, FloatArray
+    from metrics._pairs import WeightedLists
+
+    T = TypeVar("T", bound=Batch)
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,19 @@ class Chrf(Metric):
         """Return (H, 3 N) counts in the order of `stat_names`."""
         return best_reference(batch, self._one_reference, self.score)
 
+    def mean_stats(self, lists: WeightedLists) -> FloatArray:
+        """Return (H, 3 N) mean counts."""
+        return self._of_units(lists, _mean_counts)
+
     def _one_reference(self, single: Batch) -> FloatArray:
-        characters = _counts(in_characters(single), self.max_order)
+        return self._of_units(single, _counts)
+
+    def _of_units(self, batch: T, count: Callable[[T, int], FloatArray]) -> FloatArray:
+        """Return the counts of characters, and of words where they are asked for."""
+        characters = count(in_characters(batch), self.max_order)
         if self.word_order is None:
             return characters
-        words = _counts(without_punctuation(single), self.word_order)
+        words = count(without_punctuation(batch), self.word_order)
         return np.concatenate([characters, words], axis=1)
 
     def score(self, stats: FloatArray) -> FloatArray:
@@ -98,4 +111,14 @@ def _counts(single: Batch, max_order: int) -> FloatArray:
     stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
     stats[:, 1::3] = reference
     stats[:, 2::3] = matched(single, max_order)
+    return stats
+
+
+def _mean_counts(lists: WeightedLists, max_order: int) -> FloatArray:
+    """Return (H, 3 N): the means of `_counts` against all texts of the list."""
+    own = totals(hypothesis_lengths(lists), max_order)
+    stats = np.empty((len(own), 3 * max_order))
+    stats[:, 0::3] = own * lists.mean((own > 0.0).astype(np.float64))
+    stats[:, 1::3] = lists.mean(own)
+    stats[:, 2::3] = mean_matched(lists, max_order)
     return stats

@@ -43,8 +43,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     """
     if threads < 1:
         raise ValueError(f"threads is {threads}; it must be at least 1")
-    require(metric, batch)
-    _check_lengths(metric, batch)
+    check_texts(metric, batch)
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
 
@@ -72,6 +71,12 @@ def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
     """Return what metrics need that an annotator makes."""
     needs = (need for metric in metrics for need in metric.needs)
     return frozenset(need for need in needs if str(need) in SYNTAX)
+
+
+def check_texts(metric: Metric, batch: Batch) -> None:
+    """Raise InputError if the batch lacks what the metric needs, or a text is too long for it."""
+    require(metric, batch)
+    _check_lengths(metric, batch)
 
 
 def require(metric: Metric, batch: Batch) -> None:

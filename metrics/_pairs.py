@@ -1,0 +1,128 @@
+"""Compares the texts of lists with each other: batches that repeat texts without copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from metrics._base import Batch, FloatArray, IntArray, Ragged, Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Repeated(Ragged):
+    """Repeats rows; their values are copied only where somebody asks for them.
+
+    Parameters
+    ----------
+    single : Ragged
+        The rows that are repeated.
+    indices : (N,) int64
+        Which of them each row is.
+    """
+
+    def __init__(self, single: Ragged, indices: IntArray) -> None:
+        self.single = single
+        self.indices = indices
+
+    @cached_property
+    def _copied(self) -> Ragged:
+        return self.single.take(self.indices)
+
+    @property
+    def values(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+        """All rows one after the other."""
+        return self._copied.values
+
+    @property
+    def offsets(self) -> IntArray:
+        """Where each row begins and ends."""
+        return self._copied.offsets
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """(N,) number of values in each row."""
+        return self.single.lengths[self.indices]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairBatch(Batch):
+    """Compares every text of some lists with texts of its list, as a batch of other segments.
+
+    Its segment q has all texts of a list as hypotheses and one of them as its reference.
+
+    Parameters
+    ----------
+    single : Texts
+        H texts.
+    firsts, lasts : (Q,) int64
+        Segment q has the texts firsts[q]..lasts[q]-1.
+    chosen : (Q,) int64
+        The reference of segment q, one of these. Segments of one list follow each other.
+    """
+
+    single: Texts
+    firsts: IntArray
+    lasts: IntArray
+    chosen: IntArray
+
+    @classmethod
+    def of(cls, single: Texts, firsts: IntArray, lasts: IntArray, chosen: IntArray) -> Self:
+        """Return the batch of these texts."""
+        sizes = lasts - firsts
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        rows = np.arange(offsets[-1]) + np.repeat(firsts - offsets[:-1], sizes)
+        vocabulary, tokens = single.vocabulary, single.tokens
+        return cls(
+            Texts(vocabulary, Repeated(tokens, rows)),
+            offsets,
+            Texts(vocabulary, Repeated(tokens, chosen)),
+            np.arange(len(chosen) + 1),
+            single=single,
+            firsts=firsts,
+            lasts=lasts,
+            chosen=chosen,
+        )
+
+    def changed(self, change: Callable[[Texts], Texts]) -> Self:
+        """Return the batch with other texts in place of those that it repeats."""
+        new = self.of(change(self.single), self.firsts, self.lasts, self.chosen)
+        return replace(new, whole=self.corpus)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedLists(Batch):
+    """Compares every text of a list with all texts of the list together, each with its weight.
+
+    Hypotheses and references of a segment are the same texts.
+
+    Parameters
+    ----------
+    weights : (H,) float64
+        Of each text as a reference; those of a segment add to 1.
+    """
+
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, texts: Texts, offsets: IntArray, weights: FloatArray) -> Self:
+        """Return the lists of these texts."""
+        return cls(texts, offsets, texts, offsets, weights=weights)
+
+    def changed(self, change: Callable[[Texts], Texts]) -> Self:
+        """Return the lists with other texts."""
+        new = change(self.hypotheses)
+        return replace(self, hypotheses=new, references=new, whole=self.corpus)
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Return (H, ...): for each text the mean over its list of values (H, ...)."""
+        weighted = (values.T * self.weights).T
+        sizes = np.diff(self.offsets)
+        return np.asarray(np.repeat(np.add.reduceat(weighted, self.offsets[:-1]), sizes, axis=0))
