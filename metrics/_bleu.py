@@ -38,7 +38,7 @@ def bleu_stat_names(max_order: int) -> tuple[str, ...]:
 def bleu_stats(batch: Batch, max_order: int, reflen: ReferenceLength) -> FloatArray:
     """Return (H, 2 N + 1) float64 in the order of `bleu_stat_names`."""
     lengths = hypothesis_lengths(batch)
-    stats = np.empty((len(lengths), 2 * max_order + 1))
+    stats = np.empty((len(lengths), 2 * max_order + 1), order="F")
     stats[:, 0:-1:2] = matched(batch, max_order)
     stats[:, 1:-1:2] = totals(lengths, max_order)
     stats[:, -1] = reference_lengths(batch, reflen)
@@ -48,7 +48,7 @@ def bleu_stats(batch: Batch, max_order: int, reflen: ReferenceLength) -> FloatAr
 def mean_bleu_stats(lists: WeightedLists, max_order: int) -> FloatArray:
     """Return (H, 2 N + 1): mean statistics of each text against all texts of its list."""
     lengths = hypothesis_lengths(lists)
-    stats = np.empty((len(lengths), 2 * max_order + 1))
+    stats = np.empty((len(lengths), 2 * max_order + 1), order="F")
     stats[:, 0:-1:2] = mean_matched(lists, max_order)
     stats[:, 1:-1:2] = totals(lengths, max_order)
     stats[:, -1] = lists.mean(lengths)

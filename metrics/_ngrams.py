@@ -38,7 +38,7 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         counts = pair_matches(
             single.values, single.offsets, batch.firsts, batch.lasts, batch.chosen, max_order
         )
-        return counts
+        return counts.T
     require_references(batch)
     hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
     counts = ngram_matches(
@@ -64,7 +64,7 @@ def mean_matched(lists: WeightedLists, max_order: int) -> FloatArray:
 
 def totals(lengths: FloatArray, max_order: int) -> FloatArray:
     """Return (H, N) float64: how many n-grams texts of these (H,) lengths have, never below 0."""
-    return np.maximum(lengths[:, None] - np.arange(max_order, dtype=np.float64), 0.0)
+    return np.maximum(lengths - np.arange(max_order, dtype=np.float64)[:, None], 0.0).T
 
 
 def hypothesis_lengths(batch: Batch) -> FloatArray:

@@ -15,42 +15,25 @@ from numba import njit
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
 
-MASK, USED = range(2)
-"""Places in the state of a table of pieces: its size less 1, and how many pieces there are."""
 AGAIN = 2**31 - 1
 """Stands for a token behind an n-gram that a text has once more: no token has this number."""
 SMALLEST_TABLE = 256
 
 
 @njit(cache=True, nogil=True)
-def _number(keys: IntArray, table: TokenArray, state: IntArray, parent: int, token: int) -> Any:
-    """Return the number of the piece `parent` extended by `token`, the next one if it is new.
+def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
+    """Return the slot of piece `node` extended by `token`, and whether it is in the table.
 
-    `parent` is the number of a piece plus one, 0 for the empty one. Modifies all three: the table
-    grows when it is half full, and all that was in it stays.
+    A node is the slot of a piece plus one, or 0 for the empty one.
     """
-    key = (np.int64(parent) << 32) | np.int64(token)
-    mask = state[MASK]
-    mixed = np.int64(token) * 0x2545F491 + np.int64(parent) * 0x1B873593  # below 2**62
+    key = (np.int64(node) << 32) | np.int64(token)
+    mixed = np.int64(token) * 0x2545F491 + np.int64(node) * 0x1B873593  # below 2**62
     slot = (mixed ^ (mixed >> 17)) & mask
-    while table[slot] >= 0:
-        if keys[table[slot]] == key:
-            return np.int64(table[slot])
+    while keys[slot] != key:
+        if keys[slot] < 0:
+            return slot, False
         slot = (slot + 1) & mask
-    number = state[USED]
-    keys[number], table[slot] = key, number
-    state[USED] = number + 1
-    if 2 * state[USED] > mask:
-        mask = 2 * mask + 1
-        state[MASK] = mask
-        table[: mask + 1] = -1
-        for old in range(state[USED]):
-            mixed = (keys[old] & 0xFFFFFFFF) * 0x2545F491 + (keys[old] >> 32) * 0x1B873593
-            slot = (mixed ^ (mixed >> 17)) & mask
-            while table[slot] >= 0:
-                slot = (slot + 1) & mask
-            table[slot] = old
-    return np.int64(number)
+    return slot, True
 
 
 @njit(cache=True, nogil=True)
@@ -60,46 +43,78 @@ def _most_pieces(token_offsets: IntArray, first: int, last: int, max_order: int)
 
 
 @njit(cache=True, nogil=True)
-def _table_size(pieces: int) -> int:
-    """Return how large a table of so many pieces can become."""
+def _count_pieces(token_offsets: IntArray, first: int, last: int, max_order: int) -> int:
+    """Return how many pieces texts first..last-1 have."""
+    count = 0
+    for t in range(first, last):
+        for order in range(max_order):
+            count += max(token_offsets[t + 1] - token_offsets[t] - order, 0)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _largest_table(pieces: int) -> int:
+    """Return the size that is enough for so many pieces."""
     size = SMALLEST_TABLE
-    while size < 4 * pieces:
+    while size < 2 * pieces + 2:
         size *= 2
     return size
 
 
 @njit(cache=True, nogil=True)
-def _pieces_of(
+def _find_pieces(
     tokens: TokenArray,
-    begin: int,
-    end: int,
-    work: tuple[IntArray, TokenArray, IntArray, TokenArray, TokenArray],
-    turn: int,
+    token_offsets: IntArray,
+    first: int,
+    last: int,
     max_order: int,
-    found: tuple[TokenArray, TokenArray],
+    work: tuple[IntArray, TokenArray, TokenArray],
+    pieces: TokenArray,
 ) -> int:
-    """Write the pieces of the text tokens[begin:end] and their orders; return how many.
+    """Write the pieces of texts first..last-1, a slot each; return how large their table is.
 
-    `work`: keys, table and state of `_number`, and for each piece the number of the text that
-    last had it with the last piece that this gave. `found`: pieces and orders less 1, modified.
+    The pieces of a text stand by where they begin, then by their order. `work`: keys, and for
+    each slot the text that had it last with the last piece that this gave. All are modified.
     """
-    keys, table, state, turns, latest = work
-    pieces, orders = found
-    count = 0
-    for start in range(begin, end):
-        node = 0
-        for i in range(start, min(end, start + max_order)):
-            ngram = _number(keys, table, state, node, tokens[i])
-            piece = ngram
-            if turns[ngram] == turn:  # this text has it already
-                piece = _number(keys, table, state, latest[ngram] + 1, AGAIN)
-            turns[ngram] = turn
-            latest[ngram] = piece
-            pieces[count] = piece
-            orders[count] = i - start
-            count += 1
-            node = ngram + 1
-    return count
+    keys, turns, latest = work
+    most = _most_pieces(token_offsets, first, last, max_order)
+    size = SMALLEST_TABLE // 2
+    while 4 * size < most:  # texts of a list share most of their n-grams
+        size *= 2
+    t = first - 1
+    while t < last:
+        size *= 2  # too small: again
+        mask, used, count = size - 1, 0, 0
+        keys[:size] = -1
+        turns[:size] = -1
+        t = first
+        while t < last and 2 * used < size:
+            end = token_offsets[t + 1]
+            for begin in range(token_offsets[t], end):
+                node = 0
+                if 2 * used >= size:
+                    break
+                for i in range(begin, min(end, begin + max_order)):
+                    slot, found = _slot(keys, mask, node, tokens[i])
+                    if not found:
+                        keys[slot] = (np.int64(node) << 32) | np.int64(tokens[i])
+                        used += 1
+                    piece = slot
+                    if turns[slot] == t:  # this text has it already
+                        before = latest[slot] + 1
+                        piece, found = _slot(keys, mask, before, AGAIN)
+                        if not found:
+                            keys[piece] = (np.int64(before) << 32) | np.int64(AGAIN)
+                            used += 1
+                    turns[slot] = t
+                    latest[slot] = piece
+                    pieces[count] = piece
+                    count += 1
+                    node = slot + 1
+            t += 1
+        if 2 * used >= size:
+            t = first - 1
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -137,86 +152,82 @@ def pair_matches(
 
     Returns
     -------
-    (P, N) float64
-        All pairs, reference by reference, its texts in order; column n - 1 counts n-grams.
+    (N, P) float64
+        All pairs, reference by reference, its texts in order; row n - 1 counts n-grams.
     """
     most, longest, pairs = 1, 1, 0
     for q in range(chosen.size):
         pairs += lasts[q] - firsts[q]
         most = max(most, _most_pieces(token_offsets, firsts[q], lasts[q], max_order))
         longest = max(longest, lasts[q] - firsts[q])
-    matches = np.empty((pairs, max_order))
-    keys = np.empty(most, dtype=np.int64)
-    table = np.empty(_table_size(most), dtype=np.int32)
-    state = np.zeros(2, dtype=np.int64)
-    turns, latest = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
-    work = (keys, table, state, turns, latest)
-    pieces, orders = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
-    begins = np.empty(longest + 1, dtype=np.int64)
-    texts = np.empty(most, dtype=np.int32)  # how many texts have a piece
-    places = np.empty(most, dtype=np.int32)  # the bit of a piece, -1 for none
+    matches = np.empty((max_order, pairs))
+    largest = _largest_table(most)
+    keys = np.empty(largest, dtype=np.int64)
+    turns, latest = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
+    pieces = np.empty(most, dtype=np.int32)
+    texts = np.empty(largest, dtype=np.int32)  # how many texts have a piece
+    places = np.empty(largest, dtype=np.int32)  # the bit of a piece, -1 for none
     sizes, always = np.empty(max_order, dtype=np.int64), np.empty(max_order, dtype=np.int64)
-    ends = np.empty(max_order + 1, dtype=np.int64)
+    ends = np.zeros(max_order + 1, dtype=np.int64)
     rows = np.empty(longest, dtype=np.int64)  # where the pairs of a reference begin
     q = at = 0
     while q < chosen.size:
         first, last = firsts[q], lasts[q]
         n = last - first
-        state[MASK], state[USED] = SMALLEST_TABLE - 1, 0
-        table[:SMALLEST_TABLE] = -1
-        turns[: _most_pieces(token_offsets, first, last, max_order)] = -1
-        begins[0] = 0
-        for t in range(n):
-            begin = begins[t]
-            begins[t + 1] = begin + _pieces_of(
-                tokens, token_offsets[first + t], token_offsets[first + t + 1],
-                work, t, max_order, (pieces[begin:], orders[begin:]),
-            )  # fmt: skip
-        used = state[USED]
+        size = _find_pieces(
+            tokens, token_offsets, first, last, max_order, (keys, turns, latest), pieces
+        )
+        texts[:size] = 0
+        for k in range(_count_pieces(token_offsets, first, last, max_order)):
+            texts[pieces[k]] += 1
         # A piece that one text alone has matches only in the text itself, whose matches are all
         # its n-grams; one that all texts have always matches. The others get a bit each.
-        texts[:used] = 0
-        for k in range(begins[n]):
-            texts[pieces[k]] += 1
         sizes[:] = 0
         always[:] = 0
-        places[:used] = -1
-        for k in range(begins[n]):
-            piece = pieces[k]
-            if texts[piece] == n:
-                always[orders[k]] += 1
-                texts[piece] = 0
-            elif texts[piece] > 1:
-                places[piece] = sizes[orders[k]]
-                sizes[orders[k]] += 1
-                texts[piece] = 0
-        rows[:n] = -1
-        ends[0] = 0
+        places[:size] = -1
+        k = 0
+        for t in range(first, last):
+            end = token_offsets[t + 1]
+            for begin in range(token_offsets[t], end):
+                for order in range(min(max_order, end - begin)):
+                    piece = pieces[k]
+                    if texts[piece] == n:
+                        always[order] += 1
+                    elif texts[piece] > 1:
+                        places[piece] = sizes[order]
+                        sizes[order] += 1
+                    texts[piece] = 0
+                    k += 1
         for order in range(max_order):
             ends[order + 1] = ends[order] + (sizes[order] + 63) // 64
         bits = np.zeros((n, ends[max_order]), dtype=np.uint64)
-        for t in range(n):
-            for k in range(begins[t], begins[t + 1]):
-                place = places[pieces[k]]
-                if place >= 0:
-                    word = ends[orders[k]] + (place >> 6)
-                    bits[t, word] |= np.uint64(1) << np.uint64(place & 63)
+        k = 0
+        for t in range(first, last):
+            end = token_offsets[t + 1]
+            for begin in range(token_offsets[t], end):
+                for order in range(min(max_order, end - begin)):
+                    place = places[pieces[k]]
+                    if place >= 0:
+                        word = ends[order] + (place >> 6)
+                        bits[t - first, word] |= np.uint64(1) << np.uint64(place & 63)
+                    k += 1
+        rows[:n] = -1
         while q < chosen.size and firsts[q] == first:
             r = chosen[q] - first
             rows[r] = at
             for t in range(n):
                 if 0 <= rows[t] < at:  # t was the reference of r
                     for order in range(max_order):
-                        matches[at + t, order] = matches[rows[t] + r, order]
+                        matches[order, at + t] = matches[order, rows[t] + r]
                     continue
                 for order in range(max_order):
                     count = always[order]
                     for word in range(ends[order], ends[order + 1]):
                         count += _set_bits(bits[t, word] & bits[r, word])
-                    matches[at + t, order] = count
+                    matches[order, at + t] = count
             length = token_offsets[chosen[q] + 1] - token_offsets[chosen[q]]
             for order in range(max_order):
-                matches[at + r, order] = max(length - order, 0)
+                matches[order, at + r] = max(length - order, 0)
             at += n
             q += 1
     return matches
@@ -254,38 +265,28 @@ def mean_matches(
     for s in range(offsets.size - 1):
         most = max(most, _most_pieces(token_offsets, offsets[s], offsets[s + 1], max_order))
     means = np.zeros((token_offsets.size - 1, max_order))
-    keys = np.empty(most, dtype=np.int64)
-    table = np.empty(_table_size(most), dtype=np.int32)
-    state = np.zeros(2, dtype=np.int64)
-    turns, latest = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
-    work = (keys, table, state, turns, latest)
-    pieces, orders = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
-    shares = np.empty(most)
+    largest = _largest_table(most)
+    keys = np.empty(largest, dtype=np.int64)
+    turns, latest = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
+    pieces = np.empty(most, dtype=np.int32)
+    shares = np.empty(largest)
     for s in range(offsets.size - 1):
         first, last = offsets[s], offsets[s + 1]
-        state[MASK], state[USED] = SMALLEST_TABLE - 1, 0
-        table[:SMALLEST_TABLE] = -1
-        turns[: _most_pieces(token_offsets, first, last, max_order)] = -1
-        count = 0
-        for t in range(first, last):
-            count += _pieces_of(
-                tokens, token_offsets[t], token_offsets[t + 1],
-                work, t - first, max_order, (pieces[count:], orders[count:]),
-            )  # fmt: skip
-        shares[: state[USED]] = 0.0
+        size = _find_pieces(
+            tokens, token_offsets, first, last, max_order, (keys, turns, latest), pieces
+        )
+        shares[:size] = 0.0
         k = 0
         for t in range(first, last):
-            length = token_offsets[t + 1] - token_offsets[t]
-            for order in range(max_order):
-                for _ in range(max(length - order, 0)):
-                    shares[pieces[k]] += weights[t]
-                    k += 1
+            for _ in range(_count_pieces(token_offsets, t, t + 1, max_order)):
+                shares[pieces[k]] += weights[t]
+                k += 1
         k = 0
         for t in range(first, last):
-            length = token_offsets[t + 1] - token_offsets[t]
-            for order in range(max_order):
-                for _ in range(max(length - order, 0)):
-                    means[t, orders[k]] += shares[pieces[k]]
+            end = token_offsets[t + 1]
+            for begin in range(token_offsets[t], end):
+                for order in range(min(max_order, end - begin)):
+                    means[t, order] += shares[pieces[k]]
                     k += 1
     return means
 

@@ -50,7 +50,7 @@ def port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
         v_s or what stands in its place; weighted here with the closest reference length.
     """
     lengths, closest = hypothesis_lengths(batch), reference_lengths(batch)
-    stats = np.empty((len(lengths), 16))
+    stats = np.empty((len(lengths), 16), order="F")
     stats[:, 0:REF_LEN:3] = matched(batch, MAX_ORDER)
     stats[:, 1:REF_LEN:3] = totals(lengths, MAX_ORDER)
     stats[:, 2:REF_LEN:3] = totals(closest, MAX_ORDER)

@@ -107,7 +107,7 @@ def _counts(single: Batch, max_order: int) -> FloatArray:
     """Return (H, 3 N): for each order the n-grams of both sides, and those that match."""
     own = totals(hypothesis_lengths(single), max_order)
     reference = totals(one_length(single), max_order)
-    stats = np.empty((len(own), 3 * max_order))
+    stats = np.empty((len(own), 3 * max_order), order="F")
     stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
     stats[:, 1::3] = reference
     stats[:, 2::3] = matched(single, max_order)
@@ -117,7 +117,7 @@ def _counts(single: Batch, max_order: int) -> FloatArray:
 def _mean_counts(lists: WeightedLists, max_order: int) -> FloatArray:
     """Return (H, 3 N): the means of `_counts` against all texts of the list."""
     own = totals(hypothesis_lengths(lists), max_order)
-    stats = np.empty((len(own), 3 * max_order))
+    stats = np.empty((len(own), 3 * max_order), order="F")
     stats[:, 0::3] = own * lists.mean((own > 0.0).astype(np.float64))
     stats[:, 1::3] = lists.mean(own)
     stats[:, 2::3] = mean_matched(lists, max_order)

@@ -28,6 +28,7 @@ from tuner.components import registry
 from tuner.errors import ConfigError, InputError
 from tuner.nbest.extra import numbers_of
 from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.mbr import expected_scores, uniform
 from tuner.texts.prepare import Preparation
 from tuner.texts.statistics import compute_stats, notices
 
@@ -119,7 +120,19 @@ def _ratio(on: Ground, argument: str) -> FloatArray:
     return values
 
 
-COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {"length": _length, "ratio": _ratio}
+def _mbr(on: Ground, argument: str) -> FloatArray:
+    """Return the mean score of the hypothesis against all hypotheses of its list, each once."""
+    if not argument:
+        raise ConfigError("mbr needs a metric: write mbr:chrf")
+    metric, offsets = on.metric(argument), on.nbest.offsets
+    return expected_scores(metric, on.scored, offsets, uniform(offsets))
+
+
+COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {
+    "length": _length,
+    "mbr": _mbr,
+    "ratio": _ratio,
+}
 """Name -> what returns (H,) values; its second argument is what stands behind a colon, or ""."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -131,6 +132,43 @@ def expected_scores(
     return np.asarray(expected[distinct.places])
 
 
+def uniform(offsets: IntArray) -> FloatArray:
+    """Return (H,) weights that are equal in each list, and add to 1."""
+    sizes = np.diff(offsets)
+    return np.repeat(1.0 / sizes, sizes)
+
+
+def by_model(
+    offsets: IntArray,
+    scores: FloatArray,
+    *,
+    temperature: float | None = None,
+    size: int | None = None,
+) -> FloatArray:
+    """Return (H,) weights of hypotheses as references, by what the model thinks of them.
+
+    Parameters
+    ----------
+    offsets : (S + 1,) int64
+        Those of list s are `offsets[s]:offsets[s + 1]`.
+    scores : (H,) float64
+        Model scores; higher is better.
+    temperature
+        Weights are the softmax of this many times the scores; None: all equal.
+    size
+        So many of each list with the highest scores, of equal ones the first; all others weigh 0.
+        None: all.
+    """
+    weights = np.zeros(len(scores))
+    for begin, end in pairwise(offsets.tolist()):
+        own = scores[begin:end]
+        kept = begin + np.argsort(-own, kind="stable")[:size]
+        logits = (temperature or 0.0) * scores[kept]
+        shares = np.exp(logits - logits.max())
+        weights[kept] = shares / shares.sum()
+    return weights
+
+
 def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct:
     """Return the distinct texts of each list, the first of equal ones with the weights of all."""
     tokens = flat(texts.tokens)
@@ -139,7 +177,7 @@ def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct
     if len(rows) == len(firsts):
         return _Distinct(texts, offsets, weights, rows)
     places = np.searchsorted(rows, firsts)
-    summed = np.bincount(places, weights, minlength=len(rows))
+    summed = np.bincount(places, weights, minlength=len(rows)).astype(np.float64)
     return _Distinct(texts.take(rows), np.searchsorted(rows, offsets), summed, places)
 
 
