@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from metrics._base import Ragged
 from metrics._kernels import ngram_matches
 from metrics._pair_kernels import mean_matches, pair_matches
 from metrics._pairs import PairBatch
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, Ragged
+    from metrics._base import Batch, FloatArray
     from metrics._pairs import WeightedLists
 
 ReferenceLength = Literal["closest", "shortest", "average"]
@@ -101,7 +102,7 @@ def reference_lengths(batch: Batch, rule: ReferenceLength = "closest") -> FloatA
 
 def flat(rows: Ragged) -> Ragged:
     """Return the rows in the one dtype and layout that kernels are compiled for."""
-    return type(rows)(
+    return Ragged(
         np.ascontiguousarray(rows.values, dtype=np.int32),
         np.ascontiguousarray(rows.offsets, dtype=np.int64),
     )

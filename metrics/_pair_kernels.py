@@ -21,7 +21,7 @@ SMALLEST_TABLE = 256
 
 
 @njit(cache=True, nogil=True)
-def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
+def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
     """Return the slot of piece `node` extended by `token`, and whether it is in the table.
 
     A node is the slot of a piece plus one, or 0 for the empty one.

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tuner.api.annotating import train_annotator as train_annotator
     from tuner.api.averaging import Averaged as Averaged
     from tuner.api.averaging import average as average
+    from tuner.api.bayes import Mbr as Mbr
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import metric as metric
@@ -66,6 +67,7 @@ _NAMES = {
     "tuner.api.aligning": "align",
     "tuner.api.annotating": "annotate train_annotator",
     "tuner.api.averaging": "average Averaged",
+    "tuner.api.bayes": "Mbr",
     "tuner.api.comparing": "compare Compared",
     "tuner.api.components": "metric",
     "tuner.api.crossvalidating": "crossval CrossValidation",

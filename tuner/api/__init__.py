@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tuner.api.annotating import train_annotator as train_annotator
     from tuner.api.averaging import Averaged as Averaged
     from tuner.api.averaging import average as average
+    from tuner.api.bayes import Mbr as Mbr
     from tuner.api.comparing import Compared as Compared
     from tuner.api.comparing import compare as compare
     from tuner.api.components import key_values as key_values
@@ -54,6 +55,7 @@ _NAMES = {
     "aligning": "align check_links format_links",
     "annotating": "Annotated Trained annotate train_annotator",
     "averaging": "Averaged average",
+    "bayes": "Mbr",
     "comparing": "Compared compare",
     "components": "key_values metric",
     "crossvalidating": "CrossValidation crossval",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.api.components import as_metric
 from tuner.errors import InputError
 from tuner.texts.mbr import Average, by_model, expected_scores
 
@@ -47,19 +46,27 @@ class Mbr:
         """Check the numbers."""
         if self.size is not None and self.size < 1:
             raise ValueError(f"size is {self.size}; it must be at least 1")
-        if self.temperature is not None and not math.isfinite(self.temperature):
-            raise ValueError(f"temperature is {self.temperature}; it must be finite")
+        if self.temperature is not None and not 0.0 <= self.temperature < math.inf:
+            raise ValueError(
+                f"temperature is {self.temperature}; it must be 0 or more, and finite"
+            )
         if self.average not in ("scores", "statistics"):
             raise ValueError(f"average is {self.average!r}; it is scores or statistics")
 
 
 def expected(
-    mbr: Mbr, lists: Lists, scores: FloatArray | None, progress: Progress | None
+    mbr: Mbr,
+    metric: Metric,
+    lists: Lists,
+    scores: FloatArray | None,
+    progress: Progress | None,
 ) -> FloatArray:
     """Return (H,) expected scores, such that higher is better.
 
     Parameters
     ----------
+    metric
+        That of `mbr`.
     scores : (H,) float64 or None
         Model scores under the weights, where there are weights.
 
@@ -68,7 +75,7 @@ def expected(
     InputError
         The metric needs more than tokens, or there are no scores for the temperature.
     """
-    metric, nbest = as_metric(mbr.metric), lists.nbest
+    nbest = lists.nbest
     if scores is None and mbr.temperature is None:
         scores = np.zeros(len(nbest.texts))  # of equal ones the first come first
     elif scores is None:

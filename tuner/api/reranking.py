@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tuner.api.bayes import Mbr, expected
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.optimizing import Optimized
@@ -22,7 +23,7 @@ from tuner.weights.moses_ini import NEVER_TUNED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import IntArray, Metric, Texts
+    from metrics._base import FloatArray, IntArray, Metric, Texts
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
     from tuner.api.searching import WeightsLike
@@ -72,6 +73,7 @@ def rerank(
     weights: WeightsLike | Optimized | None = None,
     *,
     missing_features: Literal["refuse", "zero"] = "refuse",
+    mbr: str | Metric | Mbr | None = None,
     oracle_metric: str | Metric | None = None,
     refs: Sequence[TextLike] | PathLike = (),
     source: TextLike | None = None,
@@ -96,6 +98,9 @@ def rerank(
     missing_features
         What is done with weights other than 0 of features that no hypothesis has: they are an
         error, or the features count as 0. Lists with sparse features may always lack some.
+    mbr
+        Choose the highest expected score of this metric if one of the list's hypotheses is the
+        truth: minimum Bayes risk. The weights then only say which are likely, see `Mbr`.
     oracle_metric
         Choose, beginning at the best under `weights` or at the first hypotheses, so that this
         metric's score becomes high: about what perfect weights could reach. It needs `refs`.
@@ -127,6 +132,10 @@ def rerank(
     """
     metric = None if oracle_metric is None else as_metric(oracle_metric)
     metrics = [] if metric is None else [metric]
+    if mbr is not None and metric is not None:
+        raise ValueError("mbr and oracle_metric choose by different things; give one of them")
+    how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
+    judge = None if how is None else as_metric(how.metric)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         read = read_lists(
             lists,
@@ -139,17 +148,19 @@ def rerank(
             extra_features=extra_features,
             notice=notice,
         )
-        if weights is None:
-            best = read.nbest.offsets[:-1]
-        else:
-            best = _best(read, weights, zero=missing_features == "zero")
+        scores = None
+        if weights is not None:
+            scores = _model_scores(read, weights, zero=missing_features == "zero")
+        if how is not None and judge is not None:
+            scores = expected(how, judge, read, scores, progress)
+        best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
             best = _oracle(read, metric, best, notice)
     return Reranked.of(read.scored.texts, best)
 
 
-def _best(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> IntArray:
-    """Return the best hypothesis of each segment under the weights."""
+def _model_scores(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> FloatArray:
+    """Return (H,) scores under the weights."""
     if isinstance(given, Optimized):
         weights, alpha, origin = given.weights, given.length_penalty or 0.0, "weights"
     else:
@@ -159,7 +170,7 @@ def _best(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> IntArr
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
     nbest = penalised(lists.nbest, alpha, lengths=lists.lengths)
-    return best_hypotheses(nbest, model_scores(nbest, weights, origin=origin))
+    return model_scores(nbest, weights, origin=origin)
 
 
 def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:

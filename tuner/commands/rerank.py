@@ -18,7 +18,14 @@ from tuner.commands._lists import (
     text_options,
 )
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, ref_links_option, refs_option, source_option
+from tuner.commands._options import (
+    FILE,
+    FiniteRange,
+    defaulted,
+    ref_links_option,
+    refs_option,
+    source_option,
+)
 from tuner.commands._progress import annotating
 from tuner.errors import InputError
 from tuner.files import writing
@@ -49,6 +56,31 @@ if TYPE_CHECKING:
     "What is done with weights of features that the lists lack: an error, or they count as 0."
 )
 @click.option(
+    "--mbr",
+    metavar="METRIC",
+    help="Choose the highest mean of this metric against the hypotheses of the list: minimum "
+    "Bayes risk. Weights, if any, say how likely these are.",
+)
+@click.option(
+    "--mbr-temperature",
+    type=FiniteRange(0),
+    metavar="T",
+    help="Weigh them by the softmax of T times the model score; left out: all alike.",
+)
+@click.option(
+    "--mbr-size",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Compare with the N best only (without weights and T the first N); left out: all.",
+)
+@defaulted(
+    "--mbr-average",
+    click.Choice(["scores", "statistics"]),
+    "scores",
+    "What is averaged: the scores, or the statistics, of which the score is taken then; fast for "
+    "BLEU and chrF, whatever the length of the lists.",
+)
+@click.option(
     "--oracle",
     "oracle_metric",
     metavar="METRIC",
@@ -69,10 +101,11 @@ def command(
     Of hypotheses with equal scores the first in the list is taken. With --oracle the hypotheses
     are chosen segment by segment to make the metric's score high, beginning at the best under
     the weights or, without weights, at the first of each segment: about what perfect weights
-    could reach.
+    could reach. With --mbr the hypothesis is chosen that is most like the others, by a metric.
 
     \b
     portmert rerank --nbest test.nbest.gz --weights weights.json --out test.output
+    portmert rerank --nbest test.samples.jsonl --mbr chrf --out test.output
     """  # noqa: D301  \b is click's sign for lines to leave alone
     metric, refs = given["oracle_metric"], given["refs"]
     if links_out == out:
@@ -81,8 +114,11 @@ def command(
     for option, path in (("--out", out), ("--links-out", links_out)):
         if path not in (None, "-") and Path(str(path)).resolve() in inputs:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
-    if weights is None and metric is None:
-        raise click.UsageError("give --weights, or --oracle with a metric")
+    mbr = _mbr(given)
+    if weights is None and metric is None and mbr is None:
+        raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
+    if mbr is not None and metric is not None:
+        raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
     if metric is None and (refs or given["ref_links"] or given["annotator"]):
         raise click.UsageError("--ref, --ref-links and --annotator go with --oracle")
     if given["source"] and not (metric or given["extra_features"]):
@@ -91,8 +127,19 @@ def command(
         raise click.UsageError("--oracle needs --ref")
     announce_compiling()
     with annotating() as progress:
-        found = api.rerank(lists, weights, notice=notice, progress=progress, **given)
+        found = api.rerank(lists, weights, mbr=mbr, notice=notice, progress=progress, **given)
     _write(found, lists[0], out, links_out)
+
+
+def _mbr(given: dict[str, Any]) -> api.Mbr | None:
+    """Take the options of minimum Bayes risk out of those given, and return what they say."""
+    metric = given.pop("mbr")
+    options = {name: given.pop(f"mbr_{name}") for name in ("temperature", "size", "average")}
+    if metric is not None:
+        return api.Mbr(metric, **options)
+    if options != {"temperature": None, "size": None, "average": "scores"}:
+        raise click.UsageError("--mbr-temperature, --mbr-size and --mbr-average go with --mbr")
+    return None
 
 
 def _write(found: Reranked, first: str, out: str, links_out: str | None) -> None:
