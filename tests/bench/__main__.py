@@ -13,6 +13,7 @@ import numpy as np
 from tabulate import tabulate
 
 from metrics._base import Vocabulary
+from tests.bench.bayes import bayes
 from tests.bench.drop_in import drop_in
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
@@ -43,6 +44,7 @@ def main() -> None:
             *commands(lists),
             *counting(lists),
             *lexical(folder, lists),
+            *bayes(),
             *line_search(),
             *growth(folder),
             *optimizing(folder, lists, seeds),

@@ -41,6 +41,7 @@ def test_compile_leaves_nothing_to_compile(tmp_path):
     for command in (
         optimize,
         ("rerank", "--nbest", "list", "--weights", "w.json", "--links-out", "bl", "--out", "best"),
+        ("rerank", "--nbest", "list", "--mbr", "chrf", "--out", "best2"),
         ("score", *plain, "--metric", "kendall", "--hyp", "best", "--hyp-links", "bl"),
     ):
         assert NOTICE not in portmert(tmp_path, *command).stderr

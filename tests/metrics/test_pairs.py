@@ -75,7 +75,7 @@ def test_more_than_a_word_of_bits_and_a_table_that_grows():
     for pair, (r, h) in enumerate(np.ndindex(5, 5)):
         assert found[:, pair].tolist() == [clipped(rows[h], rows[r], n) for n in (1, 2, 3)]
     means = mean_matches(tokens.values, tokens.offsets, offsets, np.full(5, 0.2), 3)
-    assert means.T == pytest.approx(found.reshape(3, 5, 5).mean(axis=1))
+    assert pytest.approx(found.reshape(3, 5, 5).mean(axis=1)) == means.T
 
 
 @settings(deadline=None, max_examples=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tuner.nbest.write import write_nbest
 from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.optimization import Setup, optimize_dat, optimize_lists
 from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.mbr import Average, expected_scores, uniform
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def warm_up() -> None:
         )
         for metric in metrics:
             compute_stats(metric, batch)
+        bleu, alike = registry.metric("bleu"), uniform(nbest.offsets)
+        for average in get_args(Average):
+            expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
         quick = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 1}))
         for setup in (quick, Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))):
             optimize_lists(nbest, references, registry.metric("port"), setup, notice=_ignore)
