@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tuner.api.components import as_metric, as_optimizer
 from tuner.api.lists import read_lists
 from tuner.api.texts import pipeline_of, preparing
+from tuner.components.formula import Formula
 from tuner.processors import available_processors
 from tuner.search.constraints import Constraints
 from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
@@ -21,7 +24,7 @@ from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metrics._base import Metric
+    from metrics._base import IntArray, Metric
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 
     ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
     WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
+
+
+SEGMENTS_SHOWN = 50
+"""So many at most tell which metric of a formula dominates."""
 
 
 class Start(NamedTuple):
@@ -189,6 +196,8 @@ def list_problem(
             notice=notice,
             annotate=read.annotate,
         )
+        if isinstance(chosen, Formula) and len(chosen.metrics) > 1 and not stats.is_lazy:
+            notice(_influences(chosen, stats, read.nbest.offsets))
         yield ListProblem(
             read,
             ready,
@@ -200,6 +209,20 @@ def list_problem(
             ready.signature(chosen, read.references.offsets),
             {"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
         )
+
+
+def _influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
+    """Say what the formula's metrics score, and which of them moves it."""
+    some = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
+    rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in some])
+    stats.need(rows)
+    part = np.concatenate([[0], np.cumsum(np.diff(offsets)[some])]).astype(np.int64)
+    found = formula.influences(stats.rows[rows], part)
+    scores = ", ".join(f"{label} {score:.4f}" for label, (score, _) in found.items())
+    shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in found.items())
+    return (
+        f"of the formula, {scores} for the first hypotheses; exchanging one moves it by {shares}"
+    )
 
 
 def setup_of(

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import weakref
 from functools import cached_property
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -38,7 +39,6 @@ from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from metrics._base import Batch
 
@@ -90,16 +90,17 @@ class Scores(Metric):
     of_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not all(self._paths):
+        if not all(self.files.split(",")):
             raise ValueError(f"'{self.files}' must name files of scores, as scores:FILE,FILE")
 
     @property
-    def _paths(self) -> list[str]:
-        return self.files.split(",")
+    def paths(self) -> list[Path]:
+        """The files."""
+        return [Path(path) for path in self.files.split(",")]
 
     @cached_property
     def _values(self) -> list[FloatArray]:
-        return [read_numbers(path) for path in self._paths]
+        return [read_numbers(path) for path in self.paths]
 
     @classmethod
     def name(cls) -> str:
@@ -129,7 +130,7 @@ class Scores(Metric):
         InputError
             Other numbers of files or of scores.
         """
-        paths = self._paths
+        paths = self.paths
         if len(paths) != len(lists):
             raise InputError(
                 f"{len(paths)} file{'s' * (len(paths) != 1)} of scores for {len(lists)} n-best "

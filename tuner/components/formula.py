@@ -4,11 +4,14 @@
     product = factor (("*" | "/") factor)*
     factor  = "-" factor | number | metric | "(" sum ")" | ("min" | "max") "(" sum ("," sum)+ ")"
     metric  = name [":" option "=" value ("," option "=" value)*]
+            | ("scores" | "command" | "command+links") ":" (text | '"' text '"')
 
 A name may have hyphens between letters, as `bleu-sbp`: write a difference of two metrics with
 spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`; a plus or minus
 directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`. A path may have slashes if it
-begins with `/`, `./` or `../`.
+begins with `/`, `./` or `../`. Files of scores and commands may stand in quotes; without them they
+end at a space, a bracket, `*` or a plus: `0.5*scores:dev.comet + 0.5*bleu`. Which outside scores
+are better is not known: a formula may rise or fall with them, `bleu - 0.1*scores:dev.metricx`.
 
 Whatever is divided by 0 is 0. The text is parsed by the rules above and never run as a program.
 """
@@ -26,7 +29,8 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from metrics._base import FloatArray, Metric, Need
+from metrics._base import FloatArray, IntArray, Metric, Need
+from tuner.components import external
 from tuner.errors import ConfigError
 from tuner.families import reason
 from tuner.numbers import FINITE, parse_number
@@ -40,8 +44,11 @@ if TYPE_CHECKING:
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
+_OUTSIDE = r'(?i:scores|command(?:\+links)?):(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_METRIC})|(?P<sign>[-+*/(),]))")
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_OUTSIDE}|{_METRIC})|(?P<sign>[-+*/(),]))"
+)
 _SPACE = re.compile(r"\s*")
 _FUNCTIONS = ("min", "max")
 MOST_WORDS = 400
@@ -70,7 +77,7 @@ _OPERATIONS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 def is_formula(text: str) -> bool:
     """Whether a metric is written as a formula, and not as `name` or `name:option=value,...`."""
-    if re.fullmatch(_METRIC, text):
+    if re.fullmatch(_METRIC, text) or re.fullmatch(_OUTSIDE, text):
         return False
     bare = re.fullmatch(rf"{_NAME}:[^\s()*/]*", text)  # a faulty option, but no formula
     return bare is None and re.search(r"[-+*/()\s]|^[\d.]", text) is not None
@@ -190,7 +197,7 @@ class Formula(Metric):
     @property
     def signature(self) -> str:
         """The formula with every metric's signature; it builds the same formula again."""
-        return self.node.text([metric.signature for metric in self.metrics])
+        return self.node.text([_written(metric.signature) for metric in self.metrics])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -227,6 +234,37 @@ class Formula(Metric):
             named |= {f"{label}.{key}": value for key, value in metric.parts(part).items()}
         return named
 
+    def influences(self, stats: FloatArray, offsets: IntArray) -> dict[str, tuple[float, float]]:
+        """Return each metric's score, and its share in how the formula moves with the choice.
+
+        The scores are of the first hypothesis of each segment. One at a time is exchanged for
+        another, and one metric at a time follows: the share is of the root mean squares of what
+        the formula changes by.
+
+        Parameters
+        ----------
+        stats : (H, K) float64
+        offsets : (S + 1,) int64
+        """
+        firsts = offsets[:-1]
+        total = stats[firsts].sum(axis=0)
+        exchanged = total + stats - stats[np.repeat(firsts, np.diff(offsets))]
+        start = [
+            metric.score(part)
+            for metric, part in zip(self.metrics, self._split(total), strict=True)
+        ]
+        moved: list[float] = []
+        for i, (metric, part) in enumerate(zip(self.metrics, self._split(exchanged), strict=True)):
+            scores = [np.broadcast_to(one, len(stats)) for one in start]
+            scores[i] = metric.score(part)
+            change = self.node.value(scores) - self.node.value(start)
+            moved.append(float(np.sqrt(np.mean(change**2))))
+        whole = sum(moved)
+        return {
+            label: (float(score), move / whole if whole else 0.0)
+            for label, score, move in zip(self.labels, start, moved, strict=True)
+        }
+
     def _split(self, stats: FloatArray) -> list[FloatArray]:
         ends = np.cumsum([len(metric.stat_names) for metric in self.metrics])
         return np.split(stats, ends[:-1], axis=-1)
@@ -246,14 +284,35 @@ class Formula(Metric):
             slopes[self.labels[i]] = metric.oriented(change)
         if not any(slopes.values()):
             raise ValueError(f"it stays the same whatever {' and '.join(slopes)} say")
-        better = [label for label, slope in slopes.items() if slope > 0]
-        worse = [label for label, slope in slopes.items() if slope < 0]
+        outside = {
+            label for label, one in zip(self.labels, self.metrics, strict=True) if one.of_lists
+        }
+        better = [label for label in slopes.keys() - outside if slopes[label] > 0]
+        worse = [label for label in slopes.keys() - outside if slopes[label] < 0]
         if better and worse:
             raise ValueError(
                 f"it rises where {better[0]} gets better and falls where {worse[0]} does; turn "
                 f"one of them round, as (1 - {worse[0]})"
             )
         return not worse
+
+
+def _written(signature: str) -> str:
+    """Return a metric's signature as a formula has it: that of outside scores in quotes."""
+    name, _, rest = signature.partition(":")
+    if name not in {"scores", "command", "command+links"} or re.fullmatch(_OUTSIDE, signature):
+        return signature
+    escaped = re.sub(r'(["\\])', r"\\\1", rest)
+    return f'{name}:"{escaped}"'
+
+
+def _outside(word: str) -> Metric | None:
+    """Return outside scores as `_written` writes them; None of another metric."""
+    if not re.fullmatch(_OUTSIDE, word):
+        return None
+    name, _, rest = word.partition(":")
+    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
+    return external.metric(name.lower(), plain)
 
 
 def parse(text: str, build: Callable[[str], Metric]) -> Formula:
@@ -379,9 +438,13 @@ class _Parser:
 
     def metric(self) -> Node:
         try:
-            metric = self.build(self.word)
+            metric = _outside(self.word) or self.build(self.word)
         except ConfigError as error:
             hint = ""
+            if self.word.lower() in {"scores", "command"}:
+                hint = (
+                    f"; write {self.word}:... with a file or a command, in quotes or close to it"
+                )
             if "-" in self.word.partition(":")[0]:
                 hint = "; write a difference with spaces around the minus"
             raise self.error(f"{error}{hint}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -81,15 +82,18 @@ def metric(text: str) -> Metric:
     """Return the metric written `name` or `name:option=value,option=value`.
 
     `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
-    `external`; `0.6*port + 0.4*bleu` and the like are formulas, see `formula`.
+    `external`; `0.6*port + 0.4*bleu` and the like are formulas, see `formula`. What begins with
+    `command:` is one command; `scores:` begins a formula if there is no file of the whole name.
     """
+    from tuner.components import formula  # noqa: PLC0415  start-up time
+
     name, colon, rest = text.partition(":")
     if colon and name.lower() in EXTERNAL:
         from tuner.components import external  # noqa: PLC0415  start-up time
 
-        return external.metric(name.lower(), rest)
-    from tuner.components import formula  # noqa: PLC0415  start-up time
-
+        whole = name.lower() != "scores" or os.path.isfile(rest)  # noqa: PTH113  long names
+        if whole or not formula.is_formula(text):
+            return external.metric(name.lower(), rest)
     if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
     built: Metric = build("metric", *written("metric", text))

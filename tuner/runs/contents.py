@@ -8,6 +8,7 @@ from typing import Any
 
 from metrics._base import Metric
 from metrics._lexicon_files import content_hash
+from tuner.components.external import Scores
 from tuner.components.features import Feature
 from tuner.files import file_digest
 
@@ -18,6 +19,8 @@ def content_of(value: object) -> Any:
         value = value.content()
     if isinstance(value, Path):
         return _held(value)
+    if isinstance(value, Scores):
+        value = {"name": value.name(), "files": value.paths}
     if isinstance(value, Metric):  # a metric of a formula
         options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"name": value.name(), **options}
