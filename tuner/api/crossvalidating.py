@@ -10,7 +10,7 @@ from metrics._base import Metric
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.searching import as_constraints, as_weights
-from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.api.texts import ById, log_notice, pipeline_of, preparing
 from tuner.components import registry
 from tuner.documents import to_json
 from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
@@ -79,6 +79,7 @@ def crossval(
     prior: float | Sequence[float] = 0.0,
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    ids: bool = False,
     nbest_format: str | Reader = "auto",
     extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
@@ -106,7 +107,7 @@ def crossval(
 
     Parameters
     ----------
-    lists, refs, source, ref_links, nbest_format, extra_features, text, text_model, annotator,
+    lists, refs, source, ref_links, ids, nbest_format, extra_features, text, text_model, annotator,
     annotation_cache
         As of `optimize`.
     metric
@@ -163,6 +164,10 @@ def crossval(
     shrunk 1.0
     untuned 0.0
     """
+    if ids:
+        by_id = ById.of(refs)
+        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+        ref_links = by_id.all(ref_links, "links of references")
     metrics = {_label(one): as_metric(one) for one in _several(metric)}
     optimizers = {
         _label(one): registry.optimizer(one) if isinstance(one, str) else one

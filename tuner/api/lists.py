@@ -15,7 +15,9 @@ from tuner.errors import InputError
 from tuner.nbest import read as files
 from tuner.nbest.check import check_links
 from tuner.nbest.model import NBest
+from tuner.nbest.segment_names import SegmentNames, positions
 from tuner.texts import corpus
+from tuner.texts.by_id import LinesById
 
 if TYPE_CHECKING:
     from metrics._base import IntArray, Metric
@@ -116,7 +118,8 @@ def read_lists(
 ) -> Lists:
     """Read lists and references, check that they fit, and make the texts ready.
 
-    References are annotated at once, hypotheses when they are asked for.
+    References are annotated at once, hypotheses when they are asked for. Segments stand in the
+    order of the lists; references with ids (`LinesById`) are brought into it.
     """
     vocabulary = lists.texts.vocabulary if isinstance(lists, NBest) else Vocabulary()
     references = None
@@ -131,14 +134,19 @@ def read_lists(
         )
     elif reading := [metric for metric in metrics if metric.reads_references]:
         raise InputError(f"metric {reading[0].name()} compares with references; give them too")
+    known = None
+    if not isinstance(refs, Path | str) and refs and isinstance(first := refs[0], LinesById):
+        known = SegmentNames({name: n for n, name in enumerate(first.ids)}, str(first))
     if isinstance(lists, NBest):
         nbest = lists
     else:
         paths = [lists] if isinstance(lists, Path | str) else list(lists)
-        segments = None if references is None else len(references)
-        nbest = _read(paths, nbest_format, vocabulary, segments, notice)
+        segments = None if references is None or known else len(references)
+        nbest = _read(paths, nbest_format, vocabulary, segments, notice, known)
         for metric in metrics:
             metric.check_lists(paths, nbest.list_sizes)
+    if references is not None:
+        references = _in_order(nbest, references, known, notice)
     lengths = None if references is None else references.source_lengths
     if lengths is None and source is not None:
         lengths = corpus.read_lengths(text_file(source, "the source"))
@@ -153,12 +161,37 @@ def read_lists(
     return Lists(nbest, replace(nbest, texts=scored), references, annotate)
 
 
+def _in_order(
+    nbest: NBest, references: References, known: SegmentNames | None, notice: Notice
+) -> References:
+    """Return references in the order of the lists' segments."""
+    if known is not None and known.known is not None:
+        ids = nbest.ids or tuple(str(n) for n in range(len(nbest)))
+        return references.take(
+            positions(ids, known.known, lists="the n-best lists", where=known.where)
+        )
+    if nbest.ids is not None:
+        first = [references.texts.words(int(row))[:1] for row in references.offsets[:-1]]
+        if {name for words in first for name in words} == set(nbest.ids):
+            raise InputError(
+                "the references begin with the ids of the lists' segments; give --ids"
+            )
+        notice(
+            f"line n of the references is taken for the n-th segment of the lists (the first is "
+            f"{nbest.ids[0]}); references whose lines begin with ids: --ids"
+        )
+    return references
+
+
 def _read(
     paths: Sequence[PathLike],
     nbest_format: str | Reader,
     vocabulary: Vocabulary,
     segments: int | None,
     notice: Notice,
+    names: SegmentNames | None = None,
 ) -> NBest:
     reader = registry.reader(nbest_format) if isinstance(nbest_format, str) else nbest_format
-    return files.read_nbest(paths, vocabulary, segments=segments, notice=notice, reader=reader)
+    return files.read_nbest(
+        paths, vocabulary, segments=segments, notice=notice, reader=reader, names=names
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.searching import Ended, as_weights, list_problem, setup_of
-from tuner.api.texts import log_notice
+from tuner.api.texts import ById, log_notice
 from tuner.documents import to_json
 from tuner.errors import InputError
 from tuner.nbest.model import without_texts
@@ -135,6 +135,7 @@ def optimize(
     feature_names: Sequence[str] | None = None,
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    ids: bool = False,
     nbest_format: str | Reader = "auto",
     extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
@@ -176,6 +177,9 @@ def optimize(
         Of arrays. Default: f0, f1 and so on.
     source, ref_links, nbest_format, text, text_model, annotator, annotation_cache
         As for `rerank` and `score`.
+    ids
+        Lines of refs, ref_links and source begin with the ids of their segments, as in Kaldi's
+        `text`. Default: line n is of the n-th segment of the lists.
     extra_features
         As of `read_nbest`.
     weights
@@ -237,6 +241,10 @@ def optimize(
         )
     if metric is None or isinstance(lists, np.ndarray):
         raise ValueError("give lists and a metric, or arrays with scores or stats")
+    if ids:
+        by_id = ById.of(refs)
+        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+        ref_links = by_id.all(ref_links, "links of references")
     with list_problem(
         cast("ListsLike", lists),
         refs,

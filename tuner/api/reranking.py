@@ -12,7 +12,7 @@ from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.optimizing import Optimized
 from tuner.api.searching import as_weights
-from tuner.api.texts import log_notice, pipeline_of, preparing
+from tuner.api.texts import ById, log_notice, pipeline_of, preparing
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.search.length_penalty import penalised
@@ -46,18 +46,21 @@ class Reranked:
         Which row of the lists each is.
     texts : Texts
         The same with links, where the lists have them.
+    ids : tuple of str
+        What the lists call the segments: names, or numbers from 0.
     """
 
     lines: tuple[str, ...]
     rows: IntArray = field(repr=False)
     texts: Texts = field(repr=False)
+    ids: tuple[str, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, texts: Texts, rows: IntArray) -> Reranked:
+    def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
         """Return the hypotheses `rows` of lists, of which `texts` are all."""
         chosen = texts.take(rows)
         lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
-        return cls(lines, rows, chosen)
+        return cls(lines, rows, chosen, ids or tuple(str(n) for n in range(len(lines))))
 
     @property
     def links(self) -> tuple[str, ...] | None:
@@ -78,6 +81,7 @@ def rerank(
     refs: Sequence[TextLike] | PathLike = (),
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    ids: bool = False,
     nbest_format: str | Reader = "auto",
     extra_features: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline = "",
@@ -104,8 +108,8 @@ def rerank(
     oracle_metric
         Choose, beginning at the best under `weights` or at the first hypotheses, so that this
         metric's score becomes high: about what perfect weights could reach. It needs `refs`.
-    refs, source, ref_links
-        As of `score`.
+    refs, source, ref_links, ids
+        As of `score`; whatever `ids` are, segments stand in the order of the lists.
     nbest_format
         Format of the lists, as on the command line: `auto` finds it out.
     extra_features
@@ -130,6 +134,10 @@ def rerank(
     >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
     Reranked(lines=('b a',))
     """
+    if ids and refs:
+        by_id = ById.of(refs)
+        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+        ref_links = by_id.all(ref_links, "links of references")
     metric = None if oracle_metric is None else as_metric(oracle_metric)
     metrics = [] if metric is None else [metric]
     if mbr is not None and metric is not None:
@@ -156,7 +164,7 @@ def rerank(
         best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
             best = _oracle(read, metric, best, notice)
-    return Reranked.of(read.scored.texts, best)
+    return Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
 
 
 def _model_scores(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> FloatArray:

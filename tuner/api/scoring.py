@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 from metrics._base import Metric, Vocabulary
 from tuner.api.components import as_metric
-from tuner.api.texts import log_notice, pipeline_of, preparing, text_file, text_files
+from tuner.api.texts import ById, log_notice, pipeline_of, preparing, text_file, text_files
 from tuner.errors import InputError
 from tuner.texts import corpus, scoring, statistics
 from tuner.texts.prepare import read_output
@@ -33,6 +33,7 @@ def score(  # type: ignore[overload-overlap]  # text is a sequence of texts too
     source: TextLike | None = ...,
     hyp_links: TextLike | None = ...,
     ref_links: Sequence[TextLike] | PathLike = ...,
+    ids: bool = ...,
     text: str | Sequence[str] | TextPipeline = ...,
     text_model: PathLike | None = ...,
     annotator: str | Annotator | None = ...,
@@ -50,6 +51,7 @@ def score(
     source: TextLike | None = ...,
     hyp_links: TextLike | None = ...,
     ref_links: Sequence[TextLike] | PathLike = ...,
+    ids: bool = ...,
     text: str | Sequence[str] | TextPipeline = ...,
     text_model: PathLike | None = ...,
     annotator: str | Annotator | None = ...,
@@ -66,6 +68,7 @@ def score(
     source: TextLike | None = None,
     hyp_links: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    ids: bool = False,
     text: str | Sequence[str] | TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -88,6 +91,9 @@ def score(
     source, hyp_links, ref_links
         The source text and the links of hypotheses and of each reference with it, `0-0 1-2` a
         line: for metrics of word order.
+    ids
+        Lines of all files begin with the ids of their segments, as in Kaldi's `text`; segments
+        stand in the order of the first reference.
     text, text_model
         Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
     annotator, annotation_cache
@@ -122,6 +128,12 @@ def score(
     >>> [one.score for one in both]
     [0.0, 1.0]
     """
+    if ids:
+        by_id = ById.of(refs)
+        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+        ref_links = by_id.all(ref_links, "links of references")
+        hyp = by_id.one(hyp, "the hypotheses") or hyp
+        hyp_links = by_id.one(hyp_links, "links of the hypotheses")
     several = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [as_metric(one) for one in several]
     _check_links_given(metrics, source, hyp_links, ref_links)

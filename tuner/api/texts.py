@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tuner.components import registry
 from tuner.errors import InputError
 from tuner.files import Lines
 from tuner.processors import available_processors
+from tuner.texts.by_id import LinesById, read_by_id
 from tuner.texts.prepare import Preparation
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
@@ -39,13 +41,42 @@ def log_notice(line: str) -> None:
 
 def text_file(given: TextLike, name: str) -> TextFile:
     """Return a text as the rooms below read it; `name` is what messages call its lines."""
-    return given if isinstance(given, Path | str) else Lines(name, given)
+    return given if isinstance(given, Path | str | Lines) else Lines(name, given)
 
 
 def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFile, ...]:
     """Return several texts; one path stands for itself alone."""
     several = (given,) if isinstance(given, Path | str) else given
     return tuple(text_file(one, f"{name} {n}") for n, one in enumerate(several, 1))
+
+
+@dataclass(frozen=True)
+class ById:
+    """Brings texts whose lines begin with ids into the order of the first reference.
+
+    Parameters
+    ----------
+    first : LinesById
+        That reference.
+    """
+
+    first: LinesById
+
+    @classmethod
+    def of(cls, refs: Sequence[TextLike] | PathLike) -> ById:
+        """Read the first of the references."""
+        given = text_files(refs, "references")
+        if not given:
+            raise InputError("the ids of segments are those of references; give them too")
+        return cls(read_by_id(given[0]))
+
+    def one(self, given: TextLike | None, name: str) -> LinesById | None:
+        """Return a text; `name` is what messages call its lines."""
+        return None if given is None else read_by_id(text_file(given, name), self.first)
+
+    def all(self, given: Sequence[TextLike] | PathLike, name: str) -> tuple[LinesById, ...]:
+        """Return several texts."""
+        return tuple(read_by_id(one, self.first) for one in text_files(given, name))
 
 
 def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None) -> TextPipeline:

@@ -97,6 +97,16 @@ def options_of_test(*, required: bool = False) -> Decorator:
     return add
 
 
+def ids_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --ids."""
+    return click.option(
+        "--ids",
+        is_flag=True,
+        help="Lines of references (and of source and links) begin with the ids of their segments, "
+        "as in Kaldi's text; segments are found by them.",
+    )(command)
+
+
 def missing_features_option(help_text: str) -> Decorator:
     """Declare --missing-features."""
     return defaulted("--missing-features", click.Choice(["refuse", "zero"]), "refuse", help_text)

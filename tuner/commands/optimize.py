@@ -8,7 +8,7 @@ import click
 
 from tuner import api
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import list_options, options_of_test
+from tuner.commands._lists import ids_option, list_options, options_of_test
 from tuner.commands._notice import notice
 from tuner.commands._options import FILE, FOLDER, Whole
 from tuner.commands._outputs import check_outputs, json_option, print_json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tuner.api import Optimized
 
-_OF_LISTS = ("refs", "source", "ref_links")
+_OF_LISTS = ("refs", "source", "ref_links", "ids")
 _OF_TEST = ("test_refs", "test_source", "test_ref_links", "test_features")
 _OF_REPLICAS = ("replicas", "out_dir", "fresh", "test_lists", *_OF_TEST)
 _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
@@ -45,6 +45,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     "hypotheses the first stays.",
 )
 @list_options
+@ids_option
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
 @search_options
@@ -94,7 +95,7 @@ def command(
     _check_replicas(out, features, given)
     take_search(given)
     if given["replicas"] is not None:
-        del given["samples"]
+        del given["samples"], given["ids"]
         with tuning(given["annotator"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
@@ -104,7 +105,14 @@ def command(
     for name in _OF_REPLICAS:
         del given[name]
     if features:
-        for name in (*_OF_LISTS, *_OF_TEXTS, "nbest_format", "extra_features", "annotation_cache"):
+        for name in (
+            *_OF_LISTS,
+            *_OF_TEXTS,
+            "nbest_format",
+            "extra_features",
+            "annotation_cache",
+            "ids",
+        ):
             del given[name]
         with searching() as on:
             found = api.optimize_dat(features, scores, notice=notice, searching=on, **given)
@@ -126,6 +134,8 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
                 "--out-dir, --fresh and the options of a test set need --replicas"
             )
         return
+    if given["ids"]:
+        raise click.UsageError("--ids does not go with --replicas")
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
     if features or given["samples"]:
@@ -151,7 +161,9 @@ def _check_usage(
             f"{len(features)} --features and {len(scores)} --scores; give one for each"
         )
     if features and any(given[name] for name in _OF_LISTS):
-        raise click.UsageError("--features and --scores need no --ref, --source or --ref-links")
+        raise click.UsageError(
+            "--features and --scores need no --ref, --source, --ref-links or --ids"
+        )
     if given["ref_links"] and given["source"] is None:
         raise click.UsageError("--ref-links need --source to be checked against")
     of_texts = (given[name] for name in _OF_TEXTS)

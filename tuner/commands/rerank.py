@@ -89,6 +89,12 @@ if TYPE_CHECKING:
 @refs_option("References, for --oracle.")
 @source_option
 @ref_links_option
+@click.option(
+    "--ids",
+    is_flag=True,
+    help="Begin each line that is written with the id of its segment, as Kaldi does; lines of "
+    "references, source and links begin with it too.",
+)
 @text_options
 @annotator_options
 @click.option("--out", default="-", metavar="FILE", help="One hypothesis a line; default stdout.")
@@ -128,7 +134,8 @@ def command(
     announce_compiling()
     with annotating() as progress:
         found = api.rerank(lists, weights, mbr=mbr, notice=notice, progress=progress, **given)
-    _write(found, lists[0], out, links_out)
+    ids = [f"{name} " for name in found.ids] if given["ids"] else [""] * len(found.ids)
+    _write(found, ids, lists[0], out, links_out)
 
 
 def _mbr(given: dict[str, Any]) -> api.Mbr | None:
@@ -142,7 +149,7 @@ def _mbr(given: dict[str, Any]) -> api.Mbr | None:
     return None
 
 
-def _write(found: Reranked, first: str, out: str, links_out: str | None) -> None:
+def _write(found: Reranked, ids: list[str], first: str, out: str, links_out: str | None) -> None:
     links = found.links
     if links_out is not None and links is None:
         raise InputError(
@@ -150,7 +157,13 @@ def _write(found: Reranked, first: str, out: str, links_out: str | None) -> None
         )
     with ExitStack() as files:
         text = files.enter_context(writing(out))
-        text.write("".join(f"{line}\n" for line in found.lines).encode())
+        text.write(
+            "".join(
+                f"{name}{line}\n" for name, line in zip(ids, found.lines, strict=True)
+            ).encode()
+        )
         if links_out is not None and links is not None:
             file = files.enter_context(writing(links_out))
-            file.write("".join(f"{line}\n" for line in links).encode())
+            file.write(
+                "".join(f"{name}{line}\n" for name, line in zip(ids, links, strict=True)).encode()
+            )

@@ -9,7 +9,7 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import lowercase_option, steps, text_options
+from tuner.commands._lists import ids_option, lowercase_option, steps, text_options
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @source_option
 @click.option("--hyp-links", type=FILE, help="Links of source and hypothesis, as 0-0 1-2.")
 @ref_links_option
+@ids_option
 @lowercase_option
 @text_options
 @annotator_options

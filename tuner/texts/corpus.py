@@ -51,6 +51,13 @@ class References:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def take(self, segments: Sequence[int]) -> References:
+        """Return those of the segments, in that order."""
+        order = np.asarray(segments, dtype=np.int64)
+        rows = Ragged(np.arange(len(self.texts), dtype=np.int32), self.offsets).take(order)
+        lengths = None if self.source_lengths is None else self.source_lengths[order]
+        return References(self.texts.take(rows.values.astype(np.int64)), rows.offsets, lengths)
+
 
 def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
     """Read a text file; a line may be empty.

@@ -1,0 +1,58 @@
+"""Reads texts whose lines begin with the id of their segment, as Kaldi's `text` files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from tuner.errors import InputError
+from tuner.files import Lines, read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tuner.files import TextFile
+
+
+class LinesById(Lines):
+    """Holds the lines of a text behind their ids, and the ids."""
+
+    ids: tuple[str, ...]
+
+    def __new__(cls, name: str, lines: Iterable[str], ids: Iterable[str] = ()) -> Self:
+        """Keep lines and ids, one for each."""
+        found = super().__new__(cls, name, lines)
+        found.ids = tuple(ids)
+        return found
+
+
+def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
+    """Read a text with ids, in its own order or in that of another text.
+
+    Raises
+    ------
+    InputError
+        A line has no id, an id stands twice, or is not in both texts.
+    """
+    known: dict[str, str] = {}
+    places: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        words = line.removeprefix("\ufeff").split(maxsplit=1)
+        if not words:
+            raise InputError(f"{path}:{number}: a blank line, expected an id and a text")
+        if words[0] in known:
+            raise InputError(
+                f"{path}:{number}: id '{words[0]}' stands twice, first in line {places[words[0]]}"
+            )
+        known[words[0]] = words[1] if len(words) > 1 else ""
+        places[words[0]] = number
+    if not known:
+        raise InputError(f"{path}: the file is empty; expected an id and a text a line")
+    if like is None:
+        return LinesById(str(path), known.values(), known)
+    for name in known:
+        if name not in like.ids:
+            raise InputError(f"{path}:{places[name]}: id '{name}' is not in {like}")
+    for name in like.ids:
+        if name not in known:
+            raise InputError(f"{path}: no line for id '{name}' of {like}")
+    return LinesById(str(path), (known[name] for name in like.ids), like.ids)
