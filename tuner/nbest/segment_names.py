@@ -97,4 +97,6 @@ def _like(name: str, known: Mapping[str, int] | set[str]) -> str:
     """Return ids that are there: the nearest, or the first."""
     some = sorted(known)[:_COMPARED]
     near = difflib.get_close_matches(name, some, n=1)
-    return f"nearest: '{near[0]}'" if near else f"ids there: {', '.join(some[:3])}, ..."
+    if near:
+        return f"nearest: '{near[0]}'"
+    return f"ids there: {', '.join(some[:3])}{', ...' * (len(known) > 3)}"

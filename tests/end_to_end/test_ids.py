@@ -1,0 +1,120 @@
+"""Segments that are found by their ids, and references in another order than the lists."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+
+LIST = "id\thyp\tF\tG\nu2\tb x\t1\t0\nu2\tb b\t0\t1\nu1\ta\t1\t0\nu1\ta a\t0\t1\nu3\tc\t0\t0\n"
+TEXT = "u1 a a\nu2 b b\nu3 c\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list").write_text(LIST)
+    (tmp_path / "text").write_text(TEXT)
+    return tmp_path
+
+
+def portmert(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def refused(*words):
+    result = portmert(*words)
+    assert result.exit_code == 1
+    return result.stderr.splitlines()[-1].removeprefix("portmert: error: ")
+
+
+def optimized(*words):
+    call = ("optimize", "--metric", "wer", "--nbest", "list", "--out", "w.json", *words)
+    return (*call, "--optimizer", "mert", "--restarts", 1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_way_from_lists_with_names_to_their_outputs():
+    result = portmert(*optimized("--ref", "text", "--ids"))
+    assert "-> 100.00 (oracle 100.00; 5 hypotheses" in result.stdout
+    call = ("rerank", "--nbest", "list", "--weights", "w.json", "--ids")
+    result = portmert(*call, "--out", "best")
+    assert Path("best").read_text() == "u2 b b\nu1 a a\nu3 c\n"
+    result = portmert("score", "--metric", "wer", "--hyp", "best", "--ref", "text", "--ids")
+    assert "100.00" in result.stdout
+    oracle = portmert("rerank", "--nbest", "list", "--oracle", "wer", "--ref", "text", "--ids")
+    assert oracle.stdout == "u2 b b\nu1 a a\nu3 c\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_crossval_finds_segments_by_id():
+    call = ("crossval", "--metric", "wer", "--nbest", "list", "--ref", "text", "--ids")
+    result = portmert(*call, "--splits", 1, "--optimizer", "mert:effort=10", "--no-timing")
+    assert result.exit_code == 0
+    assert "learnt from 2 segments" in result.stdout or "learnt from 1 segment" in result.stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_names_line_n_is_of_the_nth_segment(folder):
+    (folder / "plain").write_text("b b\na a\nc\n")
+    result = portmert(*optimized("--ref", "plain"))
+    assert "-> 100.00" in result.stdout
+    assert "line n of the references is taken for the n-th segment of the lists" in result.stderr
+
+
+def test_numbers_are_ids_too(folder):
+    (folder / "list").write_text("0 ||| a ||| F= 1 ||| 0\n1 ||| b ||| F= 1 ||| 0\n")
+    (folder / "text").write_text("1 b\n0 a\n")
+    assert "100.00 -> 100.00" in portmert(*optimized("--ref", "text", "--ids")).stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_ids_that_were_not_announced_are_seen():
+    assert refused(*optimized("--ref", "text")) == (
+        "the references begin with the ids of the lists' segments; give --ids"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("u1 a\nu2 b\n", "list:6: id 'u3' is not in text (ids there: u1, u2)"),
+        (
+            TEXT + "u4 d\n",
+            "text: id 'u4' not in the n-best lists (ids there: u1, u2, u3); both must be of",
+        ),
+        (TEXT + "u1 d\n", "text:4: id 'u1' stands twice, first in line 1"),
+        (TEXT + "\nu4 d\n", "text:4: a blank line, expected an id and a text"),
+        ("", "text: the file is empty; expected an id and a text a line"),
+    ],
+)
+def test_references_of_other_segments_are_refused(folder, text, expected):
+    (folder / "text").write_text(text)
+    assert refused(*optimized("--ref", "text", "--ids")).startswith(expected)
+
+
+def test_the_nearest_id_is_named(folder):
+    (folder / "text").write_text("utterance-17 a\nother b\n")
+    (folder / "list").write_text("utterance-18-1 a\n")
+    assert refused(*optimized("--ref", "text", "--ids")) == (
+        "list:1: id 'utterance-18' is not in text (nearest: 'utterance-17')"
+    )
+
+
+def test_files_beside_the_first_reference_have_the_same_ids(folder):
+    (folder / "other").write_text("u1 a\nu3 c\n")
+    words = optimized("--ref", "text", "--ref", "other", "--ids")
+    assert refused(*words) == "other: no line for id 'u2' of text"
+    (folder / "other").write_text("u1 a\nu3 c\nu2 b\nu5 b\n")
+    assert refused(*words) == "other:4: id 'u5' is not in text"
+
+
+@pytest.mark.usefixtures("folder")
+def test_ids_do_not_go_with_replicas():
+    result = portmert(
+        "optimize", "--metric", "wer", "--nbest", "list", "--ref", "text", "--ids",
+        "--replicas", 2, "--out-dir", "d",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "--ids does not go with --replicas" in result.stderr

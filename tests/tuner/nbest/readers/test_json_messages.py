@@ -1,0 +1,297 @@
+"""What readers of JSON and of Kaldi's tables say about what is wrong, and where."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from metrics._base import Vocabulary
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.nbest.read import read_nbest
+
+
+def read(folder, name, text, **options):
+    path = folder / "list"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_nbest([path], Vocabulary(), reader=registry.reader(name), **options)
+
+
+def fails(folder, name, text, **options):
+    with pytest.raises(InputError) as caught:
+        read(folder, name, text, **options)
+    message = str(caught.value).replace(f"{folder}/", "")
+    assert "\n" not in message
+    return message
+
+
+def completion(**other):
+    logprobs = {"token_logprobs": [-0.5, -1.0]}
+    return json.dumps({"choices": [{"index": 0, "text": "a b", "logprobs": logprobs, **other}]})
+
+
+def chat(*logprobs, content="a"):
+    tokens = [{"token": "x", "logprob": value} for value in logprobs]
+    choice = {"message": {"content": content}, "logprobs": {"content": tokens}}
+    return json.dumps({"choices": [choice]})
+
+
+def utterance(**item):
+    return json.dumps({"utts": {"u": {"output": [item]}}}, indent=1)
+
+
+def scored(**item):
+    return json.dumps({"u": {"hyp_1": item}})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "openai",
+            "{}",
+            "list:1: 'choices' is missing, expected a list of objects (keys found: )",
+        ),
+        ("openai", '{"choices": []}', "list:1: 'choices' is empty: a segment has at least one"),
+        ("openai", '{"choices": [3]}', "list:1: 'choices' is [3], expected a list of objects"),
+        (
+            "openai",
+            '{"choices": [{"text": "a", "finish_reason": "stop"}]}',
+            "list:1: 'logprobs' is missing, expected log-probabilities of tokens; ask the service",
+        ),
+        ("openai", completion(logprobs=None), "list:1: 'logprobs' is null, expected log-prob"),
+        ("openai", completion(text=None), "list:1: 'text' is null, expected a text (keys found:"),
+        ("openai", chat(content=None), "list:1: 'message.content' is missing, expected a text"),
+        (
+            "openai",
+            completion(logprobs={"token_logprobs": [None, -1.0]}),
+            "list:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the",
+        ),
+        ("openai", chat(-1.0, [2]), "list:1: 'logprobs.content, token 2' is [2], expected a num"),
+        ("openai", chat(-1e300), "list:1: 'logprobs.content, token 1' is -1e+300; values must be"),
+        (
+            "openai",
+            completion(logprobs={"tokens": []}),
+            "list:1: 'logprobs.token_logprobs' is missing, expected a list, one entry a token (k",
+        ),
+        (
+            "openai",
+            '{"choices": [{"index": 1, "text": ""}, {"index": 1, "text": ""}]}',
+            "list:1: two choices have the index 1",
+        ),
+        (
+            "openai",
+            '{"custom_id": "x", "response": null, "error": {"message": "too long"}}',
+            "list:1: 'response.body' is missing, expected an answer (did it fail",
+        ),
+        (
+            "openai",
+            '{"outputs": [{"text": "a", "cumulative_logprob": -1}]}',
+            "list:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
+        ),
+        ("openai:id=key", completion(), "list:1: 'key' is missing, expected a segment id: a name"),
+        (
+            "openai:features=reward",
+            completion(),
+            "list:1: 'reward' is missing, expected scores (name the keys in features=) (keys",
+        ),
+        (
+            "huggingface",
+            '{"sequences": [[1, 2]], "sequences_scores": [[-1]]}',
+            "list:1: the sequences are no texts ([1, 2]); save them decoded: tokenizer.batch",
+        ),
+        (
+            "huggingface",
+            '{"sequences": ["a", "b"], "sequences_scores": [-1]}',
+            "list:1: 'sequences_scores' has 1 entries in 1 segments, 'sequences' has 2 in 1",
+        ),
+        (
+            "huggingface",
+            '{"sequences": ["a"], "scores": [-1]}',
+            "list:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
+        ),
+        (
+            "huggingface",
+            '{"sequences": ["a"], "sequences_scores": [null]}',
+            "list:1: 'sequences_scores' is missing, expected a number",
+        ),
+        (
+            "huggingface:n=2",
+            '{"sequences": ["a"], "sequences_scores": [1]}',
+            "list:1: 'sequences' has 1 entries, no multiple of n=2",
+        ),
+        (
+            "huggingface",
+            '{"sequences": [["a"], []], "sequences_scores": [[1], []]}',
+            "list:1: 'sequences' has a segment without hypotheses",
+        ),
+        ("huggingface", b"PK\x03\x04rubbish", "list: "),
+        ("nemo", '{"beams": [["a"]]}', "list:1: 'beams' is [\"a\"], expected a text and a score"),
+        ("nemo", '{"beams": [["a", null]]}', "list:1: 'score' is missing, expected a number"),
+        (
+            "nemo",
+            '{"pred_text": "a"}',
+            "list:1: 'beams' is missing, expected a list of hypotheses",
+        ),
+        ("espnet", '{"utts": []}', "list:1: 'utts' is [], expected an object of utterances"),
+        (
+            "espnet",
+            utterance(rec_token="a", score=-1),  # noqa: S106  words
+            "list: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
+        ),
+        (
+            "espnet",
+            utterance(rec_text="a", score=None),
+            "list: utts.u.output, hypothesis 1: 'score' is null, expected scores",
+        ),
+        (
+            "espnet",
+            utterance(rec_text="a", score="x"),
+            "list: utts.u.output, hypothesis 1: 'score'",
+        ),
+        (
+            "espnet",
+            '{"utts": {"u": {"output": []}}}',
+            "list: utts.u: 'output' is empty: a segment",
+        ),
+        (
+            "espnet",
+            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}',
+            "list: utts.a",
+        ),
+        ("espnet", '{\n"utts": \n', "list:2: not JSON: "),
+        (
+            "mlm-scoring",
+            '{"u": {"ref": "a"}}',
+            "list: u: 'hyp_1' is missing, expected a hypothesis",
+        ),
+        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list: u: 'hyp_1' is \"a\", expected an object"),
+        ("mlm-scoring", scored(text="a"), "list: u.hyp_1: 'score' is missing, expected a number"),
+        ("mlm-scoring", scored(score=1, text=None), "list: u.hyp_1: 'text' is null, expected a"),
+        ("mlm-scoring", scored(score=[1], text=""), "list: u.hyp_1: 'score' is [1], expected a n"),
+        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list:1: not JSON: NaN is no number"),
+        ("kaldi", "u-1 a\nu-1 b\n", "list:2: u-1 stands twice, first in line 1"),
+        ("kaldi", "u-1 a\nu b\n", "list:2: 'u b' does not begin with a key of a hypothesis, like"),
+        ("kaldi", "u-1 a\n\n", "list:2: '' does not begin with a key of a hypothesis, like utt-1"),
+        ("jsonl", '{"id": "u", "hypotheses": []}', "list:1: 'hypotheses' is empty: a segment has"),
+        (
+            "jsonl",
+            '{"id": "u", "hyp": "a", "lm": 1}',
+            (
+                "list:1: 'features' is missing, expected scores (name the keys in features=) "
+                "(keys found: hyp, id, lm)"
+            ),
+        ),
+        ("jsonl", '{"id": "a b", "text": "", "features": 1}', "list:1: id 'a b' is not one word"),
+        (
+            "jsonl",
+            '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n',
+            "list:2: segment id 'u' is not a whole number; ids count from 0",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
+    assert fails(tmp_path, name, text).startswith(expected)
+
+
+def test_costs_of_another_list_are_refused(tmp_path):
+    costs = tmp_path / "ac_cost.txt"
+    costs.write_text("u-1 1.5\nu-2 x\n")
+    name = f"kaldi:costs={costs}"
+    assert fails(tmp_path, name, "u-1 a\n") == "ac_cost.txt:2: 'x' for the value is not a number"
+    costs.write_text("u-1 1.5\n")
+    assert fails(tmp_path, name, "u-1 a\nu-2 b\n") == (
+        "ac_cost.txt: nothing for u-2, which list has (found: u-1, ...); give the file of this "
+        "list"
+    )
+    assert fails(tmp_path, f"{name}+{costs}", "u-1 a\n") == (
+        "ac_cost.txt: a second file of a feature '-ac_cost'; rename it"
+    )
+
+
+def test_scores_of_another_list_are_refused(tmp_path):
+    (tmp_path / "lm.json").write_text(scored(score=1, text="b"))
+    assert fails(
+        tmp_path, f"mlm-scoring:scores={tmp_path}/lm.json", scored(score=1, text="a")
+    ) == ("lm.json: u.hyp_1: not the hypothesis 'a' that list has there")
+
+
+def test_more_names_than_references_are_refused(tmp_path):
+    assert fails(tmp_path, "kaldi", "u-1 a\nv-1 a\n", segments=1) == (
+        "list:2: id 'v' is number 2 of the list, the references have 1 segments"
+    )
+
+
+def test_lists_of_numbers_do_not_mix_with_lists_of_names(tmp_path):
+    (tmp_path / "moses").write_text("0 ||| a ||| F= 1 ||| 0\n")
+    (tmp_path / "tsv").write_text("id\thyp\tF\nu\ta\t1\n")
+    with pytest.raises(InputError, match="moses: its segments are numbers, those of another list"):
+        read_nbest(
+            [tmp_path / "tsv", tmp_path / "moses"], Vocabulary(), reader=registry.reader("auto")
+        )
+
+
+# What is read
+
+
+def columns(nbest):
+    return [name for name, _ in nbest.feature_names], nbest.features.tolist()
+
+
+def test_log_probabilities_are_summed_and_counted_choices_stand_by_index(tmp_path):
+    second = json.loads(completion(index=1, text="second"))["choices"]
+    first = completion(index=0, text="first", logprobs={"token_logprobs": [-3]})
+    text = json.dumps({"choices": second + json.loads(first)["choices"]})
+    nbest = read(tmp_path, "openai", f"{text}\n{chat(-1.0, -2.0, -4.0)}")
+    assert columns(nbest) == (["logprob", "tokens"], [[-3.0, 1.0], [-1.5, 2.0], [-7.0, 3.0]])
+    assert [nbest.texts.words(row) for row in range(3)] == [["first"], ["second"], ["a"]]
+
+
+def test_outputs_of_vllm(tmp_path):
+    output = {"index": 0, "text": "a", "cumulative_logprob": -2.5, "token_ids": [5, 6]}
+    nbest = read(tmp_path, "auto", json.dumps({"prompt": "x", "outputs": [output]}))
+    assert columns(nbest) == (["logprob", "tokens"], [[-2.5, 2.0]])
+
+
+def test_archive_of_arrays(tmp_path):
+    np.savez(
+        tmp_path / "list.npz", sequences=np.array(["a b", "b", "", "c"]),
+        sequences_scores=np.array([-1, -2, -3, -4], dtype=np.float32),
+    )  # fmt: skip
+    data = (tmp_path / "list.npz").read_bytes()
+    nbest = read(tmp_path, "huggingface:n=2", data)
+    assert nbest.offsets.tolist() == [0, 2, 4]
+    assert columns(nbest) == (["sequences_scores"], [[-1.0], [-2.0], [-3.0], [-4.0]])
+    assert len(read(tmp_path, "auto", data)) == 1  # all of one segment, without n
+
+
+def test_archive_with_pickled_objects_is_refused(tmp_path):
+    np.savez(tmp_path / "list.npz", sequences=np.array([{}], dtype=object))
+    message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
+    assert message.startswith("list: not what numpy.savez writes: Object arrays cannot be loaded")
+
+
+def test_costs_are_negated_and_printed_tensors_are_numbers(tmp_path):
+    (tmp_path / "ac_cost.gz.txt").write_text("u-2 3\nu-1 1.5 \n")
+    (tmp_path / "score").write_text("u-1 tensor(-2.5)\nu-2 tensor(-0.5, device='cuda:0')\n")
+    name = f"kaldi:costs={tmp_path}/ac_cost.gz.txt,scores={tmp_path}/score"
+    nbest = read(tmp_path, name, "u-1 a\nu-2\n")
+    assert columns(nbest) == (["-ac_cost", "score"], [[-1.5, -2.5], [-3.0, -0.5]])
+    assert nbest.ids == ("u",)
+
+
+def test_scores_of_a_second_file_are_found_by_utterance_and_number(tmp_path):
+    hypotheses = {"hyp_2": {"score": 2, "text": "b"}, "hyp_1": {"score": 1, "text": "a"}}
+    (tmp_path / "bert.json").write_text(json.dumps({"u": dict(reversed(hypotheses.items()))}))
+    name = f"mlm-scoring:scores={tmp_path}/bert.json"
+    nbest = read(tmp_path, name, json.dumps({"u": hypotheses}))
+    assert columns(nbest) == (["score", "bert"], [[1.0, 1.0], [2.0, 2.0]])
+
+
+def test_names_are_numbered_as_they_come(tmp_path):
+    text = "id\thyp\tF\nz\ta\t1\na\tb\t2\nz\tc\t3\n"
+    nbest = read(tmp_path, "tsv", text)
+    assert nbest.ids == ("z", "a")
+    assert [nbest.texts.words(row) for row in range(3)] == [["a"], ["c"], ["b"]]
