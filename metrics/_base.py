@@ -405,6 +405,13 @@ class Metric(ABC):
         """
         return None
 
+    def details(self, batch: Batch) -> dict[str, float]:  # noqa: ARG002  most have none
+        """Return more of what is tabulated, which no score follows from: it is never tuned on.
+
+        `batch` has one hypothesis a segment.
+        """
+        return {}
+
     def load(self) -> None:  # noqa: B027  most have no files
         """Read the files that options name; else each is read when it is first needed.
 

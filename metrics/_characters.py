@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Batch")
 
 
-def in_characters(batch: T) -> T:
+def in_characters(batch: T, *, spaces: bool = False) -> T:
     """Return the batch with the characters of each text as its tokens, without white space.
 
-    Tokens are code points; the vocabulary of the result is empty.
+    Tokens are code points; the vocabulary of the result is empty. `spaces`: with one space between
+    words.
     """
+    if spaces:
+        parts = batch.once(_behind_spaces)
+        return batch.changed(lambda texts: _without_first(_spelled(texts, parts)))
     spelling = batch.once(_spelling)
     return batch.changed(lambda texts: _spelled(texts, spelling))
 
@@ -58,6 +62,23 @@ def _spelling(corpus: Batch) -> Ragged:
     offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
     points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")
     return Ragged(points.astype(np.int32), offsets)
+
+
+def _behind_spaces(corpus: Batch) -> Ragged:
+    """Code points of each word of the vocabulary behind a space."""
+    spelling = _spelling(corpus)
+    points = np.insert(spelling.values, spelling.offsets[:-1], ord(" "))
+    return Ragged(points, spelling.offsets + np.arange(len(spelling.offsets)))
+
+
+def _without_first(texts: Texts) -> Texts:
+    """Return texts without the first token of each that has any."""
+    tokens = texts.tokens
+    has = tokens.lengths > 0
+    kept = np.ones(len(tokens.values), dtype=np.bool_)
+    kept[tokens.offsets[:-1][has]] = False
+    cut = np.concatenate([[0], np.cumsum(has)])
+    return Texts(texts.vocabulary, Ragged(tokens.values[kept], tokens.offsets - cut))
 
 
 def _spelled(texts: Texts, spelling: Ragged) -> Texts:

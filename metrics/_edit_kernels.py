@@ -64,6 +64,53 @@ def edit_distances(
 
 
 @njit(cache=True, nogil=True)
+def edit_kinds(
+    tokens: TokenArray,
+    token_offsets: IntArray,
+    offsets: IntArray,
+    reference_tokens: TokenArray,
+    reference_token_offsets: IntArray,
+) -> FloatArray:
+    """Return (H, 3) float64: substitutions, insertions, deletions of a cheapest path.
+
+    Of equally cheap steps to a place an insertion is taken, then a deletion, then a pair of words.
+    """
+    longest = 0
+    for s in range(reference_token_offsets.size - 1):
+        longest = max(longest, reference_token_offsets[s + 1] - reference_token_offsets[s])
+    row = np.empty((longest + 1, 4), dtype=np.int64)  # cost, substitutions, insertions, deletions
+    kinds = np.empty((token_offsets.size - 1, 3))
+    corner, above = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64)
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            for j in range(reference.size + 1):
+                row[j, 0], row[j, 1], row[j, 2], row[j, 3] = j, 0, 0, j
+            for k in range(token_offsets[h], token_offsets[h + 1]):
+                corner[:] = row[0]
+                row[0, 0] += 1
+                row[0, 2] += 1
+                for j in range(1, reference.size + 1):
+                    differ = np.int64(tokens[k] != reference[j - 1])
+                    above[:] = row[j]
+                    changed, extra, missed = corner[0] + differ, above[0] + 1, row[j - 1, 0] + 1
+                    if changed < extra and changed < missed:
+                        row[j] = corner
+                        row[j, 0] = changed
+                        row[j, 1] += differ
+                    elif missed < extra:
+                        row[j] = row[j - 1]
+                        row[j, 0] = missed
+                        row[j, 3] += 1
+                    else:
+                        row[j, 0] = extra
+                        row[j, 2] += 1
+                    corner[:] = above
+            kinds[h] = row[reference.size, 1:]
+    return kinds
+
+
+@njit(cache=True, nogil=True)
 def _fill(
     costs: IntArray,
     hypothesis: TokenArray,

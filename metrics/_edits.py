@@ -46,6 +46,24 @@ def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
     return best_reference(batch, stats, _lowest_rate)
 
 
+def edit_kinds(batch: Batch) -> dict[str, float]:
+    """Return substitutions, insertions and deletions of one hypothesis a segment, summed.
+
+    Also as shares of the reference length. The references are those of `distance_stats`.
+    """
+
+    def stats(single: Batch) -> FloatArray:
+        kinds = _edit_kernels.edit_kinds(*_arrays(single))
+        return np.column_stack([kinds.sum(axis=1), one_length(single), kinds])
+
+    chosen = best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(axis=0)
+    names = ("substitutions", "insertions", "deletions")
+    counts = dict(zip(names, chosen[2:].tolist(), strict=True))
+    length = max(float(chosen[1]), SMALLEST_COUNT)
+    shares = {f"{name[:3]}_rate": count / length for name, count in counts.items()}
+    return (shares if chosen[1] else dict.fromkeys(shares, 0.0)) | counts
+
+
 def rank_agreements(single: Batch) -> FloatArray:
     """Return (H, 2) float64 of a batch with one reference a segment: RIBES's NKT, and links."""
     agreements: FloatArray = _edit_kernels.rank_agreements(*_arrays(single))
@@ -102,6 +120,10 @@ class DistanceRate(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the edits and the reference length of stats (2,)."""
         return rate_parts(1.0 - float(one_minus_rate(stats)), stats)
+
+    def details(self, batch: Batch) -> dict[str, float]:
+        """Return how many edits are of which kind, but of CDER, which has jumps."""
+        return {} if self.long_jumps else edit_kinds(batch)
 
 
 def _arrays(single: Batch) -> tuple[TokenArray, IntArray, IntArray, TokenArray, IntArray]:

@@ -44,8 +44,8 @@ LISTS = {
 def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
-        _lists, _texts, _features, _statistics, judges.targets, moses.targets, _configs, _runs,
-        _caches,
+        _lists, _beside_lists, _texts, _features, _statistics, judges.targets, moses.targets,
+        _configs, _runs, _caches,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -101,6 +101,33 @@ def _recognised(path, nbest):
     except InputError:
         return False
     return (len(found), found.feature_names) == (len(nbest), nbest.feature_names)
+
+
+def _beside_lists(folder):
+    """Lists of which parts stand in other files, and references with ids."""
+    place = new_place(folder, "ids")
+    write_lines(place / "list", ["u-1 a b", "u-2 b", "v-1 c"])
+    write_lines(place / "ac_cost", ["u-1 1.5", "u-2 2", "v-1 tensor(0.5)"])
+    write_lines(place / "text", ["v c d", "u a b"])
+    kaldi = ("--nbest", "list", "--nbest-format", "kaldi:costs=ac_cost", "--ids")
+    words = ("optimize", "--metric", "wer", *kaldi, "--out", "w.json", "--threads", "1")
+    yield Target("ids", (*words, "--ref", "text"), ("ac_cost",), out=("w.json",))
+    yield Target("ids", (*words, "--ref", "{}"), ("text",), out=("w.json",), packs=True)
+    scored = ("score", "--metric", "cer", "--ids", "--ref", "text", "--json", "out.json")
+    write_lines(place / "hyp", ["u a b", "v c"])
+    yield Target("ids", (*scored, "--hyp", "{}"), ("hyp",), out=("out.json",))
+    place = new_place(folder, "second")
+    for name in ("list", "lm.json"):
+        (place / name).write_text(_example("mlm-scoring"))
+    write_lines(place / "ref", REFERENCE[:2])
+    given = ("--nbest", "list", "--nbest-format", "mlm-scoring:scores=lm.json", "--ref", "ref")
+    call = ("optimize", "--metric", "wer", *given, "--out", "w.json", "--threads", "1")
+    yield Target("second", call, ("lm.json",), out=("w.json",))
+    place = new_place(folder, "arrays")
+    np.savez(place / "list.npz", sequences=[["a b", "b"], ["", "c"]], sequences_scores=np.eye(2))
+    write_lines(place / "ref", REFERENCE[:2])
+    call = ("optimize", "--metric", "wer", "--nbest", "{}", "--ref", "ref", "--out", "w.json")
+    yield Target("arrays", (*call, "--threads", "1"), ("list.npz",), out=("w.json",))
 
 
 def _example(name):

@@ -1,16 +1,20 @@
-"""The error rates without shifts: wer, cder, per."""
+"""The error rates without shifts: wer, cer, cder, per."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from metrics.cder import Cder
+from metrics.cer import Cer
 from metrics.per import Per
 from metrics.wer import Wer
 from tests.oracles import edits as oracle
-from tests.oracles.metrics import Segment
+from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora, text
 
+LETTERS = settings(max_examples=100, deadline=None)
 RECENTLY = Segment(0, text("i visited paris recently"), (text("recently i visited paris"),))
 TWINS = [
     (Wer(), oracle.wer_stats),
@@ -103,3 +107,75 @@ def test_parts_hold_rate_counts_and_lengths():
         "hyp_len": 5,
         "ref_len": 4,
     }
+
+
+# Kinds of edits
+
+
+@given(corpora(max_segments=3))
+@LETTERS
+def test_kinds_of_edits_equal_their_slow_twin_and_add_to_the_distance(corpus):
+    one = [replace(segment, references=segment.references[:1]) for segment in corpus]
+    batch = batch_of(one)
+    expected = [oracle.edit_kinds(s.hypothesis.words, s.references[0].words) for s in one]
+    found = Wer().details(batch)
+    counts = [found[name] for name in ("substitutions", "insertions", "deletions")]
+    assert counts == np.sum(expected, axis=0).tolist()
+    assert sum(counts) == Wer().stats(batch)[:, 0].sum()
+
+
+def test_of_equal_paths_the_one_of_kaldi_counts():
+    # Two substitutions cost as much; the rule is that of Kaldi's compute-wer.
+    batch = batch_of([Segment(0, text("b x"), (text("a b"),))])
+    assert Wer().details(batch) == {
+        "sub_rate": 0.0, "ins_rate": 0.5, "del_rate": 0.5,
+        "substitutions": 0.0, "insertions": 1.0, "deletions": 1.0,
+    }  # fmt: skip
+
+
+def test_kinds_of_edits_are_against_the_reference_that_counts():
+    batch = batch_of([Segment(0, text("a b"), (text("c d e"), text("a b c")))])
+    assert Wer().details(batch)["deletions"] == 1
+    empty = batch_of([Segment(0, text("a"), (text(""),))])
+    assert Wer().details(empty)["ins_rate"] == 0.0
+    assert Wer().details(empty)["insertions"] == 1.0
+    assert Cder().details(batch) == {}
+
+
+# Characters
+
+
+SPELLING = {"a": "a", "b": "ab", "c": "b\u3000a", "d": "\U0001f600b"}
+
+
+@given(corpora(max_segments=3))
+@LETTERS
+def test_characters_equal_their_slow_twin(corpus):
+    spelled = [
+        replace(
+            s, hypothesis=_respelled(s.hypothesis), references=tuple(map(_respelled, s.references))
+        )
+        for s in corpus
+    ]
+    batch = batch_of(spelled)
+    for spaces in (True, False):
+        expected = [list(oracle.cer_stats(s, spaces=spaces)) for s in spelled]
+        assert Cer(spaces=spaces).stats(batch).tolist() == expected
+
+
+def _respelled(one):
+    return Text(tuple(SPELLING[word] for word in one.words))
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "rate"),
+    [("the bat sat on", "the cat sat", 4 / 11), ("abc", "ab c", 1 / 4), ("", "a b c", 1.0)],
+)
+def test_characters_and_spaces_are_those_of_jiwer(hypothesis, reference, rate):
+    # jiwer.cer of jiwer 4.0
+    stats = np.array(stats_of(Cer(), hypothesis, reference))
+    assert Cer().parts(stats)["rate"] == pytest.approx(rate)
+
+
+def test_without_spaces_where_words_end_does_not_matter():
+    assert stats_of(Cer(spaces=False), "abc", "ab c") == [0, 3]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
-from tests.oracles.metrics import ngrams
+from tests.oracles.metrics import Segment, Text, ngrams
 
 
 def best(values):
@@ -67,6 +67,42 @@ def rate_stats(segment, distance):
 
 def wer_stats(segment):
     return rate_stats(segment, levenshtein)
+
+
+def edit_kinds(own, reference):
+    """(substitutions, insertions, deletions), from the costs of all beginnings backwards."""
+    i, j, kinds = len(own), len(reference), [0, 0, 0]
+    while i or j:
+        insertion = 1 + levenshtein(own[: i - 1], reference[:j]) if i else math.inf
+        deletion = 1 + levenshtein(own[:i], reference[: j - 1]) if j else math.inf
+        pair = math.inf
+        if i and j:
+            differ = own[i - 1] != reference[j - 1]
+            pair = differ + levenshtein(own[: i - 1], reference[: j - 1])
+        if insertion <= min(deletion, pair):
+            i, kinds[1] = i - 1, kinds[1] + 1
+        elif deletion <= pair:
+            j, kinds[2] = j - 1, kinds[2] + 1
+        else:
+            i, j, kinds[0] = i - 1, j - 1, kinds[0] + differ
+    return tuple(kinds)
+
+
+def cer_stats(segment, *, spaces):
+    """Of the characters of each text, where words may have white space of other scripts."""
+
+    def letters(text):
+        words = ["".join(word.split()) for word in text.words]
+        return tuple((" " if spaces else "").join(words))
+
+    return rate_stats(
+        Segment(
+            0,
+            Text(letters(segment.hypothesis)),
+            tuple(Text(letters(r)) for r in segment.references),
+        ),
+        levenshtein,
+    )
 
 
 def cder_stats(segment):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COUNTS = (
     "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
-    "segments",
+    "segments", "substitutions", "insertions", "deletions",
 )  # fmt: skip
 """How the names of parts begin that are no shares."""
 
@@ -82,7 +82,7 @@ def score_texts(
                 metric=metric,
                 signature=ready.signature(metric, batch.reference_offsets),
                 score=float(metric.score(total)),
-                parts=metric.parts(total),
+                parts=metric.parts(total) | metric.details(batch),
                 segment_scores=metric.score(stats),
             )
         )

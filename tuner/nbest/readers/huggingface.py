@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tuner.nbest.readers._base import ListFile, Place
 
+_ID = "id"
 _ZIP = b"PK\x03\x04"
 
 
@@ -36,7 +37,7 @@ class Huggingface(JsonReader):
     n
         `num_return_sequences`: cut one long list into segments of so many.
     id
-        Key of the segment id of a line; if left out, segments count from 0.
+        Key of the segment id of a line; without `id` segments count from 0.
     text
         Key of the texts.
     features
@@ -44,7 +45,7 @@ class Huggingface(JsonReader):
     """
 
     n: Annotated[int, Ge(1)] | None = None
-    id: str = ""
+    id: str = _ID
     text: str = "sequences"
     features: str = "sequences_scores"
 
@@ -55,7 +56,6 @@ class Huggingface(JsonReader):
         '{"id": 0, "sequences": ["b"], "sequences_scores": [-1]}\n',
         '{"id": 1, "sequences": [""], "sequences_scores": [-2]}\n',
     )
-    example_options: ClassVar[str] = "id=id"
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
@@ -77,11 +77,12 @@ class Huggingface(JsonReader):
                         f"'{key}' has {sum(size)} entries in {len(size)} segments, '{self.text}' "
                         f"has {sum(sizes[0])} in {len(sizes[0])}",
                     )
-            if self.id and len(sizes[0]) > 1:
+            if len(sizes[0]) > 1 and js.get(content, self.id) is not None:
                 file.fail(place, f"{len(sizes[0])} segments, but '{self.id}' names one")
             names = tuple((key, 1) for key in keys[1:])
             for rows in zip(texts, *columns[1:], strict=True):
-                named = js.segment_id(file, place, content, self.id, None if self.id else segment)
+                counted = segment if self.id == _ID else None
+                named = js.segment_id(file, place, content, self.id, counted)
                 for text, *numbers in zip(*rows, strict=True):
                     values = [
                         js.number(file, place, key, x)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tuner.nbest.readers._base import ListFile
 
+_ID = "id"
+
 
 @dataclass(frozen=True)
 class Nemo(JsonReader):
@@ -25,10 +27,11 @@ class Nemo(JsonReader):
     Parameters
     ----------
     id
-        Key of the utterance's id, as `audio_filepath`; if left out, lines count from 0.
+        Key of the utterance's id, as `audio_filepath`; without `id` the n-th line is segment
+        n - 1.
     """
 
-    id: str = ""
+    id: str = _ID
 
     title: ClassVar[str] = "NeMo"
     example: ClassVar[tuple[str, ...]] = (
@@ -37,14 +40,12 @@ class Nemo(JsonReader):
         '{"id": 0, "beams": [["b", -1]]}\n',
         '{"id": 1, "beams": [["", -2]]}\n',
     )
-    example_options: ClassVar[str] = "id=id"
 
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
         for number, content in js.objects(file):
-            segment = js.segment_id(
-                file, number, content, self.id, None if self.id else number - 1
-            )
+            counted = number - 1 if self.id == _ID else None
+            segment = js.segment_id(file, number, content, self.id, counted)
             expected = "a list of hypotheses with scores"
             for beam in js.get_list(file, number, content, "beams", list, expected):
                 if len(beam) != 2 or not isinstance(beam[0], str):

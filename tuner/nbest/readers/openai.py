@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tuner.nbest.readers._base import ListFile
 
+_ID = "custom_id"
+
 
 @dataclass(frozen=True)
 class Openai(JsonReader):
@@ -26,13 +28,13 @@ class Openai(JsonReader):
     Parameters
     ----------
     id
-        Key of the segment id. If left out, `custom_id` of a batch; elsewhere the n-th line is
-        segment n - 1.
+        Key of the segment id, as batches have it; without `custom_id` the n-th line is segment
+        n - 1.
     features
         Keys of more scores in a choice, joined by `+`.
     """
 
-    id: str = ""
+    id: str = _ID
     features: str = ""
 
     title: ClassVar[str] = "OpenAI-compatible"
@@ -55,9 +57,8 @@ class Openai(JsonReader):
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
         for number, content in js.objects(file):
-            segment = js.segment_id(
-                file, number, content, self.id or "custom_id", None if self.id else number - 1
-            )
+            counted = number - 1 if self.id == _ID else None
+            segment = js.segment_id(file, number, content, self.id, counted)
             answer = content
             if "response" in content:
                 answer = js.get(content, "response.body")

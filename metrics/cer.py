@@ -1,0 +1,38 @@
+"""Defines 1 - character error rate as a metric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from metrics._characters import in_characters
+from metrics._edits import DistanceRate
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Cer(DistanceRate):
+    """Computes 1 minus the insertions, deletions and substitutions of characters over the length.
+
+    That is the number of characters (code points) of the reference. Otherwise as `wer`.
+
+    Parameters
+    ----------
+    spaces
+        Whether the space between two words is a character; several in a row are one.
+    """
+
+    spaces: bool = True
+
+    source: ClassVar[str] = "NIST sclite, option -c; with spaces jiwer's cer"
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) counts in the order of `stat_names`."""
+        return super().stats(in_characters(batch, spaces=self.spaces))
+
+    def details(self, batch: Batch) -> dict[str, float]:
+        """Return how many edits are of which kind."""
+        return super().details(in_characters(batch, spaces=self.spaces))
