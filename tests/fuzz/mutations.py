@@ -37,7 +37,9 @@ def in_archive(data, rng):
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         names = old.namelist()
-        chosen = rng.choice([name for name in names if "sheet" in name or "haredStr" in name])
+        chosen = rng.choice(
+            [name for name in names if "sheet" in name or "haredStr" in name] or names
+        )
         for name in names:
             content = old.read(name)
             if name == chosen:
