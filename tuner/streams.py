@@ -103,6 +103,11 @@ def pooled_permutations(seed: int, number: int, level: int) -> np.random.Generat
     return _generator(seed, 7, number, level)
 
 
+def training_bootstrap(seed: int) -> np.random.Generator:
+    """Return what resamples segments that learnt metrics are tested on."""
+    return _generator(seed, 1)
+
+
 def _sequence(seed: int, *path: int) -> np.random.SeedSequence:
     return np.random.SeedSequence((seed, *path))
 

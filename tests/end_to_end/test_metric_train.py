@@ -1,13 +1,14 @@
 """`portmert metric-train` as a user runs it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.oracles.lexical import write_paraphrases
 from tests.support.cli import fault, run
-from tests.support.places import SHARED, needs
+from tests.support.places import ROOT, SHARED, needs
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["the dog walks home", "a cat and the deal", "b c d e f", "g h i j k l"]
@@ -42,7 +43,7 @@ def files(tmp_path, monkeypatch):
 def table(text):
     """The rows of the table that is printed."""
     rows = [line.split() for line in text.splitlines()]
-    return [row for row in rows if len(row) == 6 and set(row[0]) <= set("ETPNB")]
+    return [row for row in rows if len(row) >= 9 and set(row[0]) <= set("ETPNB")]
 
 
 def test_a_metric_that_learnt_nothing_is_said():
@@ -65,6 +66,7 @@ def test_table_has_every_set_of_features_that_can_be():
     for row, one in zip(rows, found, strict=True):
         assert row[3] == f"{one['mean']:.4f}"
         assert one["mean"] == pytest.approx(sum(one["tested"]) / 2)
+        assert row[4:7] == [f"({one['low']:.4f}", "to", f"{one['high']:.4f})"]
         assert max(one["trained"]) <= 1
 
 
@@ -146,7 +148,58 @@ def test_faults_are_one_line():
     assert "1 document; the halves" in fault("metric-train", *ALL)
     cells = [line.split("\t") for line in rows.splitlines()]
     Path("human.tsv").write_text("".join(f"{a}\t{b}\t{d}\n" for a, b, _, d in cells))
-    assert "human.tsv:1: no column 'document'" in fault("metric-train", *ALL)
+    result = run("metric-train", *ALL)
+    assert "no documents are known (column 'document'): the halves are of single" in result.stderr
+    assert "learnt on one half of the segments (A has 2, B 2)" in result.stdout
+    assert "one reference: what one more is worth" in fault(
+        "metric-train", *ALL, "--by-references"
+    )
+
+
+def test_figures_of_a_paper_stand_beside():
+    published = ROOT / "configs" / "paper-edpm" / "published.toml"
+    result = run("metric-train", *ALL, "--table", "--published", published)
+    rows = {row[0]: row[-1] for row in table(result.stdout)}
+    assert rows["T"] == "0.3758"  # the draft's
+    assert rows["TNB"] == "0.3708"
+    Path("other.toml").write_text(
+        '[[table]]\nnumber=1\ncaption="c"\nheaders=["a"]\nrows=[["b"]]\n'
+    )
+    message = fault("metric-train", *ALL, "--published", "other.toml")
+    assert "other.toml: no table whose first header is 'features'" in message
+
+
+def test_groups_are_dealt_out_evenly():
+    lines = Path("human.tsv").read_text().splitlines()
+    head, *rows = lines
+    group = {"d0": "x", "d1": "y"}
+    named = [f"{row}\t{group[row.split(chr(9))[2]]}" for row in rows]
+    Path("human.tsv").write_text("\n".join([f"{head}\tgroup", *named]) + "\n")
+    run("metric-train", *ALL)
+    Path("human.tsv").write_text("\n".join([f"{head}\tgroup", *named[:-1], f"{rows[-1]}\tz"]))
+    message = fault("metric-train", *ALL)
+    assert "segment 3 is in group 'z', but line 5 has it in 'y'" in message
+
+
+def test_one_reference_more_is_learnt_with():
+    Path("ref2").write_text(Path("out/fair.en").read_text())
+    result = run("metric-train", *ALL, "--ref", "ref2", "--by-references", "--json", "m.json")
+    assert "What one reference more is worth, features TNB" in result.stdout
+    found = json.loads(Path("m.json").read_text())
+    assert len(found["references"]) == 2
+    assert found["references"][1]["mean"] == found["conditions"][0]["mean"]
+
+
+def test_a_learnt_metric_is_tuned_on_end_to_end(tmp_path, monkeypatch):
+    """From human scores of outputs to tuned weights of a decoder."""
+    run("metric-train", *ALL, "--groups", "TNB", "--out", "m.json")
+    model = tmp_path / "m.json"
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path / "configs")
+    settings = ["metric.name=learned", f"metric.model={model}", "tune.output=run"]
+    run("tune", "recorded.toml", *(part for one in settings for part in ("--set", one)))
+    result = json.loads((tmp_path / "configs" / "run" / "result.json").read_text())
+    assert "learned" in json.dumps(result)
 
 
 @needs(REAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -25,6 +26,7 @@ from tuner.evaluation.metaeval.evaluation import Settings, measure
 from tuner.evaluation.metaeval.page_data import page_data
 from tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
 from tuner.evaluation.page.html import render
+from tuner.evaluation.reproduction.published import read_published
 from tuner.processors import available_processors
 from tuner.tables import as_latex, as_text
 from tuner.texts import corpus
@@ -34,7 +36,7 @@ from tuner.texts.statistics import notices
 __all__ = ["Evaluated", "Report", "Trained", "checked_groups", "metaeval", "train_metric"]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from metrics._base import Batch, Metric, Need
     from tuner.api.texts import Notice, Progress
@@ -281,6 +283,9 @@ def train_metric(
     costs: str = "terpa",
     language: str = "english",
     resources: Mapping[str, Path | None] | None = None,
+    by_references: bool = False,
+    published: Path | None = None,
+    samples: int = 1000,
     seed: int = 1,
     notice: Notice = log_notice,
     progress: Progress | None = None,
@@ -297,15 +302,22 @@ def train_metric(
         As of `metrics._learned.Features`.
     resources
         `synonyms`, `paraphrases` and `stop_words`: their files.
+    by_references
+        Learn with fewer references too, to see what one more is worth.
+    published
+        A paper's tables, as of `reproduce`: what the one of features and correlations reports
+        stands beside ours.
+    samples
+        Of the intervals: resampled segments.
     seed
-        Deals out documents.
+        Deals out documents, or segments where no documents are known, and draws samples.
 
     Other parameters are those of `metaeval`.
 
     Raises
     ------
     PortmertError
-        Texts or scores that do not fit, or scores without documents.
+        Texts or scores that do not fit.
     """
     wanted = available if with_table else groups
     features = Features(wanted, parses, gamma, costs, language)
@@ -328,18 +340,30 @@ def train_metric(
         scores, batch = _read(scores, outputs, refs, None, None, (), ready, others=bool(systems))
     judged, kept = data.judged(scores, batch)
     if judged.documents is None:
-        raise InputError(
-            f"{human}:1: no column 'document'; metrics are tested on documents that they "
-            f"were not learnt on"
-        )
+        notice("no documents are known (column 'document'): the halves are of single segments")
     if len(kept) < len(scores):
         notice(
             f"{len(scores) - len(kept)} of {len(scores)} segments are left out: not every system "
             f"has a score of them"
         )
-    values = features.values(batch, lexicon).reshape(len(batch), len(judged.systems), -1)[kept]
-    examples = training.Examples(values, judged.human, judged.lengths)
-    conditions, listed = _conditions(judged, examples, groups, available, seed, table=with_table)
+
+    def examples_of(part: Batch) -> training.Examples:
+        values = features.values(part, lexicon).reshape(len(part), len(judged.systems), -1)
+        return training.Examples(values[kept], judged.human, judged.lengths, judged.documents)
+
+    examples = examples_of(batch)
+    plan = _Halves(judged, wanted, samples, seed)
+    conditions = [
+        plan.condition(examples, each)
+        for each in (training.all_conditions(available) if with_table else [groups])
+    ]
+    reported = None if published is None else _reported(published)
+    listed = [training.table(conditions, plan.sizes, units=plan.units, published=reported)]
+    document: dict[str, Any] = {"seed": seed, "conditions": training.as_json(conditions)}
+    if by_references:
+        of_numbers = _by_references(batch, examples_of, plan, groups)
+        listed.append(training.reference_table(of_numbers))
+        document["references"] = training.as_json(of_numbers)
     own = Features(groups, parses, gamma, costs, language)
     part = examples.of_features([features.names.index(name) for name in own.names])
     weights = training.train(part, own.names)
@@ -347,30 +371,70 @@ def train_metric(
     model = Model(
         own, tuple(weights.tolist()), hashes, _trained(part, weights, conditions, groups, ready)
     )
-    document = {"seed": seed, "conditions": training.as_json(conditions)}
     found = Report(f"{judged.sizes}\n\n{as_text(listed)}", listed, document)
     return Trained(found, model.text(), not np.any(weights))
 
 
-def _conditions(
-    judged: Judged,
-    examples: training.Examples,
+class _Halves:
+    """Learns on halves of what was judged: of documents, or of segments where none are known."""
+
+    def __init__(self, judged: Judged, available: str, samples: int, seed: int) -> None:
+        self.available = available
+        units = judged.documents
+        self.units = "segments" if units is None else "documents"
+        if units is None:
+            units = np.arange(len(judged.human), dtype=np.int64)
+        self.second = training.halves(units, judged.lengths, seed, groups=judged.groups)
+        self.draws = training.draws_of(self.second, samples=samples, seed=seed)
+        one, other = (len(np.unique(units[half])) for half in (~self.second, self.second))
+        self.sizes = one, other
+
+    def condition(self, examples: training.Examples, groups: str) -> training.Condition:
+        """Return how well a set of features does on the half it was not learnt on."""
+        return training.two_fold(
+            examples, self.second, groups=groups, available=self.available, draws=self.draws
+        )
+
+
+def _by_references(
+    batch: Batch,
+    examples_of: Callable[[Batch], training.Examples],
+    plan: _Halves,
     groups: str,
-    available: str,
-    seed: int,
-    *,
-    table: bool,
-) -> tuple[list[training.Condition], list[Table]]:
-    """Return how well sets of features do on documents that they were not learnt on."""
-    assert judged.documents is not None  # noqa: S101  the caller has seen to it
-    second = training.halves(judged.documents, judged.lengths, seed)
-    wanted = available if table else groups
-    conditions = [
-        training.two_fold(examples, second, groups=each, available=wanted)
-        for each in (training.all_conditions(available) if table else [groups])
+) -> list[training.Condition]:
+    """Return how well features do with one reference, with two, and so on: means of all choices.
+
+    Raises
+    ------
+    InputError
+        There is one reference.
+    """
+    count = int(np.diff(batch.reference_offsets).min())
+    if count < 2:
+        raise InputError("one reference: what one more is worth needs at least two; repeat --ref")
+    return [
+        training.mean_condition(
+            [
+                plan.condition(examples_of(corpus.with_references(batch, chosen)), groups)
+                for chosen in itertools.combinations(range(count), size)
+            ]
+        )
+        for size in range(1, count + 1)
     ]
-    one, other = (len(np.unique(judged.documents[half])) for half in (~second, second))
-    return conditions, [training.table(conditions, (one, other))]
+
+
+def _reported(path: Path) -> dict[str, str]:
+    """Return what a paper reports of sets of features.
+
+    Raises
+    ------
+    InputError
+        The file is no such one, or has no table of features.
+    """
+    for table in read_published(path).table:
+        if table.headers[:1] == ("features",) and len(table.headers) > 1:
+            return {row[0]: row[1] for row in table.rows}
+    raise InputError(f"{path}: no table whose first header is 'features'")
 
 
 def _preparation(
@@ -406,7 +470,7 @@ def _trained(
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
     scores = training.score(examples.values, weights)
-    reached = training.agreement(scores, examples.human, examples.lengths)
+    reached = training.agreement(scores, examples)
     return {
         "segments": len(examples.human),
         "systems": examples.human.shape[1],

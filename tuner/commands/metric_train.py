@@ -32,7 +32,10 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 
 
 @click.command()
-@human_options("Human scores: columns system, segment (from 0), score and document, tabs between.")
+@human_options(
+    "Human scores: columns system, segment (from 0), score and maybe document and group, tabs "
+    "between. The halves are of whole documents, dealt out evenly over groups."
+)
 @systems_option
 @text_options
 @annotator_options
@@ -61,6 +64,17 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 @click.option("--synonyms", type=FOLDER, help="Of T: the dict folder of WordNet.")
 @click.option("--paraphrases", type=FILE, help="Of P: a table of paraphrases.")
 @click.option("--stop-words", type=FILE, help="Of T: words that are not moved by themselves.")
+@click.option(
+    "--by-references",
+    is_flag=True,
+    help="Learn with fewer references too: what is one more worth?",
+)
+@click.option(
+    "--published",
+    type=FILE,
+    help="A paper's tables, as configs/paper-edpm/published.toml: its figures beside ours.",
+)
+@defaulted("--samples", Whole(1), 1000, "Resampled segments, for the intervals.")
 @seed_option
 @click.option("--out", type=FILE, help="Write the metric, learnt on all documents, as JSON.")
 @output_options

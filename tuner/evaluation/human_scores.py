@@ -1,8 +1,8 @@
 """Reads human scores of several systems' outputs, and the outputs they are about.
 
 The scores are a table with tabs between its columns, the first line naming them: `system`,
-`segment` (line of the output, from 0), `score`, maybe `document` and `judge`. The outputs are a
-folder of files named after the systems, `SYSTEM.en`, one segment a line.
+`segment` (line of the output, from 0), `score`, maybe `document`, `judge` and `group`. The outputs
+are a folder of files named after the systems, `SYSTEM.en`, one segment a line.
 """
 
 from __future__ import annotations
@@ -77,6 +77,9 @@ class HumanScores:
         Which of `document_names` a segment belongs to, -1 where no line says it; None: not known.
     document_names : tuple of str
         In the order of the file.
+    groups : (S,) int64 or None
+        Which group of documents (a language, a genre) a segment belongs to, -1 where no line says
+        it; None: not known.
     each : Judgments or None
         Where every judgment is a data point of its own.
     """
@@ -86,6 +89,7 @@ class HumanScores:
     scores: FloatArray
     documents: IntArray | None
     document_names: tuple[str, ...]
+    groups: IntArray | None = None
     each: Judgments | None = None
 
     def __len__(self) -> int:
@@ -147,14 +151,12 @@ class HumanScores:
                 f"has {segments} lines; are both of the same test set?"
             )
         more = segments - len(self)
-        documents = self.documents
-        return replace(
-            self,
-            scores=np.pad(self.scores, ((0, more), (0, 0)), constant_values=np.nan),
-            documents=None
-            if documents is None
-            else np.pad(documents, (0, more), mode="constant", constant_values=-1),
+        documents, groups = (
+            one if one is None else np.pad(one, (0, more), mode="constant", constant_values=-1)
+            for one in (self.documents, self.groups)
         )
+        scores = np.pad(self.scores, ((0, more), (0, 0)), constant_values=np.nan)
+        return replace(self, scores=scores, documents=documents, groups=groups)
 
 
 def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
@@ -184,7 +186,9 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
             )
     where: dict[tuple[str, int, str], int] = {}
     found: list[tuple[str, int, str, float]] = []
-    documents: dict[int, tuple[str, int]] = {}
+    of_segments: dict[str, dict[int, tuple[str, int]]] = {
+        name: {} for name in ("document", "group") if name in names
+    }
     for number, line in enumerate(lines[1:], 2):
         fields = line.split("\t")
         if len(fields) != len(names):
@@ -199,14 +203,14 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
             if first != number:
                 raise InputError(_judged_twice(path, number, first, row, several))
         found.append((system, segment, judge, _score(row["score"], path, number)))
-        if "document" in row:
-            name, first = documents.setdefault(segment, (row["document"], number))
-            if name != row["document"]:
+        for what, seen in of_segments.items():
+            name, first = seen.setdefault(segment, (row[what], number))
+            if name != row[what]:
                 raise InputError(
-                    f"{path}:{number}: segment {segment} is in document '{row['document']}', but "
-                    f"line {first} has it in '{name}'"
+                    f"{path}:{number}: segment {segment} is in {what} '{row[what]}', but line "
+                    f"{first} has it in '{name}'"
                 )
-    scores = _arrays(path, found, documents if "document" in names else None)
+    scores = _arrays(path, found, of_segments)
     return scores if several == "each" else replace(scores, each=None)
 
 
@@ -247,7 +251,7 @@ def _score(text: str, path: Path, number: int) -> float:
 def _arrays(
     path: Path,
     found: Sequence[tuple[str, int, str, float]],
-    documents: Mapping[int, tuple[str, int]] | None,
+    of_segments: Mapping[str, Mapping[int, tuple[str, int]]],
 ) -> HumanScores:
     systems, column = _numbered(system for system, *_ in found)
     _, judge_of = _numbered(judge for *_, judge, _ in found)
@@ -267,12 +271,16 @@ def _arrays(
     each = np.bincount(place, minlength=count * len(systems))
     total = np.bincount(place, judgments.scores, minlength=count * len(systems))
     table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
-    if documents is None:
-        return HumanScores(path, systems, table, None, (), judgments)
-    names, number_of = _numbered(name for name, _ in documents.values())
-    document = np.full(count, -1, dtype=np.int64)
-    document[list(documents)] = [number_of[name] for name, _ in documents.values()]
-    return HumanScores(path, systems, table, document, names, judgments)
+    numbers: dict[str, IntArray] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    for what, seen in of_segments.items():
+        names[what], number_of = _numbered(name for name, _ in seen.values())
+        numbers[what] = np.full(count, -1, dtype=np.int64)
+        numbers[what][list(seen)] = [number_of[name] for name, _ in seen.values()]
+    return HumanScores(
+        path, systems, table, numbers.get("document"), names.get("document", ()),
+        numbers.get("group"), judgments,
+    )  # fmt: skip
 
 
 def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:

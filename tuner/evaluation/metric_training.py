@@ -2,16 +2,17 @@
 
 The objective is TERp's, the "weighted mean removed segment Pearson" (docs/metrics/terp.md):
 from features and human scores of a segment the mean over systems is subtracted; what is left is
-correlated over all systems and segments, segments weighted by their length. Among all weights
-those of a least squares fit have the highest correlation. TERp's edits may only lower a score, and
-its matches count nothing, as in TERp; that leaves a convex problem, solved exactly: no start, no
-random number, no local optimum.
+correlated over all systems and segments, segments weighted by their length. Of one system the mean
+of each document is subtracted, or that of all segments where no documents are known. Among all
+weights those of a least squares fit have the highest correlation. TERp's edits may only lower a
+score, and its matches count nothing, as in TERp; that leaves a convex problem, solved exactly: no
+start, no random number, no local optimum.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +20,12 @@ import numpy as np
 from metrics._learned import GROUPS, feature_names
 from tuner import streams
 from tuner.errors import InputError
-from tuner.evaluation.correlation import mean_removed, pearson
+from tuner.evaluation.correlation import from_sums, mean_removed, pearson
+from tuner.evaluation.metaeval.intervals import interval
 from tuner.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,19 +51,39 @@ class Examples:
         Higher is better.
     lengths : (S,) float64
         Reference words of each segment, the mean of several.
+    documents : (S,) int64 or None
+        In which means are removed where there is one system; None: in all segments.
     """
 
     values: FloatArray
     human: FloatArray
     lengths: FloatArray
+    documents: IntArray | None = None
 
     def of_segments(self, segments: BoolArray) -> Examples:
         """Return those of some segments."""
-        return Examples(self.values[segments], self.human[segments], self.lengths[segments])
+        return Examples(
+            self.values[segments],
+            self.human[segments],
+            self.lengths[segments],
+            None if self.documents is None else self.documents[segments],
+        )
 
     def of_features(self, columns: Sequence[int]) -> Examples:
         """Return those of some features."""
-        return Examples(self.values[:, :, columns], self.human, self.lengths)
+        return replace(self, values=self.values[:, :, columns])
+
+    def removed(self, scores: FloatArray) -> FloatArray:
+        """Return scores (..., S, M) without the mean of each segment, or document (see above)."""
+        if self.human.shape[1] > 1:
+            return mean_removed(scores)
+        groups = np.zeros(len(self.lengths), dtype=np.int64)
+        if self.documents is not None:
+            groups = np.unique(self.documents, return_inverse=True)[1]
+        weights = np.zeros((int(groups.max(initial=0)) + 1, len(groups)))
+        weights[groups, np.arange(len(groups))] = self.lengths
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(scores - (weights @ scores)[..., groups, :])
 
 
 @dataclass(frozen=True)
@@ -74,11 +96,14 @@ class Condition:
         Letters of `metrics._learned.GROUPS`.
     trained, tested
         Objective on the half learnt from, and on the other, for either half.
+    samples : (B,) float64
+        The mean of what is tested, under resampled segments.
     """
 
     groups: str
     trained: tuple[float, float]
     tested: tuple[float, float]
+    samples: FloatArray = field(repr=False, compare=False)
 
     @property
     def mean(self) -> float:
@@ -86,12 +111,30 @@ class Condition:
         return sum(self.tested) / 2
 
 
-def agreement(scores: FloatArray, human: FloatArray, lengths: FloatArray) -> float:
-    """Return the length-weighted mean-removed Pearson's r of scores and human scores (S, M)."""
-    weights = np.repeat(lengths, scores.shape[1])
-    return float(
-        pearson(mean_removed(scores).ravel(), mean_removed(human).ravel(), weights=weights)
+def agreement(scores: FloatArray, examples: Examples) -> float:
+    """Return the length-weighted mean-removed Pearson's r of scores (S, M) and human scores."""
+    weights = np.repeat(examples.lengths, scores.shape[1])
+    x, y = (examples.removed(one).ravel() for one in (scores, examples.human))
+    return float(pearson(x, y, weights=weights))
+
+
+def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> FloatArray:
+    """Return (B,) agreements of samples that have each segment so often as draws (B, S) say."""
+    x, y = (examples.removed(one) for one in (scores, examples.human))
+    w = np.broadcast_to(examples.lengths[:, np.newaxis], x.shape)
+    terms = np.stack(
+        [(w * one).sum(axis=1) for one in (np.ones_like(x), x, y, x * x, y * y, x * y)]
     )
+    n, sx, sy, xx, yy, xy = (draws @ terms.T).T
+    n = np.maximum(n, 1e-300)
+    return from_sums(
+        xy - sx * sy / n, _positive(xx - sx * sx / n, xx), _positive(yy - sy * sy / n, yy)
+    )
+
+
+def _positive(variance: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return variances, 0 where they are rounding."""
+    return np.where(variance > 1e-12 * squares, variance, 0.0)
 
 
 def train(examples: Examples, names: Sequence[str]) -> FloatArray:
@@ -100,19 +143,20 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
     Raises
     ------
     InputError
-        No system is better than another in the human scores of any segment.
+        Human scores do not differ where means are removed.
     """
     from scipy.optimize import lsq_linear  # noqa: PLC0415  start-up time
 
     root = np.sqrt(examples.lengths)[:, np.newaxis]
-    y = (root * mean_removed(examples.human)).ravel()
+    y = (root * examples.removed(examples.human)).ravel()
     if not np.any(np.abs(y) > 1e-12):
+        several = examples.human.shape[1] > 1
         raise InputError(
-            "the human scores are the same for all systems in every segment to learn from; "
-            "nothing can be learnt from them"
+            f"the human scores are the same for all "
+            f"{'systems in every segment' if several else 'segments'} to learn from; nothing can "
+            f"be learnt from them"
         )
-    # The mean over systems is that of the last axis.
-    values = mean_removed(np.moveaxis(examples.values, 2, 0))
+    values = examples.removed(np.moveaxis(examples.values, 2, 0))
     x = (root * values).reshape(len(names), -1).T
     scale = np.sqrt((x**2).sum(axis=0))
     used = (scale > 1e-9) & np.array([name != _MATCH for name in names])
@@ -135,15 +179,23 @@ def score(values: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(values @ weights)
 
 
-def halves(documents: IntArray, lengths: FloatArray, seed: int) -> BoolArray:
+def halves(
+    documents: IntArray, lengths: FloatArray, seed: int, *, groups: IntArray | None = None
+) -> BoolArray:
     """Return (S,) bool: segments of the second half; documents stay whole.
 
-    Documents in random order go to the half that has fewer words.
+    Documents in random order go to the half that has fewer words of their group, or of all where
+    it has as many.
+
+    Parameters
+    ----------
+    groups : (S,) int64, optional
+        Groups of documents that are dealt out evenly, such as languages.
 
     Raises
     ------
     InputError
-        Fewer than two documents.
+        Fewer than two documents, or one in two groups.
     """
     names = np.unique(documents)
     if len(names) < 2:
@@ -151,16 +203,44 @@ def halves(documents: IntArray, lengths: FloatArray, seed: int) -> BoolArray:
             f"{len(names)} document; the halves to learn from and to test on are of whole "
             f"documents, so at least two are needed"
         )
+    group_of = np.zeros(len(documents), dtype=np.int64)
+    if groups is not None:
+        group_of = np.unique(groups, return_inverse=True)[1]
     second = np.zeros(len(documents), dtype=np.bool_)
-    words = [0.0, 0.0]
+    words = np.zeros((int(group_of.max()) + 1, 2))
     for name in streams.whole(seed).permutation(names):
-        half = int(words[1] < words[0])
-        words[half] += float(lengths[documents == name].sum())
-        second |= (documents == name) & (half == 1)
+        own = documents == name
+        group = group_of[own][0]
+        if np.any(group_of[own] != group):
+            raise InputError("a document has segments of two groups; its halves cannot be even")
+        here, all_of_them = words[group], words.sum(axis=0)
+        half = int((here[1], all_of_them[1]) < (here[0], all_of_them[0]))
+        words[group, half] += float(lengths[own].sum())
+        second |= own & (half == 1)
     return second
 
 
-def two_fold(examples: Examples, second: BoolArray, *, groups: str, available: str) -> Condition:
+def draws_of(second: BoolArray, *, samples: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return (samples, n) how often each segment is in each sample, of the second half and first.
+
+    They are the same for all conditions, whose differences are thus paired.
+    """
+    rng = streams.training_bootstrap(seed)
+    first, other = (
+        rng.multinomial(n, np.full(n, 1 / n), size=samples).astype(np.float64)
+        for n in (int(second.sum()), int((~second).sum()))
+    )
+    return first, other
+
+
+def two_fold(
+    examples: Examples,
+    second: BoolArray,
+    *,
+    groups: str,
+    available: str,
+    draws: tuple[FloatArray, FloatArray],
+) -> Condition:
     """Learn on either half and test on the other.
 
     Parameters
@@ -171,6 +251,8 @@ def two_fold(examples: Examples, second: BoolArray, *, groups: str, available: s
         Segments of the second half.
     groups
         Groups to use.
+    draws
+        Samples of the second half, and of the first, as of `draws_of`.
 
     Raises
     ------
@@ -181,14 +263,27 @@ def two_fold(examples: Examples, second: BoolArray, *, groups: str, available: s
     part = examples.of_features([feature_names(available).index(name) for name in names])
     trained: list[float] = []
     tested: list[float] = []
-    for other in (second, ~second):
+    samples = np.zeros(len(draws[0]))
+    for other, drawn in zip((second, ~second), draws, strict=True):
         learnt, test = part.of_segments(~other), part.of_segments(other)
         weights = train(learnt, names)
         for examined, found in ((learnt, trained), (test, tested)):
-            found.append(
-                agreement(score(examined.values, weights), examined.human, examined.lengths)
-            )
-    return Condition(groups, (trained[0], trained[1]), (tested[0], tested[1]))
+            found.append(agreement(score(examined.values, weights), examined))
+        samples += agreements(score(test.values, weights), test, drawn) / 2
+    return Condition(groups, (trained[0], trained[1]), (tested[0], tested[1]), samples)
+
+
+def mean_condition(conditions: Sequence[Condition]) -> Condition:
+    """Return the means of conditions with the same features, as of several sets of references."""
+    trained, tested = (
+        np.mean([getattr(one, key) for one in conditions], axis=0) for key in ("trained", "tested")
+    )
+    return Condition(
+        conditions[0].groups,
+        (float(trained[0]), float(trained[1])),
+        (float(tested[0]), float(tested[1])),
+        np.mean([one.samples for one in conditions], axis=0),
+    )
 
 
 def all_conditions(available: str) -> list[str]:
@@ -200,41 +295,90 @@ def all_conditions(available: str) -> list[str]:
     ]
 
 
-def table(conditions: Sequence[Condition], documents: tuple[int, int]) -> Table:
+def table(
+    conditions: Sequence[Condition],
+    halved: tuple[int, int],
+    *,
+    units: str = "documents",
+    published: Mapping[str, str] | None = None,
+) -> Table:
     """Return the conditions as the paper prints them.
 
     Parameters
     ----------
-    documents
-        How many there are in either half.
+    halved
+        How many units there are in either half.
+    units
+        What is dealt out: `documents` or `segments`.
+    published
+        Of groups, what a paper reports.
     """
     rows = [
-        [one.groups, *(f"{value:.4f}" for value in (*one.tested, one.mean, *one.trained))]
+        [
+            one.groups,
+            *(f"{value:.4f}" for value in (*one.tested, one.mean)),
+            shown_interval(one.samples, 4),
+            *(f"{value:.4f}" for value in one.trained),
+            *([] if published is None else [published.get(one.groups, "-")]),
+        ]
         for one in conditions
     ]
     return Table(
         "Agreement with human scores: Pearson's r of segments, weighted by length, the mean of "
         "systems removed",
-        ["features", "test on B", "test on A", "mean", "learnt on A", "learnt on B"],
+        [
+            "features", "test on B", "test on A", "mean", "95 %", "learnt on A", "learnt on B",
+            *([] if published is None else ["published"]),
+        ],
         rows,
         note=(
-            f"Weights are learnt on one half of the documents (A has {documents[0]}, B "
-            f"{documents[1]}) and tested on the other. E: precision and recall of dependency "
-            f"links; T: edits of TERp; P: its paraphrases; N: precision and recall of words and "
-            f"word pairs; B: differences of length."
+            f"Weights are learnt on one half of the {units} (A has {halved[0]}, B {halved[1]}) "
+            f"and tested on the other; 95 %: interval of the mean over resampled segments. E: "
+            f"precision and recall of dependency links; T: edits of TERp; P: its paraphrases; N: "
+            f"precision and recall of words and word pairs; B: differences of length."
         ),
         label="learned",
+    )  # fmt: skip
+
+
+def shown_interval(samples: FloatArray, digits: int) -> str:
+    """Return what 95 % of samples lie between."""
+    low, high = interval(samples, 0.95) or (np.nan, np.nan)
+    return f"({low:.{digits}f} to {high:.{digits}f})"
+
+
+def reference_table(conditions: Sequence[Condition]) -> Table:
+    """Return what each number of references is worth, the first condition having one."""
+    rows = []
+    for number, one in enumerate(conditions, 1):
+        row = [str(number), f"{one.mean:.4f}", shown_interval(one.samples, 4), "", ""]
+        if number > 1:
+            before = conditions[number - 2]
+            row[3] = f"{one.mean - before.mean:+.4f}"
+            row[4] = shown_interval(one.samples - before.samples, 4)
+        rows.append(row)
+    return Table(
+        f"What one reference more is worth, features {conditions[0].groups}: means over all "
+        f"choices of so many references",
+        ["references", "mean", "95 %", "gain", "95 % of the gain"],
+        rows,
+        label="references",
     )
 
 
 def as_json(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
     """Return the conditions as JSON holds them."""
-    return [
-        {
-            "groups": one.groups,
-            "tested": [round(value, DIGITS) for value in one.tested],
-            "trained": [round(value, DIGITS) for value in one.trained],
-            "mean": round(one.mean, DIGITS),
-        }
-        for one in conditions
-    ]
+    found = []
+    for one in conditions:
+        low, high = interval(one.samples, 0.95) or (None, None)
+        found.append(
+            {
+                "groups": one.groups,
+                "tested": [round(value, DIGITS) for value in one.tested],
+                "trained": [round(value, DIGITS) for value in one.trained],
+                "mean": round(one.mean, DIGITS),
+                "low": None if low is None else round(low, DIGITS),
+                "high": None if high is None else round(high, DIGITS),
+            }
+        )
+    return found

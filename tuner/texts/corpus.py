@@ -261,6 +261,24 @@ def make_batch(
     )
 
 
+def with_references(batch: Batch, numbers: Sequence[int]) -> Batch:
+    """Return a batch with some of the references, of a test set with as many of each segment.
+
+    Parameters
+    ----------
+    numbers
+        Which references of each segment, counted from 0.
+    """
+    rows = batch.reference_offsets[:-1, np.newaxis] + np.asarray(numbers, dtype=np.int64)
+    return Batch(
+        batch.hypotheses,
+        batch.offsets,
+        batch.references.take(rows.ravel()),
+        np.arange(len(batch) + 1, dtype=np.int64) * len(numbers),
+        batch.source_lengths,
+    )
+
+
 def lowercase(texts: Texts) -> Texts:
     """Return the texts with every token lowercased (Unicode), in the same vocabulary."""
     vocabulary = texts.vocabulary

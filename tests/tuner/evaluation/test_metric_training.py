@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +24,7 @@ def examples(seed, *, segments=30, systems=4, names=NAMES):
 
 
 def objective(weights, data):
-    return training.agreement(training.score(data.values, weights), data.human, data.lengths)
+    return training.agreement(training.score(data.values, weights), data)
 
 
 def by_hand(scores, human, lengths):
@@ -46,7 +48,7 @@ def test_agreement_is_the_weighted_mean_removed_correlation(seed):
     data = examples(seed, segments=4, systems=3)
     scores = data.values[:, :, 0]
     expected = by_hand(scores.tolist(), data.human.tolist(), data.lengths.tolist())
-    assert training.agreement(scores, data.human, data.lengths) == pytest.approx(expected)
+    assert training.agreement(scores, data) == pytest.approx(expected)
 
 
 @given(st.integers(0, 10**6))
@@ -130,13 +132,76 @@ def test_one_document_has_no_halves():
 def test_two_fold_learns_on_one_half_and_tests_on_the_other():
     data = examples(7, segments=40)
     second = np.arange(40) % 2 == 1
-    found = training.two_fold(data, second, groups="B", available="NB")
+    draws = training.draws_of(second, samples=200, seed=1)
+    found = training.two_fold(data, second, groups="B", available="NB", draws=draws)
     part = data.of_features([4, 5])
     for k, half in enumerate((second, ~second)):
         weights = training.train(part.of_segments(~half), feature_names("B"))
         assert found.tested[k] == objective(weights, part.of_segments(half))
         assert found.trained[k] == objective(weights, part.of_segments(~half))
     assert found.mean == sum(found.tested) / 2
+    low, high = np.quantile(found.samples, [0.025, 0.975])
+    assert low < found.mean < high
+    # Every segment once is the data itself.
+    whole = (np.ones((1, second.sum())), np.ones((1, (~second).sum())))
+    again = training.two_fold(data, second, groups="B", available="NB", draws=whole)
+    assert again.samples[0] == pytest.approx(found.mean)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_samples_are_agreements_of_segments_written_out(seed):
+    data = examples(seed, segments=5, systems=3)
+    scores = data.values[:, :, 0]
+    times = np.random.default_rng(seed).multinomial(5, np.full(5, 0.2), size=1)
+    kept = np.repeat(np.arange(5), times[0])
+    expected = by_hand(scores[kept].tolist(), data.human[kept].tolist(), data.lengths[kept])
+    found = training.agreements(scores, data, times.astype(float))
+    assert found == pytest.approx([expected])
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_of_one_system_means_of_documents_are_removed(seed, known):
+    data = examples(seed, segments=9, systems=1)
+    documents = np.array([0, 0, 0, 3, 3, 3, 3, 5, 5]) if known else None
+    data = replace(data, documents=documents)
+    scores = data.values[:, :, 0]
+    x, y = scores.ravel().copy(), data.human.ravel().copy()
+    for document in set((documents if known else np.zeros(9, dtype=int)).tolist()):
+        own = (documents if known else np.zeros(9, dtype=int)) == document
+        for side in (x, y):
+            side[own] -= np.average(side[own], weights=data.lengths[own])
+    w = data.lengths
+    expected = (w * x * y).sum() / np.sqrt((w * x * x).sum() * (w * y * y).sum())
+    assert training.agreement(scores, data) == pytest.approx(expected)
+    weights = training.train(data, NAMES)
+    best = objective(weights, data)
+    rng = np.random.default_rng(seed)
+    for other in weights + 0.1 * np.abs(weights).max() * rng.normal(size=(20, len(NAMES))):
+        assert objective(other, data) <= best + 1e-6
+
+
+def test_halves_are_even_within_groups():
+    # Eight documents of 10 words of one group, four of another.
+    documents, lengths = np.arange(12), np.full(12, 10.0)
+    groups = np.array([7] * 8 + [2] * 4)
+    for seed in range(6):
+        second = training.halves(documents, lengths, seed, groups=groups)
+        assert (second[:8].sum(), second[8:].sum()) == (4, 2)
+    uneven = {training.halves(documents, lengths, seed)[:8].sum() for seed in range(6)}
+    assert len(uneven) > 1
+    with pytest.raises(InputError, match="a document has segments of two groups"):
+        training.halves(np.array([0, 0, 1]), np.ones(3), 1, groups=np.array([1, 2, 2]))
+
+
+def test_one_reference_more_is_worth_the_difference_of_means():
+    one = training.Condition("B", (0.1, 0.3), (0.2, 0.4), np.array([0.2, 0.4]))
+    other = training.Condition("B", (0.3, 0.5), (0.4, 0.4), np.array([0.4, 0.4]))
+    both = training.mean_condition([one, other])
+    assert (both.trained, both.tested) == (pytest.approx((0.2, 0.4)), pytest.approx((0.3, 0.4)))
+    row = training.reference_table([one, other]).rows[1]
+    assert row[:4] == ["2", "0.4000", "(0.4000 to 0.4000)", "+0.1000"]
 
 
 def test_conditions_are_all_sets_of_groups():

@@ -97,6 +97,8 @@ class Judged:
     documents : (S,) int64 or None
         Which of the D `document_names` a segment belongs to; each has a segment.
     document_names : tuple of str
+    groups : (S,) int64 or None
+        Which group of documents a segment belongs to.
     each : Judgments or None
         Where every judgment is a data point, all of them.
     """
@@ -106,6 +108,7 @@ class Judged:
     lengths: FloatArray
     documents: IntArray | None = None
     document_names: tuple[str, ...] = ()
+    groups: IntArray | None = None
     each: Judgments | None = None
 
     @cached_property
@@ -250,7 +253,10 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
             f"systems to compare (--system), or take each judgment as it is (--judgments each)"
         )
     lengths = _reference_lengths(batch)[kept]
-    found = Judged(human.systems, human.scores[kept], lengths, each=_renumbered(human, kept))
+    groups = None if human.groups is None else human.groups[kept]
+    found = Judged(
+        human.systems, human.scores[kept], lengths, groups=groups, each=_renumbered(human, kept)
+    )
     if human.documents is None:
         return found, kept
     used, documents = np.unique(human.documents[kept], return_inverse=True)

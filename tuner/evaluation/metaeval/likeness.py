@@ -10,18 +10,18 @@ Systems", ACL 2005; Lin & Och, "ORANGE", COLING 2004.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Batch
 from tuner.errors import InputError
 from tuner.evaluation.correlation import rounded
+from tuner.texts.corpus import with_references
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, Metric
+    from metrics._base import Batch, FloatArray, IntArray, Metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +66,16 @@ def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) 
             f"segment needs at least two references, here it has {each.min()}; repeat --ref"
         )
     count, segments = int(each[0]), len(batch)
-    rows = batch.reference_offsets[0] + np.arange(count * segments).reshape(segments, count)
     scores = []
     for held_out in range(count):
-        others = batch.references.take(np.delete(rows, held_out, axis=1).ravel())
-        offsets = np.arange(segments + 1, dtype=np.int64) * (count - 1)
+        others = with_references(batch, [n for n in range(count) if n != held_out])
+        alone = replace(
+            others,
+            hypotheses=with_references(batch, [held_out]).references,
+            offsets=np.arange(segments + 1, dtype=np.int64),
+        )
         pair = []
-        for texts, first in (
-            (batch.references.take(rows[:, held_out]), np.arange(segments + 1, dtype=np.int64)),
-            (batch.hypotheses, batch.offsets),
-        ):
-            part = Batch(texts, first, others, offsets, batch.source_lengths)
+        for part in (alone, others):
             stats = compute_stats(metric, part, threads=threads)
             found = np.asarray(metric.oriented(metric.score(stats)))
             pair.append(found.reshape(segments, -1)[kept])
