@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from tuner.api.human_evaluation import read_sheets as read_sheets
     from tuner.api.judging import Evaluated as Evaluated
     from tuner.api.judging import Report as Report
-    from tuner.api.judging import checked_groups as checked_groups
     from tuner.api.judging import metaeval as metaeval
-    from tuner.api.judging import train_metric as train_metric
     from tuner.api.lists import read_nbest as read_nbest
+    from tuner.api.metric_learning import checked_groups as checked_groups
+    from tuner.api.metric_learning import train_metric as train_metric
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
     from tuner.api.optimizing import optimize_dat as optimize_dat
@@ -60,7 +60,8 @@ _NAMES = {
     "components": "key_values metric",
     "crossvalidating": "CrossValidation crossval",
     "human_evaluation": "make_sheets read_sheets",
-    "judging": "Evaluated Report checked_groups metaeval train_metric",
+    "judging": "Evaluated Report metaeval",
+    "metric_learning": "checked_groups train_metric",
     "lists": "read_nbest",
     "optimizing": "Optimized optimize optimize_dat",
     "replicating": "Replicas replicate",
