@@ -114,10 +114,13 @@ class ReplicaRun:
         searched = penalised(
             self.problem.read.scored, self._alpha, lengths=self.problem.read.lengths
         )
-        sizes = [
-            spread_size(one, searched, origin=str(path))
-            for one, path in zip(found, paths, strict=True)
-        ]
+        # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
+        sizes = [1.0] * len(found)
+        if len(searched.texts) > len(searched):
+            sizes = [
+                spread_size(one, searched, origin=str(path))
+                for one, path in zip(found, paths, strict=True)
+            ]
         weights = averaged(found, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         test = self._test(weights, lambda: self.folder.test)

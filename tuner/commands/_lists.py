@@ -115,14 +115,17 @@ def missing_features_option(help_text: str) -> Decorator:
 def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --text and --text-model."""
     command = click.option(
-        "--text-model", type=FILE, help="Sentencepiece model of spm-decode and spm-encode."
+        "--text-model",
+        type=FILE,
+        help="Sentencepiece model of spm-decode and spm-encode, or of flores101 and flores200.",
     )(command)
     return click.option(
         "--text",
         default="",
         metavar="STEP,...",
         help="What is done to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
-        "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab; hyp:STEP or ref:STEP for one side.",
+        "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab, flores101, flores200; hyp:STEP or "
+        "ref:STEP for one side.",
     )(command)
 
 

@@ -123,7 +123,7 @@ class Data:
         What else is done to hypotheses and references for the metric, in order: `debpe`, `13a`
         and so on, see `tuner.texts.text_pipeline`; `lowercase` is then one of the steps.
     text_model
-        The sentencepiece model of the steps spm-decode and spm-encode.
+        The sentencepiece model of the steps spm-decode and spm-encode, or of the flores steps.
     """
 
     source: Path

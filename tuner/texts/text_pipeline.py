@@ -8,6 +8,9 @@ or `ref:` before it to one of them.
     spm-decode    sentencepiece pieces joined: `_the _cat s` becomes `the cats` (_ being U+2581);
                   by the model where there is one, which also knows byte pieces
     spm-encode    cut into pieces by the model
+    flores101 flores200
+                  cut into pieces as for spBLEU, by the model given or else by the one that
+                  sacrebleu keeps; beside them spm-decode goes by the sign alone
     13a intl char zh ja-mecab ko-mecab
                   sacrebleu's tokenisers of that name
 
@@ -21,6 +24,7 @@ import difflib
 import itertools
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,7 +35,6 @@ from tuner.texts.corpus import lowercase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from metrics._base import Batch, IntArray, Vocabulary
 
@@ -45,7 +48,10 @@ TOKENISERS = {
 }
 """sacrebleu's tokenisers that need nothing from the network."""
 
-STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *TOKENISERS)
+FLORES = ("flores101", "flores200")
+"""sacrebleu's tokenisers by sentencepiece models, which it fetches from the network once."""
+
+STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *FLORES, *TOKENISERS)
 SIDES = ("hyp", "ref")
 Side = Literal["hyp", "ref"]
 
@@ -81,7 +87,7 @@ class TextPipeline:
     ----------
     steps : tuple of Step
     model : Path or None
-        The sentencepiece model of the spm steps.
+        The sentencepiece model of the spm and flores steps.
     """
 
     steps: tuple[Step, ...] = ()
@@ -107,13 +113,16 @@ class TextPipeline:
             if name not in STEPS:
                 raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
             steps.append(Step(name, (side,) if colon else SIDES))
-        spm = [step.name for step in steps if step.name.startswith("spm-")]
+        spm = {step.name for step in steps if step.name.startswith(("spm-", "flores"))}
         if "spm-encode" in spm and model is None:
             raise ConfigError("text step spm-encode needs a sentencepiece model")
         if model is not None and not spm:
             raise ConfigError(
                 "a sentencepiece model is given, but no text step spm-encode or spm-decode"
             )
+        cutting = sorted(spm - {"spm-decode"})
+        if len(cutting) > 1:
+            raise ConfigError(f"text steps {' and '.join(cutting)}: take one of them")
         return cls(tuple(steps), model)
 
     @classmethod
@@ -170,7 +179,7 @@ class TextPipeline:
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
         known, linked, named = self._known, texts.links is not None, tuple(steps)
         work = [self._function(name) for name in steps]
-        if "spm-decode" in steps and self.model is None:
+        if "spm-decode" in steps and not self._decodes_by_model:
             _check_pieces(texts, side)
         for row, key in enumerate(keys):
             if (vocabulary, named, linked, key) not in known:
@@ -187,6 +196,10 @@ class TextPipeline:
             links=_carried(texts.links, texts.tokens.lengths, [row[1] for row in rows]),
         )
 
+    @property
+    def _decodes_by_model(self) -> bool:
+        return self.model is not None and not any(step.name in FLORES for step in self.steps)
+
     def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
         """Return what a step does to words, and what of an old word is visible in new ones."""
         if name == "lowercase":
@@ -195,26 +208,30 @@ class TextPipeline:
             return _without_joints, lambda word: word.removesuffix(_JOINT)
         if name == "spm-decode":
             return self._decoder(), lambda word: word.replace(MARK, "")
-        if name == "spm-encode":
-            model = self._model()
-            return (lambda words: list(model.encode(" ".join(words), out_type=str))), str
+        if name == "spm-encode" or name in FLORES:
+            model = self._model(name)
+            # A piece may have characters that are white space elsewhere.
+            return (
+                lambda words: " ".join(model.encode(" ".join(words), out_type=str)).split()
+            ), str
         tokeniser = _tokeniser(name)
         return (lambda words: tokeniser(" ".join(words)).split()), str
 
     def _decoder(self) -> Callable[[Words], Words]:
-        if self.model is None:
+        if not self._decodes_by_model:
             return lambda words: "".join(words).replace(MARK, " ").split()
-        model = self._model()
+        model = self._model("spm-decode")
         return lambda words: str(model.decode(words)).split()
 
-    def _model(self) -> Any:
+    def _model(self, step: str) -> Any:
         from sentencepiece import SentencePieceProcessor  # noqa: PLC0415  start-up time
 
+        path = self.model or _kept_by_sacrebleu(step)
         try:
-            return SentencePieceProcessor(model_file=str(self.model))
+            return SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else "not readable"
-            raise InputError(f"{self.model}: no sentencepiece model: {reason}") from None
+            raise InputError(f"{path}: no sentencepiece model: {reason}") from None
 
 
 def unknown_tokens(batch: Batch) -> str | None:
@@ -368,6 +385,20 @@ def _check_pieces(texts: Texts, side: str) -> None:
             f"if they are no pieces, decode the other side only "
             f"({'ref' if side == 'hyp' else 'hyp'}:spm-decode)"
         )
+
+
+def _kept_by_sacrebleu(name: str) -> Path:
+    """Return the model of a tokeniser, where sacrebleu puts it when it has fetched it."""
+    from sacrebleu import utils  # noqa: PLC0415  start-up time
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS  # noqa: PLC0415
+
+    path = Path(utils.SACREBLEU_DIR, "models", SPM_MODELS[name]["url"].rpartition("/")[2])
+    if not path.is_file():
+        raise InputError(
+            f"text step {name}: there is no {path}; name the model's file (--text-model), or let "
+            f"sacrebleu fetch it, once: `sacrebleu REF -i HYP -tok {name}`"
+        )
+    return path
 
 
 def _tokeniser(name: str) -> Callable[[str], str]:

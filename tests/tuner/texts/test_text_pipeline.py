@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
+import portmert
 from metrics._base import Batch, Ragged, Texts, Vocabulary
 from tuner.errors import ConfigError, InputError
 from tuner.texts.text_pipeline import TextPipeline, shared_characters, unknown_tokens
@@ -103,6 +104,7 @@ def test_signature_names_the_steps(tmp_path):
         ("debp", "unknown text step 'debp'; did you mean 'debpe'"),
         ("src:debpe", "text step 'src:debpe': before the colon stands hyp or ref"),
         ("spm-encode", "spm-encode needs a sentencepiece model"),
+        ("flores101,ref:flores200", "text steps flores101 and flores200: take one of them"),
     ],
 )
 def test_wrong_steps(steps, expected):
@@ -119,6 +121,57 @@ def test_file_that_is_no_model(tmp_path):
     (tmp_path / "m.model").write_text("no model")
     with pytest.raises(InputError, match=r"m\.model: no sentencepiece model"):
         applied("spm-encode", "a", model=tmp_path / "m.model")
+
+
+@pytest.fixture
+def sacrebleu_folder(tmp_path, monkeypatch):
+    """A folder in which sacrebleu keeps its models; it fetches none."""
+    import sacrebleu.utils
+    from sacrebleu.tokenizers import tokenizer_spm
+
+    for module in (sacrebleu.utils, tokenizer_spm):
+        monkeypatch.setattr(module, "SACREBLEU_DIR", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    return tmp_path / "models"
+
+
+@pytest.mark.parametrize(
+    ("step", "file"),
+    [("flores101", "sacrebleu_tokenizer_spm.model"), ("flores200", "flores200sacrebleuspm")],
+)
+def test_spbleu_is_that_of_sacrebleu(step, file, model, sacrebleu_folder):
+    (sacrebleu_folder / file).write_bytes(model.read_bytes())
+    hypotheses = ["The cat sat , on a mat", "dogs ran home fast é\u3000x", "a", "cats ran"]
+    references = [
+        "the cat sat on the mat .",
+        "a dog ran home , fast é x",
+        "a",
+        "cats and dogs ran",
+    ]
+    theirs = BLEU(tokenize=step).corpus_score(hypotheses, [references]).score
+    metric = "bleu:smooth=sacre-exp"
+    for options in ({"text": step}, {"text": step, "text_model": model}):
+        found = portmert.score(hypotheses, [references], metric=metric, **options)
+        assert 100 * found.score == pytest.approx(theirs, abs=1e-9)
+    assert 5 < theirs < 95
+    other = {"text": "spm-encode", "text_model": model}
+    found = portmert.score(hypotheses, [references], metric=metric, **other)
+    assert 100 * found.score == pytest.approx(theirs, abs=1e-9)
+
+
+def test_spbleu_of_a_list_in_other_pieces(model):
+    pieces = ["\u2581th e\u2581c at \u2581sat", "\u2581the \u2581cat\u2581s at"]
+    both = applied("spm-decode,flores200", *pieces, model=model)
+    words = [piece.replace(" ", "").replace("\u2581", " ").strip() for piece in pieces]
+    assert both == applied("flores200", *words, model=model)
+
+
+def test_without_its_model_spbleu_says_where_it_would_be(sacrebleu_folder):
+    with pytest.raises(InputError, match=r"flores200: there is no .*flores200sacrebleuspm; name"):
+        applied("flores200", "a b")
+    (sacrebleu_folder / "flores200sacrebleuspm").write_text("no model")
+    with pytest.raises(InputError, match="flores200sacrebleuspm: no sentencepiece model"):
+        applied("flores200", "a b")
 
 
 def test_decoding_what_has_no_pieces_is_refused():

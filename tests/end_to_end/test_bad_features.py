@@ -1,0 +1,166 @@
+"""What users give as features and should not, in every command that takes them: one clear line."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from tests.support.cli import fault, run
+
+LIST = """\
+0 ||| a b c d ||| F= 3 ||| 0
+0 ||| a b x y ||| F= 2 ||| 0
+1 |||  ||| F= 1 ||| 0
+1 ||| e f g h ||| F= 2 ||| 0
+2 ||| i j k l ||| F= 2 ||| 0
+2 ||| i j ||| F= 1 ||| 0
+3 ||| m n o p ||| F= 2 ||| 0
+3 ||| m n ||| F= 1 ||| 0
+"""
+ONE = "".join(f"{n} ||| a b c d ||| F= 3 ||| 0\n" for n in range(4))
+COMMANDS = {
+    "optimize": ["--metric", "bleu", "--ref", "ref", "--restarts", 1, "--out", "w.json"],
+    "replicas": ["--metric", "bleu", "--ref", "ref", "--restarts", 1, "--replicas", 1,
+                 "--out-dir", "replicas"],
+    "crossval": ["--metric", "bleu", "--ref", "ref", "--splits", 1],
+    "rerank": ["--weights", "weights.json"],
+    "rerank-tune": ["--metric", "bleu", "--ref", "ref", "--restarts", 1, "--replicas", 1,
+                    "--test-nbest", "list", "--out-dir", "tuned"],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list").write_text(LIST)
+    (tmp_path / "one").write_text(ONE)
+    (tmp_path / "ref").write_text("a b c d\ne f g h\ni j k l\nm n o p\n")
+    (tmp_path / "good").write_text("".join(f"{n}\n" for n in (3, 1, 4, 1, 5, 9, 2, 6)))
+    (tmp_path / "weights.json").write_text('{"weights": {"F": [1], "qe": [1]}}')
+    return tmp_path
+
+
+def given(command, nbest="list"):
+    name = "optimize" if command == "replicas" else command
+    return [name, "--nbest", nbest, *COMMANDS[command]]
+
+
+BAD = {
+    "fewer numbers": (b"1\n2\n3\n", "file: 3 numbers, n-best list 1 has 8 hypotheses"),
+    "more numbers": (b"1\n" * 9, "file: 9 numbers, n-best list 1 has 8 hypotheses"),
+    "nothing": (b"", "file: 0 numbers, n-best list 1 has 8 hypotheses"),
+    "NaN": (b"1\nnan\n" * 4, "file:2: 'nan' is not a finite number"),
+    "infinity": (b"1\n-inf\n" * 4, "file:2: '-inf' is not a finite number"),
+    "too large": (b"1\n1e300\n" * 4, "file:2: '1e300' is not a finite number"),
+    "text": (b"1\ngood\n" * 4, "file:2: 'good' is not a finite number"),
+    "two columns": (b"1 2\n" * 8, "file:1: '1 2' is not a finite number"),
+    "an empty line": (b"1\n\n" * 4, "file:2: '' is not a finite number"),
+    "no UTF-8": (b"\xff\n" * 8, "file:1: byte 0xff in column 1 is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", BAD)
+def test_files_of_numbers(folder, command, name):
+    content, message = BAD[name]
+    (folder / "file").write_bytes(content)
+    assert message in fault(*given(command), "--feature", "qe=file")
+    assert not (folder / "w.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones((8, 1)), "an array of float64 and shape (8, 1)"),
+        (np.array(["1"] * 8), "an array of <U1 and shape"),
+        (np.array([1, 2, np.nan, 4, 5, 6, 7, 8]), "number 3 is nan, expected finite"),
+        (np.ones(7), "7 numbers, n-best list 1 has 8 hypotheses"),
+    ],
+)
+def test_arrays(folder, array, message):
+    np.save(folder / "file.npy", array)
+    assert message in fault(*given("optimize"), "--feature", "qe=file.npy")
+
+
+def test_a_damaged_gz(folder):
+    (folder / "file.gz").write_bytes(gzip.compress(b"1\n" * 8)[:-6])
+    assert "file.gz" in fault(*given("optimize"), "--feature", "qe=file.gz")
+    (folder / "file.gz").write_bytes(gzip.compress(b"1\n" * 8))
+    run(*given("optimize"), "--feature", "qe=file.gz")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (["qe=good", "qe=good"], "no feature 'qe': the lists have it already"),
+        (["length", "length"], "no feature 'length': the lists have it already"),
+        (["F=good"], "no feature 'F': the lists have it already"),
+        (["qe=good,good"], "2 files of numbers for 1 n-best lists"),
+        (["ratio"], "give --source"),
+        (["qe"], "expected NAME=FILE"),
+        (["x=chrf@good"], "good: 8 lines, the lists have 4 segments"),
+    ],
+)
+def test_features_that_cannot_be(command, features, message):
+    options = [part for feature in features for part in ("--feature", feature)]
+    assert message in fault(*given(command), *options)
+
+
+def test_what_is_better_where_less_is():
+    weights = '{"weights": {"F": [0], "-qe": [1]}}'
+    with open("minus.json", "w", encoding="utf-8") as out:  # noqa: PTH123
+        out.write(weights)
+    shown = run(
+        "rerank", "--nbest", "list", "--weights", "minus.json", "--feature", "-qe=good", "-q"
+    )
+    assert shown.stdout == "a b x y\ne f g h\ni j k l\nm n o p\n"  # of the least numbers
+
+
+@pytest.mark.parametrize("command", ["optimize", "replicas", "crossval"])
+def test_a_feature_that_is_equal_in_every_segment(folder, command):
+    (folder / "same").write_text("1\n1\n2\n2\n3\n3\n4\n4\n")
+    shown = run(*given(command), "--feature", "qe=same")
+    assert (
+        "feature qe is equal for all hypotheses of a segment: it changes nothing" in shown.stderr
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lists_of_one_candidate(folder, command):
+    (folder / "four").write_text("1\n2\n3\n4\n")
+    more = ["--feature", "qe=four", "--feature", "ratio:list"][: 2 if command == "rerank" else 4]
+    if command == "rerank-tune":
+        more += ["--test-feature", "qe=good", "--test-ref", "ref"]
+    shown = run(*given(command, "one"), *more)
+    assert "feature qe is equal for all hypotheses of a segment" in shown.stderr
+    if command == "rerank":
+        assert shown.stdout == "a b c d\n" * 4
+
+
+def test_empty_candidates_are_candidates():
+    shown = run("rerank-tune", "--nbest", "list", "--metric", "bleu", "--ref", "ref",
+                "--feature", "qe=good", "--feature", "length", "--feature", "ratio:list",
+                "--feature", "near=chrf@ref", "--test-nbest", "list", "--test-feature", "qe=good",
+                "--test-feature", "near=chrf@ref", "--test-ref", "ref", "--replicas", 1,
+                "--out-dir", "tuned")  # fmt: skip
+    assert "oracle" in shown.stdout
+    names = {line.split("  ")[0] for line in shown.stdout.splitlines()}
+    alone = {name.removeprefix("only ").lstrip("-") for name in names if name.startswith("only ")}
+    assert alone == {"F", "qe", "length", "ratio:list", "near"}
+
+
+def test_a_source_is_for_features_or_an_oracle(folder):
+    (folder / "source").write_text("a\nb c\nd\ne\n")
+    rerank = ["rerank", "--nbest", "list", "--weights", "weights.json"]
+    assert "--source goes with --oracle or --feature" in fault(
+        *rerank, "--source", "source", status=2
+    )
+    (folder / "ratio.json").write_text('{"weights": {"F": [0], "ratio": [-1]}}')
+    shown = run("rerank", "--nbest", "list", "--weights", "ratio.json", "--feature", "ratio",
+                "--source", "source", "-q")  # fmt: skip
+    assert shown.stdout == "a b c d\n\ni j\nm n\n"
+    (folder / "source").write_text("a\n")
+    assert "the source has 1 segments, the lists 4" in fault(
+        *rerank, "--feature", "ratio", "--source", "source"
+    )
