@@ -23,9 +23,11 @@ def parsed(words):
 class FakeAnnotator:
     """Stands for `annotating.TextAnnotator`; `asked` are the texts of each call."""
 
-    fingerprint = "fake 1"
+    fingerprint, name = "fake 1", "fake"
+    seconds = 0.0
 
     def __init__(self):
+        self.depths = {}
         self.hits = self.misses = self.failed = 0
         self.asked = []
 

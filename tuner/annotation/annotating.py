@@ -65,8 +65,12 @@ class TextAnnotator:
     ----------
     fingerprint
         What all answers depend on.
+    name
+        That of the annotator.
     seconds
         Wall-clock time that answers took that were not in the cache.
+    depths
+        Of each number of parses asked for: how many the deepest list had.
     """
 
     def __init__(
@@ -80,7 +84,7 @@ class TextAnnotator:
         max_failed: float = 0.5,
     ) -> None:
         self._annotator = annotator
-        self._name = annotator.name()
+        self.name = self._name = annotator.name()
         self._processes = processes
         self._notice = notice
         self._progress = progress
@@ -99,6 +103,7 @@ class TextAnnotator:
         self._seen_before = self._failed_before = 0
         self._failed_told = 0
         self.seconds = 0.0
+        self.depths: dict[int, int] = {}
 
     def reset(self) -> None:
         """Count from 0 again."""
@@ -372,11 +377,18 @@ class TextAnnotator:
         if layer.name == "heads":
             most, made = 1, records.certain(records.unpack_heads(rows, lengths, vocabulary))
         else:
-            made, most = records.unpack_parses(rows, lengths, vocabulary, need.gamma)
+            made, counts = records.unpack_parses(rows, lengths, vocabulary, need.gamma)
+            most = int(counts.max(initial=0))
+        self.depths[need.parses] = max(most, self.depths.get(need.parses, 0))
         if need.parses > 1 and most == 1:
             self._say_once(
                 f"annotator {self._name} gives one parse of a sentence: expected links are those "
                 f"of it, EDPM is then DPM"
+            )
+        elif most < need.parses and len(lengths) > LEAST_SENTENCES:
+            self._say_once(
+                f"annotator {self._name} gives at most {most} parses of a sentence, "
+                f"{need.parses} are asked for: expected links are those of {most}"
             )
         return made
 

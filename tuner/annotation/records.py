@@ -181,8 +181,8 @@ def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabular
 
 def unpack_parses(
     records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary, gamma: float
-) -> tuple[ExpectedArcs, int]:
-    """Return the links of N sentences, expected over their parses; the length of the longest list.
+) -> tuple[ExpectedArcs, IntArray]:
+    """Return the links of N sentences, expected over their parses, and (N,) how many these are.
 
     Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these.
     """
@@ -204,7 +204,7 @@ def unpack_parses(
         weights=np.repeat(shares, np.repeat(lengths, parses)),
         minlength=len(links.values),
     ).astype(np.float64)
-    return _expected(links, weights), int(parses.max(initial=0))
+    return _expected(links, weights), parses
 
 
 def unpack_marginals(

@@ -42,12 +42,15 @@ class Annotated:
     lines, cached, annotated, failed
         Lines of the text; sentences from the cache; sentences annotated now; those of both that
         have no parse.
+    seconds
+        What the sentences annotated now took.
     """
 
     lines: int
     cached: int
     annotated: int
     failed: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def annotate(
     ) as texts:
         with writing(out) as file:
             _write(file, texts, lines, bar, parses=parses, needs=layers)
-        return Annotated(len(lines), texts.hits, texts.misses, texts.failed)
+        return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
 def train_annotator(

@@ -19,7 +19,7 @@ from tuner.evaluation.page.html import render
 from tuner.processors import available_processors
 from tuner.tables import as_latex, as_text
 from tuner.texts import corpus
-from tuner.texts.prepare import Preparation, read_output
+from tuner.texts.prepare import Preparation, coverage, read_output
 from tuner.texts.statistics import notices
 
 __all__ = ["Evaluated", "Report", "metaeval"]
@@ -161,6 +161,8 @@ def metaeval(
             judged, counted = _counted(one, metrics, ready, notice, likeness=likeness)
             measured.append(measure(judged, counted, settings, name=one.name, number=number))
             signatures += [each.signature for each in counted]
+        if ready.annotator is not None:
+            notice(coverage(ready.annotator))
     signatures = list(dict.fromkeys(signatures))
     if sets is None:
         found = measured[0].found

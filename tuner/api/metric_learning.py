@@ -22,7 +22,7 @@ from tuner.evaluation.reproduction.published import read_published
 from tuner.processors import available_processors
 from tuner.tables import as_text
 from tuner.texts import corpus
-from tuner.texts.prepare import Preparation
+from tuner.texts.prepare import Preparation, coverage
 
 __all__ = ["Trained", "checked_groups", "train_metric"]
 
@@ -131,6 +131,8 @@ def train_metric(
         scores, batch = read_judged(
             scores, outputs, refs, None, None, (), ready, others=bool(systems)
         )
+        if ready.annotator is not None:
+            notice(coverage(ready.annotator))
     judged, kept = data.judged(scores, batch)
     if judged.documents is None:
         notice("no documents are known (column 'document'): the halves are of single segments")

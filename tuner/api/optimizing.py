@@ -22,7 +22,7 @@ from tuner.search.optimization import Optimization, Setup, equal_weights, optimi
 from tuner.search.problem import StatTable
 from tuner.search.stat_tables import moses_stats
 from tuner.search.weight_bootstrap import bootstrap, confidence
-from tuner.texts.prepare import counts
+from tuner.texts.prepare import counts, depth
 from tuner.texts.prepare import signature as signature_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Optimized:
     annotations : dict
         Where texts were annotated: `annotated` hypotheses, and how many sentences the cache had
         (`hits`), were new (`misses`), and have no parse (`failed`).
+    annotated_by : str
+        The annotator, and how deep its lists of parses are where that is less than asked for.
     seconds : dict
         Of each phase.
     """
@@ -84,6 +86,7 @@ class Optimized:
     found: Optimization = field(repr=False)
     bootstrap: Confidence | None = field(repr=False)
     annotations: dict[str, int] = field(repr=False)
+    annotated_by: str = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
 
     @property
@@ -271,7 +274,8 @@ def optimize(
         seconds = {**result.seconds, "annotating": annotator_used.seconds}  # of the others
         seconds["total"] = seconds.pop("total")
         annotations = {"annotated": ended.stats.known, **counts(annotator_used)}
-        return replace(result, seconds=seconds, annotations=annotations)
+        by = f"{annotator_used.name}{depth(annotator_used)}"
+        return replace(result, seconds=seconds, annotations=annotations, annotated_by=by)
 
 
 def optimize_dat(
@@ -333,6 +337,7 @@ def _result(
         found=found,
         bootstrap=_confidence(ended, metric, setup, samples) if samples else None,
         annotations={},
+        annotated_by="",
         seconds={**ended.seconds, **found.seconds, "total": time.perf_counter() - begin},
     )
 

@@ -95,7 +95,8 @@ def command(
         )
     click.echo(
         f"{done.lines} lines, {done.cached + done.annotated} different sentences: {done.cached} "
-        f"from the cache, {done.annotated} annotated, {done.failed} without a parse",
+        f"from the cache, {done.annotated} annotated, {done.failed} without a parse, "
+        f"{done.seconds:.1f} s",
         err=True,
     )
 

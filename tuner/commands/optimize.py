@@ -198,7 +198,7 @@ def _show(found: Optimized, out: Path) -> None:
             f"annotated: {known['annotated']} hypotheses "
             f"({known['annotated'] / search.hypotheses:.1%}); sentences: "
             f"{known['hits']} from the cache, {known['misses']} new, {known['failed']} without "
-            f"a parse; {found.seconds['annotating']:.1f} s"
+            f"a parse; {found.seconds['annotating']:.1f} s; by {found.annotated_by}"
         )
     say(f"weights: {out}")
     if found.bootstrap is not None:

@@ -34,7 +34,9 @@ class TextAnnotations(Protocol):
     """Tags and parses texts, as `tuner.annotation.annotating.TextAnnotator` does."""
 
     fingerprint: str
+    name: str
     seconds: float
+    depths: dict[int, int]
 
     @property
     def hits(self) -> int:
@@ -153,6 +155,26 @@ def signature(metric: Metric, *circumstances: str) -> str:
 def counts(annotator: TextAnnotations) -> dict[str, int]:
     """Return how many distinct sentences the cache had, were new, and have no parse."""
     return {"hits": annotator.hits, "misses": annotator.misses, "failed": annotator.failed}
+
+
+def coverage(annotator: TextAnnotations) -> str:
+    """Return how many sentences have a parse, where from, in what time and of what depth."""
+    seen = annotator.hits + annotator.misses
+    line = (
+        f"annotator {annotator.name}: {seen} sentences, "
+        f"{1 - annotator.failed / max(seen, 1):.1%} with a parse, {annotator.failed} without; "
+        f"{annotator.hits} from the cache, {annotator.misses} new in {annotator.seconds:.1f} s"
+    )
+    return line + depth(annotator)
+
+
+def depth(annotator: TextAnnotations) -> str:
+    """Return what is to be said of weighted parses; nothing where there are as many as asked."""
+    return "".join(
+        f"; at most {most} parses of a sentence, {asked} asked for"
+        for asked, most in annotator.depths.items()
+        if most < asked
+    )
 
 
 def read_output(

@@ -30,6 +30,7 @@ from tuner.annotation import layers as annotation_layers
 from tuner.annotation.annotating import TextAnnotator
 from tuner.annotation.annotators._base import Annotation, Request
 from tuner.errors import AnnotatorError, InputError, ProgramError
+from tuner.texts.prepare import coverage
 
 NEEDS = ["tags", "heads", "trees", Arcs(2, 0.5), Arcs(50, 1.0)]
 
@@ -252,6 +253,25 @@ def test_one_parse_where_a_list_is_wanted_is_said_once():
     alone = Fixed([replace(CAT, parses=((-1.0, CAT.heads),))])
     alone.annotate([CAT], [Arcs(50, 0.25)])
     assert len(alone.said) == 1  # a list of one
+
+
+def test_lists_of_fewer_parses_than_asked_for_are_said_once_with_their_depth():
+    heads = ((0, "root"), (1, "dep"))
+    rows = [
+        Text((f"w{n}", "x"), frozenset(), ("A", "B"), heads, None, ((-1.0, heads), (-2.0, heads)))
+        for n in range(annotating.LEAST_SENTENCES + 1)
+    ]
+    one = Fixed(rows)
+    one.annotate(rows[:5], [Arcs(50, 0.25)])
+    assert one.said == []  # of few sentences nothing is said: short ones have few parses
+    one.annotate(rows, [Arcs(50, 0.25)])
+    one.annotate(rows, [Arcs(50, 0.25), Arcs(2, 1.0)])
+    (line,) = one.said
+    assert "gives at most 2 parses of a sentence, 50 are asked for" in line
+    found = coverage(one.annotator)
+    assert "at most 2 parses of a sentence, 50 asked for" in found
+    assert f"{len(rows)} sentences, 100.0% with a parse, 0 without" in found
+    assert "2 asked for" not in found.replace("50 asked for", "")
 
 
 BAD_PARSES = [
