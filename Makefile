@@ -11,7 +11,7 @@ EXTRAS := spacy stanza supar bllip
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz crash clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,10 @@ bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes)
 
 fuzz: $(READY)  ## Throw damaged input at the commands (SECONDS=600 SEED=1; CASE=n: one again; ONLY=name).
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE)) \
+		$(if $(ONLY),--only "$(ONLY)")
+
+crash: $(READY)  ## Kill commands, and take away what they need (SECONDS=600 SEED=1; CASE=n; ONLY=name).
+	$(BIN)/python -m tests.crash --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE)) \
 		$(if $(ONLY),--only "$(ONLY)")
 
 clean:  ## Remove caches and what the demo made; .venv stays.

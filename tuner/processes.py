@@ -146,10 +146,11 @@ class Crew:
     Parameters
     ----------
     start : callable
-        Returns a new process, ready to be asked.
+        Returns a new process, ready to be asked; calls what it is given with it before it waits
+        for anything that the process says.
     """
 
-    def __init__(self, start: Callable[[], LineProcess]) -> None:
+    def __init__(self, start: Callable[[Callable[[LineProcess], None]], LineProcess]) -> None:
         self._start = start
         self.idle: list[LineProcess] = []
 
@@ -175,12 +176,12 @@ class Crew:
             call.cancel()
             executor.shutdown(wait=True, cancel_futures=True)
 
-    def take(self) -> LineProcess:
-        """Return a process that nobody uses."""
+    def take(self, begun: Callable[[LineProcess], None]) -> LineProcess:
+        """Return a process that nobody uses; `begun` is called with one that is not ready yet."""
         try:
             return self.idle.pop()  # one step: lists are safe among threads
         except IndexError:
-            return self._start()
+            return self._start(begun)
 
     def close(self) -> None:
         """End all processes that have nothing to do."""
@@ -199,10 +200,10 @@ class _Call:
 
     def ask(self, line: str) -> str:
         """Return the answer of one process to a line; raise `Died` or `Cancelled`."""
-        process = self._crew.take()
+        process = self._crew.take(self._begun)
         with self._lock:
             if self._cancelled:
-                self._crew.idle.append(process)
+                process.close()
                 raise Cancelled
             self._busy.add(process)
         try:
@@ -218,6 +219,13 @@ class _Call:
                 self._crew.idle.append(process)
             else:
                 process.close()
+
+    def _begun(self, process: LineProcess) -> None:
+        """Let a process that may never get ready be ended too."""
+        with self._lock:
+            self._busy.add(process)
+            if self._cancelled:
+                process.kill()
 
     def cancel(self) -> None:
         """End the processes that are at work."""

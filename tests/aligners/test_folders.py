@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from aligners._errors import AlignerError
@@ -69,3 +72,29 @@ def test_make_folder_takes_what_another_process_made_meanwhile(tmp_path):
 
     assert make_folder(folder, {"model": "hmm"}, slow)["notes"] == {"pairs": 3}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize(("number", "refused"), [(errno.ENOSPC, True), (errno.EOPNOTSUPP, False)])
+def test_a_model_behind_which_there_is_no_room_may_be_cut_off(
+    tmp_path, monkeypatch, number, refused
+):
+    asked = []
+
+    def full(_, begin, size):
+        asked.append(size - begin)
+        raise OSError(number, os.strerror(number))
+
+    def make(folder):
+        (folder / "table").write_bytes(bytes(100_000))
+        return {}
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    folder = tmp_path / "model"
+    if refused:
+        with pytest.raises(AlignerError, match="model: cannot write: No space left on device"):
+            make_folder(folder, {}, make)
+        assert not list(tmp_path.iterdir())
+    else:
+        make_folder(folder, {}, make)
+        assert (folder / "table").stat().st_size == 100_000
+    assert asked[0] > 100_000

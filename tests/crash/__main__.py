@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from tests.crash.jobs import make_jobs
-from tests.crash.trials import TRIALS, Trial, alone, can_mount, full_disk
+from tests.crash.trials import TRIALS, Trial, alone, can_mount, full_disk, misbehaving
 from tests.support.cli import run
 
 FINDINGS = Path("crash-findings")
@@ -46,9 +46,6 @@ def main():
 def crash(seed, cases, place, findings, *, seconds, only="*", keep_all=False):
     """Try until the time is over; return how often each trial was made, and findings."""
     jobs = [job for job in make_jobs(place / "seeds") if fnmatch(job.name, only)]
-    for job in jobs:
-        if job.runs_here:  # so that kernels are loaded
-            _load(job, place / "seeds", place / "warm")
     known = {}
     trials = [trial for trial in TRIALS if trial is not full_disk or can_mount(place)]
     end, counts, found = time.monotonic() + seconds, Counter(), []
@@ -56,10 +53,11 @@ def crash(seed, cases, place, findings, *, seconds, only="*", keep_all=False):
         if time.monotonic() > end:
             break
         rng = random.Random(f"{seed} {case}")
-        job, trial = jobs[case % len(jobs)], rng.choice(trials)
+        job = jobs[case % len(jobs)]
+        trial = rng.choice([*trials, *[misbehaving] * (4 if job.faults else 0)])
         if job.name not in known:
-            known[job.name] = alone(job, place / "seeds", place / "case")
-        setting = Trial(job, place / "seeds", place / "case", known[job.name])
+            known[job.name] = prepared(job, place)
+        setting = known[job.name]
         faults = list(trial(setting, rng))
         counts[trial.__name__.replace("_", "-")] += 1
         if faults or keep_all:
@@ -71,6 +69,14 @@ def crash(seed, cases, place, findings, *, seconds, only="*", keep_all=False):
             click.echo(f"{line}; see {kept}")
             found += [line] * bool(faults)
     return counts, found
+
+
+def prepared(job, place):
+    """Return a job that has been run alone, its kernels loaded where that can be."""
+    if job.runs_here:
+        _load(job, place / "seeds", place / "warm")
+    case = place / "case"
+    return Trial(job, place / "seeds", case, alone(job, place / "seeds", case))
 
 
 def _load(job, seeds, place):

@@ -63,6 +63,8 @@ class Child:
         try:
             os.setpgid(0, 0)
             os.chdir(folder)
+            if (folder / "site").is_dir():  # for what this one starts
+                sys.path.append(str(folder / "site"))
             os.environ.update(variables | {MARK: self.name})
             os.environ.setdefault("PORTMERT_CACHE", str(folder / "cache"))
             for number, pipe in enumerate(said, 1):

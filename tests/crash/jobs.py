@@ -1,12 +1,12 @@
 """What is killed: calls of the command line, each with a folder of good files, all small."""
 
 import random
-from collections.abc import Mapping
+import sys
 from contextlib import chdir
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz.moses import DECODER
+from tests.crash import programs
 from tests.support import annotation_models
 from tests.support import strategies_readers as made
 from tests.support.cli import run
@@ -22,11 +22,11 @@ class Job:
     ----------
     name
     words
-    variables
-        Of the environment.
     runs_here
         Whether this process can run it once, to load kernels, and still fork: no library with
         threads of its own is loaded.
+    faults
+        What the program that it runs can be told to do wrong.
     again
         More words of a call that goes on where another ended.
     begun
@@ -37,8 +37,8 @@ class Job:
 
     name: str
     words: tuple[str, ...]
-    variables: Mapping[str, str] = field(default_factory=dict)
     runs_here: bool = True
+    faults: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
     begun: str = ""
     out: tuple[str, ...] = ("run",)
@@ -65,7 +65,6 @@ effort = 2
 name = "recorded"
 lists = ["dev.nbest"]
 """
-SHOWN = "F0= 0.5\nF1= -1\n"
 INI = "[weight]\nF0= 0.5\nF1= -1\n"
 MOSES = (
     "mert-moses", "test.src", "test.ref", "./decoder", "moses.ini", "--working-dir=run",
@@ -104,10 +103,19 @@ processes = 2
 """
 
 
-def make_jobs(folder: Path) -> list[Job]:
-    """Write the good files of every job to a folder of its name, and return all jobs."""
+def make_jobs(folder: Path, only=None) -> list[Job]:
+    """Write the good files of every job to a folder of its name, and return all jobs.
+
+    Parameters
+    ----------
+    only
+        Names of jobs; None: all.
+    """
     makers = (_tune, _moses, _lists, _annotation, _alignment, _comparison)
-    return [job for maker in makers for job in maker(folder)]
+    if only is not None and not any(name.startswith(("annotate", "align")) for name in only):
+        makers = (_tune, _moses, _lists, _comparison)
+    found = [job for maker in makers for job in maker(folder)]
+    return [job for job in found if only is None or job.name in only]
 
 
 def new_place(folder, name):
@@ -157,12 +165,22 @@ def _tune(folder):
 def _moses(folder):
     for name, words in (("moses", ()), ("moses-replicas", ("--replicas=2", "--seed=1"))):
         place = write_lists(new_place(folder, name))
-        (place / "decoder").write_text(DECODER)
-        (place / "decoder").chmod(0o755)
-        (place / "shown").write_text(SHOWN)
-        (place / "moses.ini").write_text(INI)
-        (place / "list").write_bytes((place / "dev.nbest").read_bytes())
-        yield Job(name, (*MOSES, *words), again=("--continue",), begun="finished_step.txt")
+        _decoder(place)
+        yield Job(name, (*MOSES, *words), again=("--continue",), begun="finished_step.txt",
+                  faults=programs.DECODER_FAULTS)  # fmt: skip
+    place = write_lists(new_place(folder, "tune-moses"))
+    _decoder(place)
+    ours = '[decoder]\nname = "moses"\nconfig = "moses.ini"\nprogram = "./decoder"\nthreads = 1\n'
+    (place / "tune.toml").write_text(CONFIG.partition("[decoder]")[0] + ours)
+    yield Job("tune-moses", ("tune", "tune.toml", "--threads", "1"),
+              faults=programs.DECODER_FAULTS[:-1])  # fmt: skip
+
+
+def _decoder(place):
+    (place / "decoder").write_text(programs.DECODER)
+    (place / "decoder").chmod(0o755)
+    (place / "moses.ini").write_text(INI)
+    (place / "list").write_bytes((place / "dev.nbest").read_bytes())
 
 
 def _lists(folder):
@@ -178,6 +196,10 @@ def _lists(folder):
     write_lists(new_place(folder, "optimize"))
     few = ("--optimizer", "mert", "--set", "effort=2", "--out", "out.json")
     yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
+    (write_lists(new_place(folder, "metric")) / "metric.py").write_text(programs.METRIC)
+    metric = ("--metric", f"command:{sys.executable} metric.py")
+    yield Job("metric", ("optimize", *given[:4], *metric, *few), out=("out.json",),
+              faults=programs.METRIC_FAULTS)  # fmt: skip
 
 
 def _annotation(folder):
@@ -185,7 +207,10 @@ def _annotation(folder):
     (place / "model").write_bytes(annotation_models.udpipe().read_bytes())
     write_lines(place / "text", [" ".join(words) for words in annotation_models.SENTENCES])
     call = ("annotate", "--annotator", "udpipe:model=model", "--in", "text", "--processes", "2")
-    yield Job("annotate", (*call, "--out", "out.conllu.gz"), out=("out.conllu.gz", "cache"))
+    (place / "site").mkdir()
+    (place / "site" / "sitecustomize.py").write_text(programs.PARSER)
+    yield Job("annotate", (*call, "--out", "out.conllu.gz"), out=("out.conllu.gz", "cache"),
+              faults=programs.PARSER_FAULTS)  # fmt: skip
     place = new_place(folder, "annotate-train")
     (place / "treebank").write_bytes(annotation_models.treebank().read_bytes())
     call = ("annotate", "train", "--treebank", "treebank", "--size", "micro", "--out", "out.model")

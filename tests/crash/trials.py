@@ -46,13 +46,21 @@ class Trial:
         shutil.rmtree(self.place, ignore_errors=True)
         folder = self.place / "files"
         shutil.copytree(self.seeds / self.job.name, folder)
+        for path in folder.glob("moses.ini"):
+            path.touch()  # what its decoder shows is asked for once
         return folder
 
-    def start(self, folder, *, prepare=None, name="child"):
+    def start(self, folder, *, prepare=None, name="child", variables=()):
         """Start the job, as one that goes on where there is something of it."""
         begun = self.job.again and any(folder.rglob(self.job.begun))
         words = (*self.job.words, *(self.job.again if begun else ()))
-        return Child(folder, words, variables=self.job.variables, prepare=prepare, name=name)
+        return Child(
+            folder,
+            words,
+            variables=variables,
+            prepare=prepare,
+            name=name,
+        )
 
     def same(self, folder, ended):
         """Say what is different from what a job alone has left and said."""
@@ -309,6 +317,32 @@ def read_only(trial, rng):
     new = {*content(folder)} - {*content(trial.seeds / trial.job.name)}
     if new:
         yield f"read-only: writes {sorted(new)}"
+
+
+def misbehaving(trial, rng):
+    """Let the program that it runs do wrong; then go on with one that does not."""
+    folder = trial.new()
+    fault = rng.choice(trial.job.faults)
+    begin = time.monotonic()
+    child = trial.start(folder, variables={"FAULT": fault})
+    if fault.endswith("hang"):
+        early = child.wait(trial.alone.seconds + 1)
+        if early is not None:
+            yield f"a program that hangs: ends with {early.status}: {early.stderr[-300:]}"
+        child.signal(signal.SIGTERM)
+        ended = child.finish()
+        if ended.status != 128 + signal.SIGTERM or "Traceback" in ended.stderr:
+            yield f"a program that hangs: SIGTERM, status {ended.status}: {ended.stderr[-300:]}"
+    else:
+        ended = child.finish()
+        yield from (f"a program, {fault}: {said}" for said in trial.refused(ended))
+    if left := child.lingering():
+        yield f"a program, {fault}: still running {left}"
+    if time.monotonic() - begin > 100 + trial.alone.seconds:
+        yield f"a program, {fault}: takes {time.monotonic() - begin:.0f} s"
+    yield from (f"a program, {fault}: {said}" for said in trial.unharmed(folder))
+    ended = trial.start(folder).finish()
+    yield from (f"a program, {fault}, then one without: {s}" for s in trial.same(folder, ended))
 
 
 TRIALS = (killed, killed, killed, no_room, full_disk, little_memory, two_at_once, read_only)

@@ -1,5 +1,6 @@
 """What killed and living processes leave, and what is refused before anything takes long."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -10,7 +11,10 @@ import pytest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write_lines
+from tuner.dropin.mert import read_starts
+from tuner.errors import InputError
 from tuner.files import clear_parts, writing
+from tuner.texts import corpus
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -65,6 +69,44 @@ def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
     said = fault("report", folder, "--html", tmp_path / "out.html")
     assert f"{folder}/iteration-0" in said
     assert "weights.json: no weight for feature LM0" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory"),
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (ImportError("x.so: failed to map segment from shared object"), "a library cannot be"),
+    ],
+)
+def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, error, said):
+    def exhausted(*_, **__):
+        raise error
+
+    monkeypatch.setattr(corpus, "read_lines", exhausted)
+    text = write_lines(tmp_path / "text", ["a"])
+    found = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
+    assert said in found
+    assert len(found.splitlines()) == 1
+
+
+def test_a_decoder_that_prints_without_end_is_stopped(tmp_path):
+    program = tmp_path / "decoder"
+    program.write_text(
+        f"#!{sys.executable} -S\nimport os\nwhile True: os.write(1, b'a' * 65536)\n"
+    )
+    program.chmod(0o755)
+    (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
+    text = write_lines(tmp_path / "text", ["a"])
+    given = ("mert-moses", text, text, program, tmp_path / "moses.ini")
+    said = fault(*given, "--no-filter-phrase-table", f"--working-dir={tmp_path / 'work'}")
+    assert "decoder: printed more than 1048576 bytes" in said
+
+
+def test_starting_points_of_mert_are_within_their_ranges(tmp_path):
+    path = write_lines(tmp_path / "init.opt", ["0.1 0.2", "0 1", "1 0"])
+    with pytest.raises(InputError, match=r"init.opt: a lowest weight is above the highest one"):
+        read_starts([path], 2)
 
 
 def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):

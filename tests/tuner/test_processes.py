@@ -2,6 +2,8 @@
 
 import ast
 import tempfile
+import threading
+import time
 
 import pytest
 
@@ -9,9 +11,11 @@ from tests.support.places import ROOT
 from tuner.processes import Crew, Died, LineProcess
 
 WORKER = """
-import json, os, sys
+import json, os, sys, time
 for line in sys.stdin:
     word = json.loads(line)
+    if word == "sleep":
+        time.sleep(600)
     if word == "die":
         print("last words", file=sys.stderr, flush=True)
         os._exit(3)
@@ -64,9 +68,31 @@ def test_a_death_says_how_and_what_was_said_last(start):
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_a_crew_answers_in_order_and_keeps_its_processes(start, processes):
-    crew = Crew(start)
+    crew = Crew(lambda _begun: start())
     tasks = [f'"{number}"' for number in range(20)]
     for _ in range(2):
         found = list(crew.run(lambda ask, task: ask(task), tasks, processes=processes))
         assert found == [f"{number}\n" for number in range(20)]
     assert 1 <= len(crew.idle) <= processes
+
+
+def test_a_process_that_never_gets_ready_is_ended_with_the_others(start):
+    waits = threading.Event()
+
+    def slow(begun):
+        process = start()
+        begun(process)
+        waits.set()
+        process.ask('"sleep"')
+        return process
+
+    def work(ask, task):
+        if task == "fail":
+            waits.wait()
+            raise ValueError(task)
+        return ask(task)
+
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="fail"):
+        list(Crew(slow).run(work, ["fail", "never"], processes=2))
+    assert time.monotonic() - begin < 60

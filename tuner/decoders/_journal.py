@@ -123,10 +123,11 @@ def answers(
     paths = (logs / f"{stem}-{number}.log" for number in itertools.count())
     lock = threading.Lock()
 
-    def start() -> LineProcess:
+    def start(begun: Callable[[LineProcess], None]) -> LineProcess:
         with lock:
             path = next(paths)
         process = LineProcess(module, path.open("w+b"))
+        begun(process)
         process.tell(first)
         return process
 

@@ -15,6 +15,10 @@ from tuner.errors import ProgramError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+MOST_PRINTED = 1 << 20
+"""Bytes that a decoder may print, besides those of segments."""
+MOST_OF_A_SEGMENT = 1 << 16
+
 SHOWN_LINES = 3
 """Last lines of a log that an error shows."""
 
@@ -35,11 +39,14 @@ class Job:
         Gets what it prints to stdout, a line for each segment.
     log
         Gets its command line and what it prints to stderr.
+    most_bytes
+        More than so many on stdout are a fault: nobody knows when they end.
     """
 
     command: tuple[str, ...]
     output: Path
     log: Path
+    most_bytes: int
 
     def failure(self, problem: str) -> ProgramError:
         """Return the error that says what went wrong, and all that is known besides."""
@@ -78,7 +85,7 @@ def run_jobs(jobs: Sequence[Job], on_line: Callable[[], None]) -> None:
     ProgramError
         A program cannot be started or ends with another status than 0.
     """
-    events: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+    events: queue.SimpleQueue[tuple[Job, str] | None] = queue.SimpleQueue()
     running: list[tuple[Job, subprocess.Popen[bytes]]] = []
     threads: list[threading.Thread] = []
     try:
@@ -95,9 +102,13 @@ def run_jobs(jobs: Sequence[Job], on_line: Callable[[], None]) -> None:
                 on_line()
                 continue
             left -= 1
-            status = next(p for job, p in running if job is done).wait()
-            if status:
-                raise done.failure(_ended(status))
+            ended, fault = done
+            process = next(p for job, p in running if job is ended)
+            if fault:
+                process.kill()
+                raise ended.failure(fault)
+            if status := process.wait():
+                raise ended.failure(_ended(status))
     finally:
         for _, process in running:
             process.kill()
@@ -124,14 +135,26 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
 
 
 def _copy(
-    job: Job, process: subprocess.Popen[bytes], events: queue.SimpleQueue[Job | None]
+    job: Job,
+    process: subprocess.Popen[bytes],
+    events: queue.SimpleQueue[tuple[Job, str] | None],
 ) -> None:
+    """Copy what a process prints, and tell of each line; at the end, of what went wrong."""
     assert process.stdout is not None  # noqa: S101  a pipe was asked for
-    with process.stdout, job.output.open("wb") as output:
-        for line in process.stdout:
-            output.write(line)
-            events.put(None)
-    events.put(job)
+    fault, left = "", job.most_bytes
+    try:
+        with process.stdout, job.output.open("wb") as output:
+            while part := process.stdout.readline(MOST_OF_A_SEGMENT):
+                output.write(part)
+                left -= len(part)
+                if left < 0:
+                    fault = f"printed more than {job.most_bytes} bytes"
+                    break
+                if part.endswith(b"\n"):
+                    events.put(None)
+    except OSError as error:
+        fault = f"{job.output}: cannot write: {error.strerror or error}"
+    events.put((job, fault))
 
 
 def _ended(status: int) -> str:

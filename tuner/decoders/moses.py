@@ -16,7 +16,13 @@ from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._moses_features import ShownFeatures, parse_shown
 from tuner.decoders._moses_flags import flag_sections, parse_flags
-from tuner.decoders._moses_program import Job, run_jobs, wrapped
+from tuner.decoders._moses_program import (
+    MOST_OF_A_SEGMENT,
+    MOST_PRINTED,
+    Job,
+    run_jobs,
+    wrapped,
+)
 from tuner.errors import InputError, ProgramError
 from tuner.files import read_bytes, write_text, writing
 from tuner.nbest.read import read_nbest
@@ -153,6 +159,7 @@ class Moses(Decoder):
             self._command(["-show-weights"]),
             workdir / "show-weights.out",
             workdir / "show-weights.log",
+            MOST_PRINTED,
         )
 
     # Decoding.
@@ -192,6 +199,8 @@ class Moses(Decoder):
         lines = read_bytes(source).split(b"\n")
         if lines[-1] == b"":
             lines.pop()
+        if not lines:
+            raise InputError(f"{source}: the source is empty; there is nothing to decode")
         parts = self._parts(lines, arguments, size, workdir)
         done = 0
 
@@ -240,8 +249,6 @@ class Moses(Decoder):
         self, lines: Sequence[bytes], arguments: Sequence[str], size: int, workdir: Path
     ) -> list[_Part]:
         """Share the lines among the jobs, in order."""
-        if not lines:
-            raise InputError("the source is empty; there is nothing to decode")
         workdir.mkdir(parents=True, exist_ok=True)
         count = min(self.jobs, len(lines))
         threads = self.threads or max(1, available_processors() // count)
@@ -267,7 +274,8 @@ class Moses(Decoder):
                     str(source.resolve()),
                 ]
             )
-            job = Job(command, workdir / f"{name}.out", workdir / f"{name}.log")
+            most = MOST_PRINTED + (end - begin) * MOST_OF_A_SEGMENT
+            job = Job(command, workdir / f"{name}.out", workdir / f"{name}.log", most)
             words = any(line.strip() for line in lines[begin:end])
             parts.append(_Part(job, source, nbest, begin, end - begin, words))
         return parts

@@ -117,9 +117,10 @@ class Workers:
         self._succeeded = True
         return answers
 
-    def _start(self) -> LineProcess:
+    def _start(self, begun: Callable[[LineProcess], None]) -> LineProcess:
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         process = LineProcess(_worker.__name__, log)
+        begun(process)
         try:
             _said(process.ask(self._first))
         except Died as death:
