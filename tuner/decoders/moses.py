@@ -196,11 +196,7 @@ class Moses(Decoder):
             raise ValueError(f"size is {size}, must be at least 1")
         arguments = [] if weights is None else self._weight_arguments(weights, workdir)
         arguments += [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
-        lines = read_bytes(source).split(b"\n")
-        if lines[-1] == b"":
-            lines.pop()
-        if not lines:
-            raise InputError(f"{source}: the source is empty; there is nothing to decode")
+        lines = _lines_of(source)
         parts = self._parts(lines, arguments, size, workdir)
         done = 0
 
@@ -372,6 +368,15 @@ def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: AR
         raise job.failure(str(error)) from None
     shutil.rmtree(folder)
     return shown
+
+
+def _lines_of(source: Path) -> list[bytes]:
+    lines = read_bytes(source).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    if not lines:
+        raise InputError(f"{source}: the source is empty; there is nothing to decode")
+    return lines
 
 
 def _sparse_file(ini: MosesIni) -> dict[str, tuple[float, ...]]:
