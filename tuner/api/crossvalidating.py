@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from metrics._base import Metric
+from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.searching import as_constraints, as_weights
@@ -22,12 +23,16 @@ from tuner.files import write_text
 from tuner.processors import available_processors
 from tuner.search import DEFAULT_OPTIMIZER
 from tuner.search.length_penalty import penalised
+from tuner.search.problem import StatTable
 from tuner.search.stat_tables import statistics_table
 from tuner.tables import as_text
+from tuner.texts.prepare import signature as signature_of
 from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
 
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
@@ -70,10 +75,14 @@ class CrossValidation:
 
 
 def crossval(
-    lists: ListsLike,
+    lists: ListsLike | ArrayLike,
     refs: Sequence[TextLike] | PathLike = (),
     *,
-    metric: str | Metric | Sequence[str | Metric],
+    metric: str | Metric | Sequence[str | Metric] = (),
+    scores: ArrayLike | None = None,
+    stats: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
     optimizer: OptimizerLike | Sequence[OptimizerLike] = DEFAULT_OPTIMIZER,
     without: Sequence[str | Sequence[str]] = (),
     prior: float | Sequence[float] = 0.0,
@@ -112,6 +121,9 @@ def crossval(
         As of `optimize`.
     metric
         One or more; each is tuned on, and all judge.
+    scores, stats, offsets, feature_names
+        With arrays of features, as of `optimize`: what each hypothesis scores, or its statistics
+        and the one metric that they are of.
     optimizer
         One or more, as `"mert:effort=400"`, or itself.
     without
@@ -173,6 +185,14 @@ def crossval(
         _label(one): registry.optimizer(one) if isinstance(one, str) else one
         for one in _several(optimizer)
     }
+    of_arrays = None
+    if scores is not None or stats is not None:
+        if len(metrics) > 1:
+            raise ValueError("arrays are of one metric")
+        of_arrays = lists_of_arrays(
+            lists, scores, stats, offsets, feature_names, next(iter(metrics.values()), None)
+        )
+        metrics = metrics or {of_arrays[2].name(): of_arrays[2]}
     if not metrics or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("give a metric and an optimizer; splits, seeds and size are above 0")
     choices = choices_of(
@@ -186,21 +206,33 @@ def crossval(
         notice(f"length penalty {alpha:g}, as in {origin}")
     threads = threads or available_processors()
     with preparing(annotator, annotation_cache, notice=notice, progress=annotating) as prepare:
-        ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
-        read = read_lists(
-            lists,
-            refs,
-            ready=ready,
-            metrics=list(metrics.values()),
-            source=source,
-            ref_links=ref_links,
-            nbest_format=nbest_format,
-            extra_features=extra_features,
-            notice=notice,
-        )
+        if of_arrays is not None:
+            if alpha:
+                raise ValueError("a length penalty needs lists: arrays do not know the lengths")
+            nbest, table, chosen = of_arrays
+            signature = signature_of(chosen, "arrays")
+            judge = Judged(chosen, StatTable(table), signature, digest(table))
+            judges = dict.fromkeys(metrics, judge)
+        else:
+            ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
+            read = read_lists(
+                cast("ListsLike", lists),
+                refs,
+                ready=ready,
+                metrics=list(metrics.values()),
+                source=source,
+                ref_links=ref_links,
+                nbest_format=nbest_format,
+                extra_features=extra_features,
+                notice=notice,
+            )
+            nbest = penalised(read.scored, alpha, lengths=read.lengths)
+            judges = {
+                label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()
+            }
         plan = Plan(
-            penalised(read.scored, alpha, lengths=read.lengths),
-            {label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()},
+            nbest,
+            judges,
             start=start,
             constraints=as_constraints(constraints),
             splits=splits,

@@ -79,7 +79,7 @@ class Scores(Metric):
     files
         One file for each n-best list, separated by commas: line n holds the score of the n-th
         hypothesis of the list, as the list is, duplicates and all. Of equal hypotheses the first
-        one's score counts.
+        one's score counts. FILE#KEY is what KEY holds in JSON lines.
     """
 
     files: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from tokenize import TokenError
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.documents import parse_json
 from tuner.errors import InputError
 from tuner.files import read_lines
-from tuner.numbers import FINITE, LARGEST, parse_number
+from tuner.numbers import FINITE, LARGEST, bounded, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +54,10 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
 
 
 def read_numbers(path: Path | str) -> FloatArray:
-    """Return the (n,) finite numbers of a text, one a line, or of a .npy file.
+    """Return the (n,) finite numbers of a text, one a line, of a .npy file, or of JSON lines.
+
+    `FILE#KEY` is what a key of JSON lines holds; a dot leads into objects, a list is all of its
+    entries, true is 1.
 
     Raises
     ------
@@ -61,12 +66,38 @@ def read_numbers(path: Path | str) -> FloatArray:
     """
     if str(path).endswith(".npy"):
         return _read_npy(Path(path))
+    file, sign, key = str(path).partition("#")
+    if sign and not Path(path).exists():
+        return _read_json(file, key)
     values = []
     for number, line in enumerate(read_lines(path), 1):
         value = parse_number(line.strip())
         if value is None or not math.isfinite(value):
             raise InputError(f"{path}:{number}: '{line[:60]}' is not a finite number")
         values.append(value)
+    return np.array(values, dtype=np.float64)
+
+
+def _read_json(file: str, key: str) -> FloatArray:
+    values: list[float] = []
+    for number, line in enumerate(read_lines(file), 1):
+        try:
+            found = [parse_json(line)]
+        except ValueError as error:
+            raise InputError(f"{file}:{number}: not JSON: {error}") from None
+        for name in key.split("."):
+            for item in found:
+                if not isinstance(item, dict) or name not in item:
+                    keys = ", ".join(sorted(item)[:8]) if isinstance(item, dict) else "no object"
+                    raise InputError(f"{file}:{number}: '{key}' is missing (keys found: {keys})")
+            below = [item[name] for item in found]
+            found = [x for item in below for x in (item if isinstance(item, list) else [item])]
+        for item in found:
+            value = bounded(item) if isinstance(item, int | float) else math.nan
+            if not math.isfinite(value):
+                text = json.dumps(item, ensure_ascii=False)[:60]
+                raise InputError(f"{file}:{number}: '{key}' is {text}, expected a finite number")
+            values.append(value)
     return np.array(values, dtype=np.float64)
 
 
