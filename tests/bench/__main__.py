@@ -18,6 +18,7 @@ from tests.bench.drop_in import drop_in
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
+from tests.bench.metaeval import metaeval
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
 from tuner.components import registry
@@ -50,6 +51,7 @@ def main() -> None:
             *optimizing(folder, lists, seeds),
             *drop_in(folder, lists),
             *significance(folder),
+            *metaeval(),
             *syntax(folder, lists),
         ]
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))

@@ -171,7 +171,7 @@ def coverage(annotator: TextAnnotations) -> str:
 def depth(annotator: TextAnnotations) -> str:
     """Return what is to be said of weighted parses; nothing where there are as many as asked."""
     return "".join(
-        f"; at most {most} parses of a sentence, {asked} asked for"
+        f"; at most {most} {'parse' if most == 1 else 'parses'} of a sentence, {asked} asked for"
         for asked, most in annotator.depths.items()
         if most < asked
     )

@@ -13,6 +13,7 @@ from metrics._base import Texts, Vocabulary
 from metrics.bleu import Bleu
 from metrics.ter import Ter
 from tests.oracles import metaeval as oracle
+from tests.support.agreements import given_scores, two_sets
 from tuner.errors import InputError
 from tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from tuner.evaluation.correlation import pearson as pearson_of
@@ -20,7 +21,7 @@ from tuner.evaluation.human_scores import HumanScores, Judgments
 from tuner.evaluation.metaeval import accuracies, data, differences, intervals
 from tuner.evaluation.metaeval.combined import combine
 from tuner.evaluation.metaeval.data import Judged, MetricScores, Points
-from tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate, measure
+from tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
 from tuner.evaluation.metaeval.likeness import Likeness, likeness
 from tuner.evaluation.metaeval.report import as_json, combined_as_json, combined_tables, tables
 from tuner.evaluation.metaeval.summary import combined_summary
@@ -32,19 +33,6 @@ table = hnp.arrays(np.float64, (SEGMENTS, SYSTEMS), elements=small)
 rows = hnp.arrays(np.float64, (2, SEGMENTS), elements=st.integers(0, 3).map(float))
 systems = hnp.arrays(np.int64, (2, SYSTEMS), elements=st.integers(0, SYSTEMS - 1))
 LENGTHS = np.array([1.0, 4.0, 2.0])
-
-
-class Given(Ter):
-    """A metric of which each statistic is a score: a corpus has the mean."""
-
-    higher_is_better = True
-
-    def score(self, stats):
-        return stats[..., 0] / np.maximum(stats[..., 1], 1.0)
-
-
-def given_scores(scores, label="given"):
-    return MetricScores(label, Given(), label, np.stack([scores, np.ones(scores.shape)], axis=-1))
 
 
 @given(table, table, rows, systems)
@@ -565,25 +553,6 @@ def test_pooled_sums_are_those_of_all_data_points(human, metric, other_human, ot
     )
     for name, expected in whole.items():
         assert found[name][0] == pytest.approx(expected, abs=1e-9), name
-
-
-def two_sets():
-    """Measures of two test sets with different systems."""
-    rng = np.random.default_rng(11)
-    found = []
-    for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
-        human = rng.normal(size=(segments, len(names)))
-        people = Judged(
-            tuple(names), human, np.arange(1.0, segments + 1), np.arange(segments) // 3,
-            tuple(f"{number}.{d}" for d in range(segments // 3)),
-        )  # fmt: skip
-        scores = [
-            given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")
-            for noise in (0.5, 1.0, 2.0)
-        ]
-        settings = Settings(samples=40)
-        found.append(measure(people, scores, settings, name=f"set {number}", number=number))
-    return found
 
 
 def test_test_sets_are_put_together_as_means_and_as_points():

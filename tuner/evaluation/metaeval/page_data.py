@@ -124,7 +124,8 @@ def _points(part: MetaEvaluation, place: int) -> dict[str, Any]:
 
 
 def _listed(sides: Any) -> list[list[float]]:
-    return [[round(float(x), 5), round(float(y), 5)] for x, y in sides.T]
+    # Charts want rising points.
+    return sorted([round(float(x), 5), round(float(y), 5)] for x, y in sides.T)
 
 
 def _headlines(
@@ -138,6 +139,8 @@ def _headlines(
     worse = winners(differences, measure).get(best, [])
     others = len(labels) - 1
     line = f"{labels[best]} agrees best with people"
-    if others:
+    if worse:
         line += f"; beyond chance it beats {len(worse)} of {others} others on {named(measure)}"
+    elif others:
+        line += f", which may be luck: on {named(measure)} it beats no other beyond chance"
     return [f"{line}."]

@@ -2,8 +2,12 @@
 
 import pytest
 
+from tests.support.agreements import two_sets
 from tests.support.browser import browser, console
 from tests.support.documents import document
+from tuner.evaluation.metaeval.combined import combine
+from tuner.evaluation.metaeval.evaluation import Settings
+from tuner.evaluation.metaeval.page_data import page_data
 from tuner.evaluation.page.html import render
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
@@ -295,3 +299,33 @@ def test_a_phone_shows_no_sideways_scroll_bar(shown):
         assert all("scroll sideways" in hint for hint in cut)
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_agreement_with_people_is_charted(shown):
+    measured = two_sets()
+    together = combine(
+        measured, groups=["x", "y"], scenarios=["clean", HOSTILE], settings=Settings(samples=40)
+    )
+    page = shown(page_data(together.parts, together, [HOSTILE]))
+    assert page.title.startswith("Metrics against people")
+    assert len(rows(page, "#agreement table.sortable")) == 3
+    titles = page.execute_script(
+        "return [...document.querySelectorAll('#agreement figure')].map(one => one.id)"
+    )
+    assert titles == ["chart-agreement", "chart-scatter", "chart-scenarios"]
+    # All systems of both sets are drawn, within the axes.
+    inside = page.execute_script(
+        "const plot = Chart.getChart(document.querySelector('#chart-scatter canvas'));"
+        "const area = plot.chartArea;"
+        "return plot.data.datasets.map((_, i) => plot.getDatasetMeta(i).data.filter("
+        "({x, y}) => x >= area.left - 1 && x <= area.right + 1 && y >= area.top - 1"
+        " && y <= area.bottom + 1).length)"
+    )
+    assert inside == [3, 4]
+
+
+def test_agreement_on_one_test_set_is_charted(shown):
+    (one, _) = two_sets()
+    page = shown(page_data([one.found], None, ["m"]))
+    assert "chart-scenarios" not in page.page_source
+    assert len(rows(page, "#agreement table.sortable")) == 3

@@ -1,0 +1,39 @@
+"""Metrics that say what they are told of two test sets."""
+
+import numpy as np
+
+from metrics.ter import Ter
+from tuner.evaluation.metaeval.data import Judged, MetricScores
+from tuner.evaluation.metaeval.evaluation import Settings, measure
+
+
+class Given(Ter):
+    """A metric of which each statistic is a score: a corpus has the mean."""
+
+    higher_is_better = True
+
+    def score(self, stats):
+        return stats[..., 0] / np.maximum(stats[..., 1], 1.0)
+
+
+def given_scores(scores, label="given"):
+    return MetricScores(label, Given(), label, np.stack([scores, np.ones(scores.shape)], axis=-1))
+
+
+def two_sets():
+    """Measures of two test sets with different systems."""
+    rng = np.random.default_rng(11)
+    found = []
+    for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
+        human = rng.normal(size=(segments, len(names)))
+        people = Judged(
+            tuple(names), human, np.arange(1.0, segments + 1), np.arange(segments) // 3,
+            tuple(f"{number}.{d}" for d in range(segments // 3)),
+        )  # fmt: skip
+        scores = [
+            given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")
+            for noise in (0.5, 1.0, 2.0)
+        ]
+        settings = Settings(samples=40)
+        found.append(measure(people, scores, settings, name=f"set {number}", number=number))
+    return found
