@@ -59,6 +59,11 @@ def test_text_is_a_table_in_percent():
     assert result.stderr == ""
 
 
+def test_counts_are_no_shares():
+    shown = run("score", "--metric", "chrf++", *PLAIN).stdout
+    assert shown.split("\n")[0].split() == ["metric", "score", "precision", "recall"]
+
+
 def test_segments_adds_a_line_a_segment():
     plain = run("score", "--metric", "port", *LINKED).stdout
     detailed = run("score", "--metric", "port", *LINKED, "--segments").stdout

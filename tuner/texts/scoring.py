@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COUNTS = (
     "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
-    "segments", "substitutions", "insertions", "deletions",
+    "segments", "substitutions", "insertions", "deletions", "word_",
 )  # fmt: skip
 """How the names of parts begin that are no shares."""
 
