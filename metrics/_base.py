@@ -54,14 +54,15 @@ class Arcs:
         return "arcs"
 
 
-Need = Literal["links", "tags", "heads", "trees"] | Arcs
+Need = Literal["links", "tags", "heads", "trees", "roles", "drs"] | Arcs
 """What a metric reads besides tokens, of hypotheses and references.
 
 `links`: word alignments; `tags`: parts of speech; `heads`: the best dependency parse; `trees`:
-the best constituency parse; `Arcs`: expected dependency links.
+the best constituency parse; `roles`: predicates and their arguments; `drs`: the discourse
+representation; `Arcs`: expected dependency links.
 """
 
-SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "arcs"})
+SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "roles", "drs", "arcs"})
 """Needs, as text, that an annotator makes from a text alone: slow to get, so asked for lazily."""
 
 
@@ -84,6 +85,10 @@ class Vocabulary:
             known = self._ids[word] = len(self.words)
             self.words.append(word)
         return known
+
+    def find(self, word: str) -> int:
+        """Return the id of `word`, -1 if it is not here."""
+        return self._ids.get(word, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +176,40 @@ class ExpectedArcs:
 
 
 @dataclass(frozen=True, eq=False)
+class Structures:
+    """Holds what is said of the meaning of N texts: of each a tree with words at its nodes.
+
+    Of semantic roles the children of the root are predicates, theirs are arguments, whose labels
+    are the roles. Of a discourse representation nodes are boxes and conditions.
+
+    Parameters
+    ----------
+    nodes : Ragged
+        N rows in preorder, `values` (V, 3) int32: the id of the label, the place of the parent in
+        the row (-1: the root), the id of the type. No row for a text without an analysis.
+    words : Ragged
+        N rows, `values` (W, 3) int32: place of a node in its row, rising; a kind, see
+        `WORD_KINDS`; the position of a token, of a date the id of what it is.
+    """
+
+    nodes: Ragged
+    words: Ragged
+
+    def rows(self, start: int, stop: int) -> Structures:
+        """Return those of texts start..stop-1, a view."""
+        return Structures(self.nodes.rows(start, stop), self.words.rows(start, stop))
+
+    def take(self, indices: IntArray) -> Structures:
+        """Return those of the texts `indices` in that order, a copy."""
+        return Structures(self.nodes.take(indices), self.words.take(indices))
+
+
+WORD_KINDS = ("word", "arg", "arg1", "arg2", "date", "referent")
+"""What a word is to a node of `Structures`: its own, an argument's, or that of a referent that the
+box brings in; a date is none."""
+
+
+@dataclass(frozen=True, eq=False)
 class Texts:
     """Holds N token sequences and what is known about each.
 
@@ -195,6 +234,8 @@ class Texts:
         empty label) are removed. No row for a text without a parse.
     arcs : dict
         For each need `Arcs` the expected links.
+    roles, drs : Structures or None
+        Predicates and their arguments; discourse representations.
 
     Words, tags and labels share the vocabulary.
     """
@@ -206,6 +247,8 @@ class Texts:
     heads: Ragged | None = None
     trees: Ragged | None = None
     arcs: Mapping[Arcs, ExpectedArcs] = field(default_factory=dict)
+    roles: Structures | None = None
+    drs: Structures | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -225,12 +268,12 @@ class Texts:
     def _each(self, change: Callable[[Any], Any]) -> Texts:
         """Return the texts with every array of rows changed."""
         tokens: Ragged = change(self.tokens)
-        links, tags, heads, trees = (
+        links, tags, heads, trees, roles, drs = (
             None if part is None else change(part)
-            for part in (self.links, self.tags, self.heads, self.trees)
+            for part in (self.links, self.tags, self.heads, self.trees, self.roles, self.drs)
         )
         arcs = {need: change(part) for need, part in self.arcs.items()}
-        return Texts(self.vocabulary, tokens, links, tags, heads, trees, arcs)
+        return Texts(self.vocabulary, tokens, links, tags, heads, trees, arcs, roles, drs)
 
     def words(self, index: int) -> list[str]:
         """Return text `index` as strings."""

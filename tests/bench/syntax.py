@@ -10,7 +10,10 @@ import numpy as np
 from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from tests.bench.measure import in_turn, median_ratio
 from tests.support.places import SHARED
+from tuner.annotation import records
 from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.annotators._discourse import representation
+from tuner.annotation.annotators._propositions import Sentence, roles
 from tuner.components import registry
 from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import make_batch, read_references
@@ -35,8 +38,20 @@ GOALS = {
     "tkm": 20,
     "tkm:lexical=true": 20,
     "dtkm": 20,
+    "ol": 2,
+    "sr-or": 6,
+    "sr-mr": 6,
+    "sr-orv_i": 6,
+    "dr-stm": 6,
+    "dr-stm_b:length=9": 6,
+    "dr-or": 6,
+    "dr-orp": 6,
 }
-TAGS, LABELS = 45, 40
+TAGS = 45
+LABELS = (
+    "nsubj", "obj", "obl", "det", "case", "amod", "nmod", "advmod", "conj", "cc", "ccomp", "xcomp",
+    "advcl", "acl", "mark", "punct", "compound", "nummod", "aux", "iobj",
+)  # fmt: skip
 FEW, ROUNDS = 500, 9
 
 
@@ -52,7 +67,7 @@ def syntax(folder: Path, lists: Lists) -> list[list[str]]:
     if lists.real and MODEL.exists():
         batch, rows = _parsed(folder, batch)
     else:
-        batch = _each(batch, _random)
+        batch = _each(_each(batch, _random), _with_meaning)
     batch = _each(batch, _with_trees_and_links)
     bleu = registry.metric("bleu")
     metrics = [registry.metric(name) for name in GOALS]
@@ -77,7 +92,7 @@ def _each(batch: Batch, change) -> Batch:
 def _parsed(folder: Path, batch: Batch) -> tuple[Batch, list[list[str]]]:
     """Tag and parse all texts, and compare the cache with the parser."""
     backend = registry.annotator(f"udpipe:model={MODEL}")
-    needs = ("tags", "heads")
+    needs = ("tags", "heads", "roles", "drs")
 
     def annotate(texts: Texts, cache: Path | None) -> Texts:
         annotator = TextAnnotator(backend, cache=cache, processes=1, notice=lambda _: None)
@@ -107,10 +122,25 @@ def _random(texts: Texts) -> Texts:
     lengths = texts.tokens.lengths
     place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     heads = np.maximum(place + 1 - rng.integers(1, 4, size=len(place)), 0)
-    labels = ids[rng.integers(0, LABELS, size=len(place))]
+    names = np.array([texts.vocabulary.add(name) for name in LABELS], dtype=np.int32)
+    labels = names[rng.integers(0, len(LABELS), size=len(place))]
     pairs = np.column_stack([heads, labels]).astype(np.int32)
     offsets = texts.tokens.offsets
     return replace(texts, tags=Ragged(tags, offsets), heads=Ragged(pairs, offsets))
+
+
+def _with_meaning(texts: Texts) -> Texts:
+    """Add roles and discourse representations by the rules over dependencies."""
+    words = texts.vocabulary.words
+    rows: tuple[list[bytes], list[bytes]] = ([], [])
+    for index in range(len(texts)):
+        heads = tuple((head, words[label]) for head, label in texts.heads.row(index).tolist())
+        sentence = Sentence(texts.words(index), heads)
+        for column, rule in zip(rows, (roles, representation), strict=True):
+            column.append(records.pack_structure(rule(sentence), len(heads)))
+    lengths = texts.tokens.lengths
+    made = [records.unpack_structures(column, lengths, texts.vocabulary) for column in rows]
+    return replace(texts, roles=made[0], drs=made[1])
 
 
 def _with_trees_and_links(texts: Texts) -> Texts:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import annotation_models, optional_models
 from tests.support.annotation_models import SENTENCES
+from tuner.annotation import records
 from tuner.annotation.annotators import _brackets, _forest
 from tuner.annotation.annotators._base import Annotation, Annotator, Request
 from tuner.annotation.annotators._tokens import comparable
@@ -75,6 +76,9 @@ def check(words, answer, gives):
         assert 1 <= len(scores) <= 3
         for _, heads in answer.parses:
             check_parse(heads, count)
+    for layer in {"roles", "drs"} & gives:
+        structure = getattr(answer, layer)
+        assert records.structure_of(records.pack_structure(structure, count), count) == structure
     if "marginals" in gives:
         check_links(answer.marginals[GAMMA], count)
 
@@ -115,9 +119,8 @@ def test_what_was_not_asked_for_is_empty(annotator, gives):
     empty = Annotation()
     for layer in gives - {"marginals"}:
         (answer,) = annotator.annotate(SENTENCES[:1], Request(frozenset({layer})))
-        part = {"tree": "tree", "tags": "tags", "heads": "heads", "parses": "parses"}[layer]
-        assert getattr(answer, part)
-        assert dataclasses.replace(answer, **{part: getattr(empty, part)}) == empty
+        assert getattr(answer, layer)
+        assert dataclasses.replace(answer, **{layer: getattr(empty, layer)}) == empty
 
 
 def test_an_answer_depends_on_its_sentence_alone(ask):
@@ -132,7 +135,7 @@ def test_nothing_to_do_is_nothing(ask):
 
 
 def test_odd_tokens_and_long_sentences_are_answered_or_have_no_parse(annotator, ask, gives):
-    if annotator.name() in ("conllu", "ptb"):
+    if annotator.name() in ("conllu", "ptb", "semantics"):
         annotator = dataclasses.replace(annotator, missing="unparsed")
         answers = list(annotator.annotate([*ODD, LONG], Request(annotator.gives, 3)))
         assert answers == [None] * (len(ODD) + 1)

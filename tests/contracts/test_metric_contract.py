@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from metrics._base import Batch, Metric, Texts, Vocabulary
 from tests.oracles.metrics import Text, Tree
+from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import arrays, batch_of, corpora
 from tuner.components import registry
 from tuner.components.catalogue import describe, limits
@@ -23,7 +24,8 @@ NAMES = registry.own_names("metric")
 EXPECTED = (
     "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall "
     "ter wer cder per chrf nist ribes posbleu posp posr posf wpf wpbleu "
-    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm meteor terp learned"
+    "hwcm hwcm-f stm stm-f dstm dstm-f tkm dtkm meteor terp learned "
+    "ol sr-or sr-mr sr-orv sr-mrv dr-stm dr-or dr-orp"
 )
 ONLY_PRECISION = ("posp", "hwcm:depth=1,", "stm:depth=1,", "dstm:depth=1,")
 """A precision without a length penalty of what has no order: a part of a reference is perfect."""
@@ -79,7 +81,21 @@ def text_of(line, links=()):
     tree = Tree("S", tuple(Tree(tag, (Tree(word),)) for tag, word in pairs)) if words else None
     for label in "XY" * 7 if words else "":
         tree = Tree(label, (tree,))
-    return Text(words, frozenset(links), tags, chain, tree, ((-1.0, chain), (-2.0, flat)))
+    parses = ((-1.0, chain), (-2.0, flat))
+    return Text(words, frozenset(links), tags, chain, tree, parses, *meaning_of(words))
+
+
+def meaning_of(words):
+    """Every word is an argument of the first one, as all together are; and a condition."""
+    if not words:
+        return None, None
+    places = tuple(range(len(words)))
+    roles = ((0, (("A0", places), *(("A1", (i,)) for i in places))),)
+    parts = (Node("pred", "", word, (("word", i),)) for i, word in enumerate(words))
+    drs = Node("drs", children=tuple(parts))
+    for _ in range(9):  # as many levels as any metric may ask for
+        drs = Node("drs", children=(drs,))
+    return roles, drs
 
 
 def perfect_batch():
@@ -292,6 +308,13 @@ def test_input_is_not_modified(corpus):
             for texts in (batch.hypotheses, batch.references)
             for arcs in texts.arcs.values()
             for array in (arcs.links.values, arcs.links.offsets, arcs.weights)
+        ),
+        *(
+            array
+            for texts in (batch.hypotheses, batch.references)
+            for part in (texts.roles, texts.drs)
+            for rows in (part.nodes, part.words)
+            for array in (rows.values, rows.offsets)
         ),
     ]
     # Not made read-only: kernels would be compiled a second time for arrays of that type.

@@ -29,6 +29,10 @@ class Text:
     tree: Tree | None = None
     parses: tuple[tuple[float, tuple[tuple[int, str], ...]], ...] = ()
     """Log score and heads of each parse, best first."""
+    roles: tuple[tuple[int, tuple[tuple[str, tuple[int, ...]], ...]], ...] | None = None
+    """Of each predicate its position and arguments: role, positions; None: no analysis."""
+    drs: object | None = None
+    """A `semantics.Node`; None: no analysis."""
 
 
 @dataclass(frozen=True)

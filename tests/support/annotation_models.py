@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from pathlib import Path
 
@@ -42,6 +43,25 @@ def brackets():
 
 
 @functools.cache
+def meanings():
+    """Roles and a discourse representation of all sentences, as JSON lines."""
+    path = Path(_FOLDER.name) / "meanings.jsonl"
+    lines = []
+    for words in SENTENCES:
+        below = [{"tag": "pred", "symbol": word, "word": [i]} for i, word in enumerate(words)]
+        arguments = [{"role": "A0", "words": list(range(1, len(words)))}]
+        found = {
+            "words": words,
+            "tags": [word[0].upper() for word in words],
+            "roles": [{"verb": 0, "arguments": arguments}] if len(words) > 1 else [],
+            "drs": {"tag": "drs", "children": below},
+        }
+        lines.append(json.dumps(found) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@functools.cache
 def udpipe():
     """Train a model of UDPipe, once a process: under a second."""
     path = Path(_FOLDER.name) / "demo.udpipe"
@@ -52,6 +72,7 @@ def udpipe():
 OPTIONS = {
     "conllu": lambda: {"files": [treebank()]},
     "ptb": lambda: {"files": [brackets()]},
+    "semantics": lambda: {"files": [meanings()]},
     "udpipe": lambda: {"model": udpipe()},
 }
 """Name -> the options of an annotator that can be run anywhere."""

@@ -9,7 +9,17 @@ from typing import get_type_hints
 import numpy as np
 from hypothesis import strategies as st
 
-from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
+from metrics._base import (
+    WORD_KINDS,
+    Arcs,
+    Batch,
+    ExpectedArcs,
+    Ragged,
+    Structures,
+    Texts,
+    Vocabulary,
+)
+from tests.oracles import semantics
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
 from tuner.components import registry
 from tuner.components.catalogue import limits
@@ -47,6 +57,41 @@ def trees(draw, words, tags):
     return over(leaves)
 
 
+ROLES = ("A0", "A1", "AM")
+SYMBOLS = ("a", "b", "c")
+
+
+@st.composite
+def roles(draw, length):
+    """None, no predicate, or some: of each argument the words need not stand together."""
+    if draw(st.integers(0, 5)) == 0:
+        return None
+    places = st.integers(0, length - 1)
+    spans = st.lists(places, min_size=1, max_size=3, unique=True).map(sorted).map(tuple)
+    arguments = st.lists(st.tuples(st.sampled_from(ROLES), spans), max_size=3).map(tuple)
+    return tuple(draw(st.lists(st.tuples(places, arguments), max_size=2)))
+
+
+@st.composite
+def boxes(draw, length, deep=3):
+    """A random discourse representation."""
+    words = st.tuples(
+        st.sampled_from(["word", "word", "arg", "arg1", "arg2", "referent"]),
+        st.integers(0, length - 1),
+    )
+    dates = st.tuples(st.just("date"), st.sampled_from(["+1999", "monday"]))
+    below = ()
+    if deep:
+        below = tuple(draw(st.lists(boxes(length, deep - 1), max_size=3)))
+    return semantics.Node(
+        draw(st.sampled_from(["drs", "imp", "or", "pred", "named", "rel"])),
+        draw(st.sampled_from(["", "per"])),
+        draw(st.sampled_from(["", *SYMBOLS])),
+        tuple(draw(st.lists(words | dates, max_size=2))),
+        below,
+    )
+
+
 @st.composite
 def texts(draw, source_length, longest=7):
     words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
@@ -61,7 +106,9 @@ def texts(draw, source_length, longest=7):
     tags = tuple(draw(st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))))
     scores = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
     parses = tuple((float(score), draw(heads(len(words)))) for score in scores)
-    return Text(words, links, tags, parses[0][1], draw(trees(words, tags)), parses)
+    drs = draw(st.none() | boxes(len(words)))
+    tree = draw(trees(words, tags))
+    return Text(words, links, tags, parses[0][1], tree, parses, draw(roles(len(words))), drs)
 
 
 @st.composite
@@ -108,7 +155,52 @@ def arrays(rows, vocabulary):
         Ragged.from_links(heads),
         Ragged.from_links(trees),
         {need: expected_arcs(rows, need, add) for need in all_arcs()},
+        structures([None if row.roles is None else role_tree(row.roles) for row in rows], add),
+        structures([row.drs for row in rows], add),
     )
+
+
+def role_tree(found):
+    """Roles as a tree: the root, predicates, arguments."""
+    return semantics.Node(
+        "roles",
+        children=tuple(
+            semantics.Node(
+                "predicate",
+                words=(("word", place),),
+                children=tuple(
+                    semantics.Node(role, words=tuple(("word", i) for i in positions))
+                    for role, positions in arguments
+                ),
+            )
+            for place, arguments in found
+        ),
+    )
+
+
+def structures(trees, add):
+    """From trees of the oracles, None where there is no analysis."""
+    nodes, words = [], []
+    for tree in trees:
+        nodes.append([])
+        words.append([])
+        todo = [] if tree is None else [(semantics.numbered(tree), -1)]
+        while todo:
+            (label, kind, own, below), parent = todo.pop()
+            here = len(nodes[-1])
+            nodes[-1].append((add(label), parent, add(kind)))
+            words[-1] += [
+                (here, WORD_KINDS.index(what), add(value) if what == "date" else value)
+                for what, value in own
+            ]
+            todo += [(child, here) for child in reversed(below)]
+    return Structures(*(threes(rows) for rows in (nodes, words)))
+
+
+def threes(rows):
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    flat = [value for row in rows for value in row]
+    return Ragged(np.array(flat, dtype=np.int32).reshape(-1, 3), offsets)
 
 
 def nodes(tree, add, parent=-1, place=0):

@@ -153,8 +153,8 @@ class TextAnnotator:
         layers = sorted({self._layer(need) for need in wanted})
         distinct = _Distinct.of(texts)
         with self._lock:
-            found = self._records(distinct.lines, layers)
             try:
+                found = self._records(distinct.lines, layers)
                 return self._filled(texts, wanted, distinct, found)
             except records.RecordError:
                 found = self._made_anew(distinct.lines, layers)
@@ -182,14 +182,17 @@ class TextAnnotator:
         gives = self._annotator.gives
         if parses > 1 and "parses" not in gives:
             raise InputError(f"annotator {self._name} gives one parse of a sentence only")
-        asked = needs or layers_of.everything(self._annotator.has())
+        asked = needs or self.has()
         if not asked:
             raise InputError(f"annotator {self._name}: no tags and no parses in its files")
         wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
         layers = [self._layer(need) for need in wanted]
         lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
         with self._lock:
-            found = self._records(lines, layers)
+            try:
+                found = self._records(lines, layers)
+            except records.RecordError:
+                found = self._made_anew(lines, layers)
         places = {line: place for place, line in enumerate(lines)}
         for sentence in sentences:
             if not sentence:
@@ -202,6 +205,10 @@ class TextAnnotator:
                 found = self._made_anew(lines, layers)
                 answer = layers_of.unpack(_row(found, place), sentence)
             yield answer
+
+    def has(self) -> list[Need]:
+        """Return all that the annotator gives of one parse, without what would follow by rules."""
+        return layers_of.everything(self._annotator.has())
 
     def _made_anew(
         self, lines: Sequence[str], layers: Sequence[KeptLayer]
@@ -216,6 +223,12 @@ class TextAnnotator:
         gives = self._annotator.gives
         layer = layers_of.kept_for(need, gives)
         if layer is not None:
+            if layer.rules:
+                self._say_once(
+                    f"annotator {self._name} gives no {NEED_NAMES[str(need)]}: they follow from "
+                    f"its dependency parses by rules and are approximate (labels must be those of "
+                    f"Universal Dependencies)"
+                )
             return layer
         what = NEED_NAMES[str(need)]
         if isinstance(need, Arcs) and not need.parses:
@@ -238,7 +251,12 @@ class TextAnnotator:
             for layer, column in kept.items()
         }
         self._seen.update(keys)
-        self._made.update(keys[place] for place in missing)
+        self._made.update(
+            keys[place]
+            for layer, column in kept.items()
+            if not layer.rules  # what follows from a parse takes no time worth telling
+            for place in _places(None, [column])
+        )
         if missing:
             self._make(lines, keys, missing, found)
         failed = _places(records.UNPARSED, found.values())
@@ -263,9 +281,15 @@ class TextAnnotator:
         found: Mapping[KeptLayer, list[bytes]],
     ) -> None:
         """Ask the annotator about the sentences at the places `missing`, and keep the answers."""
+        by_rules = [layer for layer in found if layer.rules]
+        if by_rules:
+            self._derive(by_rules, [lines[place] for place in missing], missing, keys, found)
+        own = [layer for layer in found if not layer.rules]
+        if not own:
+            return
         failed: set[int] = set()
         begin = time.monotonic()
-        for request, layers in layers_of.requests(list(found), self._annotator.gives):
+        for request, layers in layers_of.requests(own, self._annotator.gives):
             rows: list[Row] = []
             since = time.monotonic()
             sentences = [_words(lines[place]) for place in missing]
@@ -289,6 +313,32 @@ class TextAnnotator:
             finally:
                 self._cache.put(rows)
         self.seconds += time.monotonic() - begin
+
+    def _derive(
+        self,
+        layers: Sequence[KeptLayer],
+        lines: Sequence[str],
+        places: Sequence[int],
+        keys: Sequence[bytes],
+        found: Mapping[KeptLayer, list[bytes]],
+    ) -> None:
+        """Make layers that follow from the dependency parses by rules, and keep them."""
+        heads = layers_of.KeptLayer("heads")
+        tags = layers_of.KeptLayer("tags")
+        has_tags = "tags" in self._annotator.gives
+        parsed = self._records(lines, [heads, tags] if has_tags else [heads])
+        rows: list[Row] = []
+        for number, (line, place) in enumerate(zip(lines, places, strict=True)):
+            made = layers_of.derive(
+                layers,
+                _words(line),
+                parsed[heads][number],
+                parsed[tags][number] if has_tags else None,
+            )
+            for layer, record in made.items():
+                found[layer][place] = record
+            rows.append((keys[place], {str(layer): made[layer] for layer in made}))
+        self._cache.put(rows)
 
     def _answers(
         self, sentences: Sequence[Words], request: Request
@@ -359,6 +409,9 @@ class TextAnnotator:
             elif need == "trees":
                 made = records.unpack_trees(rows, distinct.tokens, vocabulary)
                 parts[need] = made.take(distinct.index)
+            elif need in layers_of.MEANING:
+                structures = records.unpack_structures(rows, lengths, vocabulary)
+                parts[need] = structures.take(distinct.index)
             else:
                 unpack = records.unpack_tags if need == "tags" else records.unpack_heads
                 parts[need] = unpack(rows, lengths, vocabulary).take(distinct.index)

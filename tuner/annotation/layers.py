@@ -1,18 +1,18 @@
 """Chooses what is kept of an annotator's answers, for what metrics need.
 
 Where an annotator does not give heads, they follow from its constituency trees or its weighted
-parses.
+parses. Where it gives heads and no analyses of meaning, these follow from its heads by rules.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from metrics._base import Arcs
 from tuner.annotation import records
-from tuner.annotation.annotators import _brackets, _heads
+from tuner.annotation.annotators import _brackets, _discourse, _heads, _propositions
 from tuner.annotation.annotators._base import Annotation, Request
 
 if TYPE_CHECKING:
@@ -25,22 +25,39 @@ if TYPE_CHECKING:
 
 Gives = frozenset["Layer"]
 
+MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
+RULES = 1
+"""Version of the rules by which these follow from heads: raised with every change of them."""
+
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
 """Any of these has a dependency parse in it."""
 
 
 @dataclass(frozen=True, order=True)
 class KeptLayer:
-    """Holds what the cache keeps of a sentence: `tags`, `heads`, `trees`, `parses` or `marginals`.
+    """Holds what the cache keeps of a sentence.
 
-    `parses` is how many of the best parses there may be at most, `gamma` is that of marginals.
+    Parameters
+    ----------
+    name
+        `tags`, `heads`, `trees`, `parses`, `marginals`, `roles` or `drs`.
+    parses
+        How many of the best parses there may be at most.
+    gamma
+        That of marginals.
+    rules
+        Version of the rules by which roles or a discourse representation follow from heads; 0:
+        they are the annotator's own.
     """
 
     name: str
     parses: int = 0
     gamma: float = 0.0
+    rules: int = 0
 
     def __str__(self) -> str:
+        if self.rules:
+            return f"{self.name} by rules {self.rules}"
         if self.name == "parses":
             return f"parses {self.parses}"
         return f"marginals {self.gamma!r}" if self.name == "marginals" else self.name
@@ -54,6 +71,10 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
         if "parses" in gives:
             return KeptLayer("parses", parses=need.parses)
         return KeptLayer("heads") if gives & ONE_PARSE else None
+    if need in MEANING:
+        if need in gives:
+            return KeptLayer(need)
+        return KeptLayer(need, rules=RULES) if "heads" in gives else None
     possible = {
         "tags": "tags" in gives,  # not from trees: what stands there may be no parts of speech
         "heads": bool(gives & ONE_PARSE),
@@ -63,9 +84,10 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
 
 
 def everything(gives: Gives) -> list[Need]:
-    """Return all that an annotator can give of one parse."""
-    needs: tuple[Need, ...] = ("tags", "heads", "trees")
-    return [need for need in needs if kept_for(need, gives) is not None]
+    """Return all that an annotator gives of one parse, without what would follow by rules."""
+    needs: tuple[Need, ...] = ("tags", "heads", "trees", *MEANING)
+    kept = [(need, kept_for(need, gives)) for need in needs]
+    return [need for need, layer in kept if layer is not None and not layer.rules]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:
@@ -76,6 +98,10 @@ def source(layer: KeptLayer, gives: Gives) -> Layer:
         return "heads" if "heads" in gives else "tree" if "tree" in gives else "parses"
     if layer.name == "trees":
         return "tree"
+    if layer.name == "roles":
+        return "roles"
+    if layer.name == "drs":
+        return "drs"
     return "parses" if layer.name == "parses" else "marginals"
 
 
@@ -140,7 +166,34 @@ def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
         heads=records.heads_of(row["heads"], len(words)) if "heads" in row else (),
         tree=records.tree_of(row["trees"], words) if "trees" in row else "",
         parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),
+        roles=records.structure_of(row["roles"], len(words)) if "roles" in row else None,
+        drs=records.structure_of(row["drs"], len(words)) if "drs" in row else None,
     )
+
+
+def derive(
+    layers: Sequence[KeptLayer], words: Sequence[str], heads: bytes, tags: bytes | None
+) -> dict[KeptLayer, bytes]:
+    """Return the records of layers that follow from the record of a dependency parse by rules.
+
+    `tags` is that of the parts of speech, None where there are none.
+
+    Raises
+    ------
+    RecordError
+        One of them is damaged.
+    """
+    if records.UNPARSED in (heads, tags):
+        return dict.fromkeys(layers, records.UNPARSED)
+    sentence = _propositions.Sentence(
+        words,
+        records.heads_of(heads, len(words)),
+        () if tags is None else records.tags_of(tags, len(words)),
+    )
+    rules = {"roles": _propositions.roles, "drs": _discourse.representation}
+    return {
+        layer: records.pack_structure(rules[layer.name](sentence), len(words)) for layer in layers
+    }
 
 
 class _Answer:
@@ -161,6 +214,8 @@ class _Answer:
             return self._of_tree(layer)
         if of == "parses":
             return self._of_parses(layer)
+        if of in MEANING:
+            return records.pack_structure(getattr(answer, of), self._length)
         return records.pack_marginals(answer.marginals.get(layer.gamma, ()), self._length)
 
     def _of_tree(self, layer: KeptLayer) -> bytes:

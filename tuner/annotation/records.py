@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import ExpectedArcs, Ragged
+from metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary
 from tuner.annotation.annotators import _brackets, _forest
+from tuner.annotation.annotators._base import Structure
 from tuner.annotation.annotators._tokens import escaped
 from tuner.texts._kernels import intern_tokens
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Vocabulary
+    from metrics._base import FloatArray, IntArray
     from tuner.annotation.annotators._base import Heads, WeightedArc
     from tuner.texts.corpus import IntegerArray
 
@@ -105,6 +106,35 @@ def pack_marginals(links: Sequence[WeightedArc], length: int) -> bytes:
     if not arcs:
         return UNPARSED
     return _pack_arcs(arcs, np.array(list(arcs.values()), dtype="<f8"), np.zeros((0, 0), "<u4"))
+
+
+def pack_structure(structure: Structure | None, length: int) -> bytes:
+    """Return the record of an analysis of meaning of a sentence of `length` tokens.
+
+    Raises
+    ------
+    ValueError
+        A node is out of order, or a word is no token of the sentence.
+    """
+    if structure is None:
+        return UNPARSED
+    nodes, words = structure.nodes, structure.words
+    for place, (label, parent, _) in enumerate(nodes):
+        if not -1 <= parent < place or (parent < 0) != (place == 0):
+            raise ValueError(f"node {place} '{label}' stands before the one that it is below")
+    dates: list[str] = []
+    rows = np.empty((len(words), 3), dtype="<i4")
+    for number, (node, kind, value) in enumerate(words):
+        if isinstance(value, str):
+            dates.append(value)
+            value = len(dates) - 1  # noqa: PLW2901
+        elif not 0 <= value < length:
+            raise ValueError(f"word {value + 1} of {length} at node '{nodes[node][0]}'")
+        rows[number] = (node, WORD_KINDS.index(kind), value)
+    parents = np.array([parent for _, parent, _ in nodes], dtype="<i4")
+    names = [*(label for label, _, _ in nodes), *(kind for _, _, kind in nodes), *dates]
+    sizes = _SIZES.pack(len(nodes), len(words))
+    return zlib.compress(sizes + parents.tobytes() + rows.tobytes() + _text(names), _LEVEL)
 
 
 def _pack_arcs(
@@ -215,6 +245,70 @@ def unpack_marginals(
     if np.any(sizes != links.lengths):
         raise RecordError
     return _expected(links, weights)
+
+
+def unpack_structures(
+    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
+) -> Structures:
+    """Return the analyses of N sentences, see `metrics._base.Structures`."""
+    parts = [_structure_parts(_inflated(record)) for record in records]
+    counts, numbers, names = _numbered([text for _, _, text in parts])
+    ids = _ids(names, vocabulary)[numbers].astype(np.int64)
+    parents = np.frombuffer(b"".join(part[0] for part in parts), dtype="<i4").astype(np.int64)
+    words = np.frombuffer(b"".join(part[1] for part in parts), dtype="<i4").astype(np.int64)
+    words = words.reshape(-1, 3)
+    sizes = np.array([len(part[0]) // 4 for part in parts], dtype=np.int64)
+    word_sizes = np.array([len(part[1]) // 12 for part in parts], dtype=np.int64)
+    begins, text_begins = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts
+    places = np.arange(len(parents)) - np.repeat(begins, sizes)
+    is_date = words[:, 1] == WORD_KINDS.index("date")
+    rows = np.repeat(np.arange(len(records)), word_sizes)
+    dates = (counts - 2 * sizes)[rows]
+    limits = np.where(is_date, dates, lengths[rows])
+    _check_range(words[:, 0], sizes[rows] - 1)
+    _check_range(words[:, 1], np.full(len(words), len(WORD_KINDS) - 1))
+    _check_range(words[:, 2], limits - 1)
+    if np.any(counts < 2 * sizes) or np.any((parents < 0) != (places == 0)):
+        raise RecordError
+    if np.any(parents >= places) or np.any(parents < -1):
+        raise RecordError
+    labels = np.repeat(text_begins, sizes) + places
+    nodes = np.column_stack([ids[labels], parents, ids[labels + np.repeat(sizes, sizes)]])
+    at = (text_begins + 2 * sizes)[rows] + words[:, 2]
+    words[is_date, 2] = ids[at[is_date]]
+    return Structures(
+        Ragged(nodes.astype(np.int32), _offsets(sizes)),
+        Ragged(words.astype(np.int32), _offsets(word_sizes)),
+    )
+
+
+def structure_of(record: bytes, length: int) -> Structure | None:
+    """Return the analysis of one record."""
+    if not record:
+        return None
+    vocabulary = Vocabulary()
+    found = unpack_structures([record], np.array([length]), vocabulary)
+    names = vocabulary.words
+    nodes = [(names[a], parent, names[b]) for a, parent, b in found.nodes.values.tolist()]
+    words = [
+        (node, WORD_KINDS[kind], names[value] if WORD_KINDS[kind] == "date" else value)
+        for node, kind, value in found.words.values.tolist()
+    ]
+    return Structure(tuple(nodes), tuple(words))
+
+
+def _structure_parts(data: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return parents, words and text of a record."""
+    if not data:
+        return data, data, data
+    if len(data) < _SIZES.size:
+        raise RecordError
+    nodes, words = _SIZES.unpack_from(data)
+    middle = _SIZES.size + 4 * nodes
+    end = middle + 12 * words
+    if not nodes or len(data) < end:
+        raise RecordError
+    return data[_SIZES.size : middle], data[middle:end], data[end:]
 
 
 def certain(heads: Ragged) -> ExpectedArcs:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators import _conllu
+from tuner.annotation.annotators import _conllu, _meaning_json
 from tuner.annotation.annotators import _udpipe_training as training
 from tuner.annotation.annotators.udpipe import Udpipe
 from tuner.annotation.cache import default_folder
+from tuner.annotation.layers import MEANING
 from tuner.api.texts import log_notice, text_file
 from tuner.components import registry
 from tuner.errors import InputError
@@ -83,7 +84,7 @@ def annotate(
     notice: Notice = log_notice,
     progress: Progress = lambda _done, _total: None,
 ) -> Annotated:
-    """Tag and parse a text, and write CoNLL-U.
+    """Tag and parse a text, and write CoNLL-U; analyses of meaning as JSON lines.
 
     Parameters
     ----------
@@ -96,7 +97,8 @@ def annotate(
     parses
         How many weighted parses of each sentence are written, where the annotator gives them.
     layers
-        What is written, of tags, heads and trees; all that the annotator gives if empty.
+        What is written, of tags, heads, trees, roles and drs; all that the annotator gives if
+        empty. With roles or drs it is JSON lines, without heads and trees.
     processes
         Worker processes; all processors if not given.
     max_failed
@@ -186,13 +188,16 @@ def _write(
     parses: int,
     needs: Sequence[Need],
 ) -> None:
+    of_meaning = bool(set(MEANING) & set(needs or annotator.has()))
     first = [f"generator = portmert annotate, {annotator.fingerprint}"]
     for begin in range(0, len(lines), LINES_AT_ONCE):
         part = lines[begin : begin + LINES_AT_ONCE]
         bar.begin(begin, len(part))
         answers = annotator.annotations(part, needs=needs, parses=parses)
         for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
-            if words:
+            if words and of_meaning:
+                file.write(f"{_meaning_json.written(words, answer)}\n".encode())
+            elif words:
                 comments = [*first, f"sent_id = {number}"]
                 file.write(_trees(words, answer, comments).encode())
                 first = []

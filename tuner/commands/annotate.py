@@ -28,7 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 )
 @click.option("--model", help="Its model; of conllu and ptb, the file.")
 @click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")
-@click.option("--out", type=FILE, help="CoNLL-U (.gz, .xz, .zst too); - is stdout.")
+@click.option("--out", type=FILE, help="CoNLL-U or JSON lines (.gz, .xz, .zst too); - is stdout.")
 @defaulted(
     "--parses",
     Whole(1),
@@ -39,8 +39,9 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     "--layer",
     "layers",
     multiple=True,
-    type=click.Choice(["tags", "heads", "trees"]),
-    help="What to write; repeat for more. Default: all that the annotator gives.",
+    type=click.Choice(["tags", "heads", "trees", "roles", "drs"]),
+    help="What to write; repeat for more. Default: all that the annotator gives. With roles or "
+    "drs (discourse representations) the output is JSON lines.",
 )
 @click.option("--processes", type=Whole(1), help="Worker processes. Default: all cores.")
 @defaulted(

@@ -21,6 +21,8 @@ _NEEDS = {
     "tags": "tags: parts of speech, from an annotator",
     "heads": "heads: dependency parses, from an annotator",
     "trees": "trees: constituency parses, from an annotator",
+    "roles": "roles: predicates with their arguments, from an annotator",
+    "drs": "drs: discourse representations, from an annotator",
     "arcs": "arcs: weighted dependency links, from an annotator",
 }
 

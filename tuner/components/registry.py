@@ -40,7 +40,11 @@ __all__ = [
 EXTERNAL = ("scores", "command", "command+links")
 """Metrics that are not ours: what stands before the first colon."""
 
-ALIASES = {"chrf++": ("chrf", "word_order=2")}
+ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
+    f"{name}_{letter}": (name, f"form={form}")
+    for name in ("sr-or", "sr-mr", "sr-orv", "sr-mrv", "dr-stm", "dr-or", "dr-orp")
+    for letter, form in (("b", "back-off"), ("i", "interpolation"))
+}
 """Other names of metrics: the metric and its options."""
 
 

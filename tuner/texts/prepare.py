@@ -204,11 +204,9 @@ def read_output(
 
 
 def _as_scored(scored: Texts, annotated: Texts) -> Texts:
-    """Return the texts that are scored with the syntax of the annotated ones."""
+    """Return the texts that are scored with the analyses of the annotated ones."""
     trees = None if annotated.trees is None else _with_leaves(annotated.trees, scored.tokens)
-    return replace(
-        scored, tags=annotated.tags, heads=annotated.heads, trees=trees, arcs=annotated.arcs
-    )
+    return replace(annotated, tokens=scored.tokens, links=scored.links, trees=trees)
 
 
 def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:

@@ -26,6 +26,8 @@ NEED_NAMES = {
     "tags": "part-of-speech tags",
     "heads": "dependency parses",
     "trees": "constituency parses",
+    "roles": "semantic roles",
+    "drs": "discourse representations",
     "arcs": "weighted dependency parses",
 }
 """What a need is called."""

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass as component_dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-Layer = Literal["tags", "heads", "tree", "parses", "marginals"]
+Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """What a backend can give of a sentence; see `Annotation`."""
 
 Heads = tuple[tuple[int, str], ...]
@@ -25,6 +25,23 @@ Heads = tuple[tuple[int, str], ...]
 
 WeightedArc = tuple[int, int, str, float]
 """Dependent (position from 0), head (from 1, 0 is the root), label, expected count."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Holds an analysis of the meaning of one sentence: a tree with words at its nodes.
+
+    Parameters
+    ----------
+    nodes
+        In preorder: label, place of the parent (-1: the root), type.
+    words
+        Place of the node, rising; one of `metrics._base.WORD_KINDS`; the position of a token, or
+        of a `date` what it is.
+    """
+
+    nodes: tuple[tuple[str, int, str], ...]
+    words: tuple[tuple[int, str, int | str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,10 @@ class Annotation:
         Natural-log score and dependency parse, best first.
     marginals
         Gamma -> expected links over all trees.
+    roles
+        Predicates and their arguments, see `_meaning.roles_tree`.
+    drs
+        The discourse representation, see `_meaning.discourse_tree`.
     """
 
     tags: tuple[str, ...] = ()
@@ -70,6 +91,8 @@ class Annotation:
     tree: str = ""
     parses: tuple[tuple[float, Heads], ...] = ()
     marginals: Mapping[float, tuple[WeightedArc, ...]] = field(default_factory=dict)
+    roles: Structure | None = None
+    drs: Structure | None = None
 
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -1,0 +1,45 @@
+"""Defines lexical overlap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic.dataclasses import dataclass
+
+from metrics._base import Metric
+from metrics._orders import weighted_mean
+from metrics._semantics import PAPER, best_lexical_overlap
+
+if TYPE_CHECKING:
+    from metrics._base import Batch, FloatArray
+
+
+@dataclass(frozen=True)
+class Ol(Metric):
+    """Averages over segments the share of words that hypothesis and reference have in common.
+
+    Words are lowercased, and counted as often as they occur: the smaller number of occurrences
+    over the larger, summed over words. Of several references the best value counts. What stands
+    in for metrics of meaning where an analysis is missing.
+    """
+
+    source: ClassVar[str] = PAPER
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The overlap, and 1."""
+        return ("overlap", "segments")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        found = best_lexical_overlap(batch)
+        return np.column_stack([found, np.ones(len(found))])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean in 0..1 for stats (..., 2)."""
+        return weighted_mean(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the mean and the number of segments of stats (2,)."""
+        return {"ol": float(weighted_mean(stats)), "segments": float(stats[1])}

@@ -1,0 +1,407 @@
+"""Roles and discourse representations from files: every form, real ones, and bad input."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections import Counter
+
+import pytest
+
+from tests.support.places import SHARED
+from tuner.annotation.annotators import _boxer, _clauses, _columns, _meaning_json
+from tuner.annotation.annotators._base import Request
+from tuner.annotation.annotators._meaning import propositions_of
+from tuner.components import registry
+from tuner.errors import AnnotatorError, InputError
+
+DATA = SHARED / "data/parsers"
+real = pytest.mark.skipif(not DATA.exists(), reason=f"no real analyses in {DATA}")
+
+
+def tabbed(*rows):
+    return "\n".join("\t".join(row.split()) for row in rows) + "\n\n"
+
+
+CONLL_2009 = tabbed(
+    "1 Tom Tom Tom NNP NNP _ _ 2 2 SBJ SBJ _ _ A0 _",
+    "2 gave give give VBD VBD _ _ 0 0 ROOT ROOT Y give.01 _ _",
+    "3 the the the DT DT _ _ 4 4 NMOD NMOD _ _ _ _",
+    "4 giver giver giver NN NN _ _ 2 2 OBJ OBJ Y giver.01 A2 A0",
+    "5 books book book NNS NNS _ _ 2 2 OBJ OBJ _ _ C-A1 _",
+)
+UP = tabbed(
+    "1 the the DET DT _ 2 det _ _ _ R-ARG1 _",
+    "2 man man NOUN NN _ 4 nsubj _ _ _ ARG1 ARG0",
+    "2.1 was be AUX VBD _ _ _ 4:x _",
+    "3 seen see VERB VBN _ 2 acl _ _ see.01 V _",
+    "4 laughs laugh VERB VBZ _ 0 root _ _ laugh.01 _ V",
+)
+CONLL_2012 = """#begin document (x); part 000
+x 0 0 Tom NNP (TOP(S(NP*) - - - - (PERSON) (A0* (1)
+x 0 1 gave VBD (VP* give 01 1 - * (V*) -
+x 0 2 the DT (NP* - - - - * (A1* -
+x 0 3 book NN *)))) book - 1 - * *) -
+
+#end document
+"""
+
+
+def sentences(text, reader=_columns):
+    return list(reader.read("file", text.split("\n")))
+
+
+def said(found):
+    return [
+        {found.tokens[verb]: [(role, " ".join(found.tokens[i] for i in span))
+                              for role, span in arguments]}
+        for verb, arguments in propositions_of(found.roles)
+    ]  # fmt: skip
+
+
+def test_conll_2009_marks_heads_and_a_noun_may_be_its_own_argument():
+    (found,) = sentences(CONLL_2009)
+    assert found.tags == ("NNP", "VBD", "DT", "NN", "NNS")
+    assert said(found) == [
+        {"gave": [("A0", "Tom"), ("A2", "the giver"), ("A1", "books")]},
+        {"giver": [("A0", "giver")]},
+    ]
+
+
+def test_universal_propositions_leave_the_predicate_out_of_an_argument_above_it():
+    (found,) = sentences(UP)
+    assert said(found) == [
+        {"seen": [("ARG1", "the"), ("ARG1", "the man")]},
+        {"laughs": [("ARG0", "the man seen")]},
+    ]
+
+
+def test_a_sentence_without_a_predicate_is_analysed_too():
+    (found,) = sentences("1\thi\thi\tINTJ\tUH\t_\t0\troot\t_\t_\t_\t\n")
+    assert found.roles.nodes == (("roles", -1, "roles"),)
+
+
+def test_conll_2012_marks_spans():
+    whole = CONLL_2012.replace("(A0* (1)", "(A0*) (1)")
+    (found,) = sentences(whole)
+    assert said(found) == [{"gave": [("A0", "Tom"), ("A1", "the book")]}]
+    assert found.tags == ("NNP", "VBD", "DT", "NN")
+
+
+OPEN = CONLL_2012
+COLUMN_FAULTS = [
+    (OPEN, "file:2: '(A0' at 'Tom' is not closed in this sentence"),
+    (CONLL_2012.replace("(A0*", "*)"), "file:2: a bracket closes what is not open"),
+    (CONLL_2012.replace("(A0*", "A0*"), "file:2: 'A0*', expected '*', '(A0*' or '*)'"),
+    (
+        CONLL_2012.replace("(A0*", "(A0*)").replace("(V*)", "*"),
+        "file:2: 0 verbs '(V*)' in column 12, expected one in each column of arguments",
+    ),
+    (
+        CONLL_2012.replace("(A0*", "(A0*").replace("(V*)", "(V*))"),
+        "file:2: argument A0 of 'gave' holds 'gave' itself (a cycle)",
+    ),
+    (
+        CONLL_2009.replace("\tA0\t_\n2", "\tA0\n2"),
+        "file:2: 16 columns, line 1 has 15; is the file cut off?",
+    ),
+    (
+        CONLL_2009.replace("giver.01", "_"),
+        "file:1: 2 columns of arguments for 1 predicates, as CoNLL-2009 has one for each",
+    ),
+    (
+        CONLL_2009.replace("_\t0\t0\tROOT", "_\t4\t4\tROOT"),
+        "file:2: word 2 is its own head or its head's head (a cycle)",
+    ),
+    (CONLL_2009.replace("_\t4\t4\tNMOD", "_\t9\t4\tNMOD"), "file:3: word 3 has head 9"),
+    (CONLL_2009.replace("_\t4\t4\tNMOD", "_\tx\t4\tNMOD"), "file:3: HEAD is 'x'"),
+    ("a b c\n", "file:1: these are not the columns of CoNLL-2009, CoNLL-2012 or Universal"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), COLUMN_FAULTS)
+def test_faults_of_columns_are_named_with_their_line(text, message):
+    with pytest.raises(InputError) as caught:
+        sentences(text)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+CLAUSES = """%%% boxer
+%%% if no man sleeps on Monday , 2 dogs do
+b1 CONDITION b2      %
+b1 REF x9            % dogs [30...34]
+b2 CONSEQUENCE b3    % if [0...2]
+b2 NEGATION b4       % no [3...5]
+b4 REF x1            % man [6...9]
+b4 man "n.01" x1     % man [6...9]
+b4 Agent e1 x1       % sleeps [10...16]
+b4 REF e1            % sleeps [10...16]
+b4 DayOfWeek e1 "monday" % Monday [17...23]
+b3 Quantity x9 "2"   % 2 [28...29]
+b3 Name x9 "dogs"    % dogs [30...34]
+b3 TPR e1 "now"      % do [35...37]
+b3 EQU e1 x9         % do [35...37]
+"""
+
+
+def test_clauses_become_boxes():
+    (found,) = sentences(CLAUSES, _clauses)
+    assert found.tokens == ("if", "no", "man", "sleeps", "Monday", "2", "dogs", "do")
+    assert [label for label, _, _ in found.drs.nodes] == [
+        "drs", "imp", "drs-1", "not", "drs", "pred.man", "rel.Agent", "timex",
+        "drs-2", "card.2", "named.dogs", "comp.TPR", "eq",
+    ]  # fmt: skip
+    words = {(found.drs.nodes[node][0], kind): value for node, kind, value in found.drs.words}
+    assert words["timex", "date"] == "DayOfWeek monday"
+    assert words["rel.Agent", "arg2"] == 2
+    assert words["card.2", "arg"] == 6
+    assert words["drs", "referent"] == 3
+
+
+def test_presupposed_boxes_are_part_of_what_presupposes_them():
+    text = (
+        "b1 REF x1 % Tom [0...3]\nb1 PRESUPPOSITION b2 % Tom [0...3]\n"
+        'b2 go "v.01" e1 % goes [4...8]\n'
+    )
+    (found,) = sentences(text, _clauses)
+    assert [label for label, _, _ in found.drs.nodes] == ["drs", "pred.go"]
+    assert found.drs.words[0] == (0, "referent", 0)
+
+
+def test_boxes_beside_each_other_are_a_discourse():
+    text = (
+        'b1 go "v.01" e1 % go [0...2]\nb1 CONTRAST b2 % but [3...6]\n'
+        'b2 eat "v.01" e2 % eat [7...10]\n'
+    )
+    (found,) = sentences(text, _clauses)
+    assert [label for label, _, _ in found.drs.nodes] == [
+        "sdrs", "drs", "pred.go", "drs", "pred.eat", "rel.CONTRAST",
+    ]  # fmt: skip
+
+
+CLAUSE_FAULTS = [
+    ("b1 REF x1\n", "file:1: no clause says which tokens it is of"),
+    ("b1 REF % Tom [0...3]\n", "file:1: 'b1 REF' is no clause"),
+    ("Tom REF x1 % Tom [0...3]\n", "file:1: 'Tom REF x1' is no clause"),
+    (
+        "b1 FOO b2 % a [0...1]\nb1 BAR x1 % a [0...1]\nb1 FOO b3 % a [0...1]\n",
+        "file:1: unknown operators: BAR (1), FOO (2)",
+    ),
+    ("b1 NEGATION b2 % not [0...3]\n", "file:1: box b2 has no clause: it is opened and nothing"),
+    ("b1 NEGATION x1 % not [0...3]\n", "file:1: NEGATION of 'x1', expected a box, as b2"),
+    (
+        "b1 NEGATION b2 % a [0...1]\nb2 NEGATION b1 % b [2...3]\n",
+        "file:1: box b1, b2: boxes that are in one another (a cycle)",
+    ),
+    (
+        "b1 PRESUPPOSITION b2 % a [0...1]\nb2 PRESUPPOSITION b1 % b [2...3]\n",
+        "file:1: box b1 presupposes itself by way of b1, b2 (a cycle)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), CLAUSE_FAULTS)
+def test_faults_of_clauses_are_named(text, message):
+    with pytest.raises(InputError) as caught:
+        sentences(text, _clauses)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+OLD_BOXER = """<?xml version="1.0"?>
+<!DOCTYPE xdrs-output SYSTEM "src/data/boxer/xdrs.dtd">
+<xdrs-output version="boxer v1.00">
+<xdrs xml:id="d0">
+ <words><word xml:id="i1001">every</word><word xml:id="i1002">man</word>
+  <word xml:id="i1003">came</word><word xml:id="i1004">in</word>
+  <word xml:id="i1005">1999</word></words>
+ <postags><postag index="i1001">DT</postag><postag index="i1002">NN</postag>
+  <postag index="i1003">VBD</postag><postag index="i1004">IN</postag>
+  <postag index="i1005">CD</postag></postags>
+ <drs>
+  <imp>
+   <indexlist><index pos="1">i1001</index></indexlist>
+   <drs><dr name="x0"><index pos="2">i1002</index></dr>
+    <pred arg="x0" symbol="man" type="n" sense="0"><index pos="2">i1002</index></pred></drs>
+   <alfa type="def">
+    <drs><dr name="x1"><index pos="5">i1005</index></dr>
+     <timex arg="x1"><date>+1999XXXX</date><index pos="5">i1005</index></timex></drs>
+    <drs><pred arg="x2" symbol="come" type="v" sense="0"><index pos="3">i1003</index></pred>
+     <rel arg1="x2" arg2="x0" symbol="agent" sense="0"></rel></drs>
+   </alfa>
+  </imp>
+ </drs>
+</xdrs>
+</xdrs-output>
+"""
+
+
+def test_boxer_of_2009():
+    (found,) = _boxer.read("file", OLD_BOXER)
+    assert found.tokens == ("every", "man", "came", "in", "1999")
+    assert found.tags == ("DT", "NN", "VBD", "IN", "CD")
+    assert [label for label, _, _ in found.drs.nodes] == [
+        "drs", "imp", "drs-1", "pred.n.man", "alfa.def-2", "drs", "timex", "drs", "pred.v.come",
+        "rel.agent",
+    ]  # fmt: skip
+    assert (6, "date", "+1999XXXX") in found.drs.words
+    assert (3, "arg", 1) in found.drs.words
+    assert (9, "arg2", 1) in found.drs.words
+
+
+BOXER_FAULTS = [
+    (OLD_BOXER.replace("</drs>\n</xdrs>", "</xdrs>"), "file:23: mismatched tag; <drs> of line 11"),
+    (OLD_BOXER[:-60], "file:"),
+    (
+        OLD_BOXER.replace("<timex", "<when").replace("</timex", "</when").replace("rel", "foo"),
+        "file:18: unknown tags of a discourse representation: foo (1), when (1); known are alfa",
+    ),
+    (OLD_BOXER.replace("i1003</index></pred>", "i9</index></pred>"), "file:19: no token is 'i9'"),
+    ("<a></a>", "file:1: <a> without <xdrs>, expected Boxer's <xdrs-output>"),
+    (
+        '<!DOCTYPE x [<!ENTITY a "b">]><xdrs-output><xdrs>&a;</xdrs></xdrs-output>',
+        "file:1: it declares entities of its own",
+    ),
+    ("<xdrs-output><xdrs><drs></drs></xdrs></xdrs-output>", "file:1: no tokens, expected"),
+    ("<xdrs-output>" + "<drs>" * 2000, "file:1: elements are nested too deep"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BOXER_FAULTS)
+def test_faults_of_xml_are_named(text, message):
+    with pytest.raises(InputError) as caught:
+        list(_boxer.read("file", text))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def line(**found):
+    return json.dumps({"words": ["he", "gave", "books"]} | found)
+
+
+ROLES = [{"verb": 1, "arguments": [{"role": "A0", "words": [0]}, {"role": "A1", "words": [2]}]}]
+DRS = {"tag": "drs", "referent": [0], "children": [
+    {"tag": "or", "children": [{"tag": "drs"}, {"tag": "timex", "date": ["+1999"]}]},
+    {"tag": "named", "type": "per", "symbol": "mary", "word": [2], "arg1": [0]}]}  # fmt: skip
+
+
+def test_json_lines_and_back():
+    (found,) = sentences(line(roles=ROLES, drs=DRS, tags=["P", "V", "N"]), _meaning_json)
+    assert said(found) == [{"gave": [("A0", "he"), ("A1", "books")]}]
+    assert [label for label, _, _ in found.drs.nodes] == [
+        "drs", "or", "drs-1", "timex-2", "named.per.mary",
+    ]  # fmt: skip
+    (again,) = sentences(_meaning_json.written(found.tokens, found), _meaning_json)
+    assert (again.roles, again.drs, again.tags) == (found.roles, found.drs, found.tags)
+
+
+def test_tags_of_verbs_stand_for_roles():
+    verbs = [{"verb": "gave", "tags": ["B-ARG0", "B-V", "I-ARG1"]}]
+    (found,) = sentences(line(verbs=verbs), _meaning_json)
+    assert said(found) == [{"gave": [("ARG0", "he"), ("ARG1", "books")]}]
+
+
+JSON_FAULTS = [
+    ("{", "no JSON"),
+    ('{"words": []}', "words are without spaces, and at least one"),
+    ('{"words": "a"}', "'words' is not a list of strings"),
+    (line(tags=["A"]), "1 tags for 3 words"),
+    (line(roles=[{"verb": 3}]), "a verb is of word 3, the sentence has words 0 to 2"),
+    (line(roles=[{"verb": True}]), "a verb is of word True"),
+    (line(roles=[7]), "one of 'roles' is no object with verb and arguments"),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": "A1", "words": [1, 2]}]}]),
+        "argument A1 of 'gave' holds 'gave' itself (a cycle)",
+    ),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": "A1", "words": [9]}]}]),
+        "argument A1 is of word 9, the sentence has words 0 to 2",
+    ),
+    (line(roles=[{"verb": 1, "arguments": [{"role": "", "words": []}]}]), "role '' of 'gave'"),
+    (line(verbs=[{"tags": ["O", "O", "O"]}]), "0 spans V of a verb, expected one"),
+    (line(verbs=[{"tags": ["O", "X", "O"]}]), "'X', expected B-ROLE, I-ROLE or O"),
+    (line(verbs=[{"tags": ["O"]}]), "1 tags of a verb for 3 words"),
+    (line(drs=[1]), "a box is an object with a tag, found list"),
+    (line(drs={"tag": "drs", "boxes": []}), "a box has no key 'boxes'; known are tag, type"),
+    (line(drs={"tag": "drs", "word": [-1]}), "word of 'drs' is of word -1"),
+    (line(drs={"tag": "drs", "children": 3}), "type and symbol are strings, children a list"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), JSON_FAULTS)
+def test_faults_of_json_are_named_with_their_line(text, message):
+    with pytest.raises(InputError) as caught:
+        sentences("\n" + text, _meaning_json)
+    assert str(caught.value).startswith(f"file:2: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def annotator(*files, **options):
+    return registry.build("annotator", "semantics", {"files": list(files), **options})
+
+
+def test_several_files_are_put_together(tmp_path):
+    roles, drs = tmp_path / "a.conll", tmp_path / "b.jsonl"
+    roles.write_text(CONLL_2009)
+    words = ["Tom", "gave", "the", "giver", "books"]
+    drs.write_text(json.dumps({"words": words, "drs": DRS}) + "\n")
+    both = annotator(roles, drs)
+    assert both.has() == {"tags", "roles", "drs"}
+    (found,) = both.annotate([words], Request(frozenset({"roles", "drs"})))
+    assert found.roles
+    assert found.drs
+    assert not found.tags
+    with pytest.raises(InputError, match=r"b.jsonl:1: no semantic roles, which is needed"):
+        list(annotator(drs).annotate([words], Request(frozenset({"roles"}))))
+    unparsed = annotator(drs, missing="unparsed")
+    assert list(unparsed.annotate([words], Request(frozenset({"roles"})))) == [None]
+
+
+def test_analyses_of_other_tokens_are_not_found(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text(CONLL_2009)
+    with pytest.raises(AnnotatorError, match=r"'Tom gave the giver book' \(5 tokens\) is not in"):
+        list(
+            annotator(path).annotate(
+                [["Tom", "gave", "the", "giver", "book"]], Request(frozenset())
+            )
+        )
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("\n")
+    with pytest.raises(InputError, match="no sentence; expected roles or discourse"):
+        annotator(path).has()
+
+
+@real
+def test_clauses_and_xml_of_the_parallel_meaning_bank_are_alike():
+    """Seven documents of release 4: all labels but one comparison (`now` on the other side)."""
+    with tarfile.open(DATA / "drs/pmb4-gold-boxer-cases.tar.xz") as archive:
+        texts = {
+            member.name: archive.extractfile(member).read().decode()
+            for member in archive.getmembers()
+            if member.name.endswith((".clf", ".xml"))
+        }
+    differing = Counter()
+    names = [name.removesuffix(".clf") for name in texts if name.endswith(".clf")]
+    assert len(names) == 7
+    for name in names:
+        (clauses,) = sentences(texts[f"{name}.clf"], _clauses)
+        (boxes,) = _boxer.read(name, texts[f"{name}.xml"])
+        assert clauses.tokens == boxes.tokens
+        one, other = (Counter(n[0] for n in found.drs.nodes) for found in (clauses, boxes))
+        differing += (one - other) + (other - one)
+    assert differing == {"comp.TPR": 1, "comp.TSU": 1}
+
+
+@real
+def test_real_files_are_read_whole():
+    for name, count in (("train", 50), ("dev", 25)):
+        found = list(annotator(DATA / f"drs/pmb3-sample-{name}.txt").has())
+        assert found == ["drs"]
+        text = (DATA / f"drs/pmb3-sample-{name}.txt").read_text()
+        assert len(sentences(text, _clauses)) == count
+    assert annotator(DATA / "srl/en_ewt-up-dev.conllu.xz").has() == {"tags", "roles"}

@@ -1,0 +1,210 @@
+"""Reads semantic roles from columns: CoNLL-2009, Universal Propositions, CoNLL-2012.
+
+The first two mark the head of an argument: its words are all below the head, without the predicate
+if that is below it too. The third marks spans by brackets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from tuner.annotation.annotators import _forest
+from tuner.annotation.annotators._analysed import Analysed
+from tuner.annotation.annotators._meaning import roles_tree
+from tuner.annotation.annotators._propositions import Sentence
+from tuner.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tuner.annotation.annotators._meaning import Argument, Proposition
+
+NOTHING = ("_", "-", "", "*")
+
+
+class Form(NamedTuple):
+    """Says which column has what, from 0; `head` is -1 where arguments are spans."""
+
+    name: str
+    word: int
+    tag: int
+    head: int
+    predicate: int
+    first: int
+    behind: int = 0
+    """Columns behind those of arguments: coreference."""
+
+
+UP = Form("Universal Propositions", 1, 4, 6, 10, 11)
+CONLL_2009 = Form("CoNLL-2009", 1, 4, 8, 13, 14)
+CONLL_2012 = Form("CoNLL-2012", 3, 4, -1, 6, 11, 1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Holds the columns of a word and its line, from 1."""
+
+    line: int
+    columns: list[str]
+
+
+def looks_like(line: str) -> bool:
+    """Return whether a line may be one of a word in columns."""
+    return _form(line) is not None
+
+
+def read(path: str, lines: Sequence[str]) -> Iterator[Analysed]:
+    """Yield the sentences of a file.
+
+    Raises
+    ------
+    InputError
+        A line of it is wrong.
+    """
+    rows: list[Row] = []
+    form: Form | None = None
+    for number, line in enumerate([*lines, ""], 1):
+        if line.startswith("#"):  # `#begin document` too
+            continue
+        if line.strip():
+            if not rows:
+                form = _form(line)
+            if form is None:
+                raise InputError(
+                    f"{path}:{number}: these are not the columns of CoNLL-2009, CoNLL-2012 or "
+                    f"Universal Propositions"
+                )
+            columns = line.split("\t") if form.head >= 0 else line.split()
+            if form.head >= 0 and set("-.") & set(columns[0]):  # a range, an empty node
+                continue
+            if rows and len(columns) != len(rows[0].columns):
+                raise InputError(
+                    f"{path}:{number}: {len(columns)} columns, line {rows[0].line} has "
+                    f"{len(rows[0].columns)}; is the file cut off?"
+                )
+            rows.append(Row(number, columns))
+        elif rows:
+            assert form is not None  # noqa: S101  there are rows
+            yield _sentence(path, form, rows)
+            rows = []
+
+
+def _form(line: str) -> Form | None:
+    """Return which columns a line has, None if none."""
+    columns = line.split("\t")
+    if len(columns) > UP.predicate and columns[0].partition("-")[0].partition(".")[0].isdigit():
+        if len(columns) > CONLL_2009.predicate and columns[CONLL_2009.head].isdigit():
+            return CONLL_2009
+        return UP
+    columns = line.split()
+    if len(columns) >= CONLL_2012.first + 1 and columns[2].isdigit() and "*" in columns[5]:
+        return CONLL_2012
+    return None
+
+
+def _sentence(path: str, form: Form, rows: list[Row]) -> Analysed:
+    words = tuple(row.columns[form.word] for row in rows)
+    tags = tuple(row.columns[form.tag] for row in rows)
+    where = f"{path}:{rows[0].line}"
+    reader = _heads if form.head >= 0 else _spans
+    return Analysed(
+        where,
+        words,
+        () if any(tag in NOTHING[:3] for tag in tags) else tags,
+        roles_tree(reader(path, form, rows, words)),
+    )
+
+
+def _heads(
+    path: str, form: Form, rows: list[Row], words: tuple[str, ...]
+) -> Iterator[Proposition]:
+    predicates = [
+        place for place, row in enumerate(rows) if row.columns[form.predicate] not in NOTHING
+    ]
+    there = len(rows[0].columns) - form.first
+    # Universal Propositions end lines of sentences without a predicate with a tab.
+    blank = all(not column for row in rows for column in row.columns[form.first :])
+    if there != len(predicates) and not (not predicates and blank):
+        raise InputError(
+            f"{path}:{rows[0].line}: {there} columns of arguments for {len(predicates)} "
+            f"predicates, as {form.name} has one for each"
+        )
+    links = []
+    for row in rows:
+        head = row.columns[form.head]
+        if not head.isdigit() or len(head) > 6:
+            raise InputError(f"{path}:{row.line}: HEAD is '{head}', expected a number")
+        links.append((int(head), "_"))
+    bad = _forest.place(tuple(links))
+    if bad:
+        raise InputError(f"{path}:{rows[bad - 1].line}: {_forest.fault(tuple(links))}")
+    sentence = Sentence(words, tuple(links))
+    for number, predicate in enumerate(predicates):
+        arguments: list[Argument] = []
+        for place, row in enumerate(rows):
+            role = row.columns[form.first + number]
+            if role in NOTHING or role == "V":
+                continue
+            # A noun may be its own argument: it stands for itself.
+            own = place == predicate
+            arguments.append((role, (place,) if own else sentence.span(place, predicate)))
+        yield predicate, tuple(arguments)
+
+
+def _spans(
+    path: str,
+    form: Form,
+    rows: list[Row],
+    words: tuple[str, ...],
+) -> Iterator[Proposition]:
+    for column in range(form.first, len(rows[0].columns) - form.behind):
+        opened: list[tuple[str, int, int]] = []
+        verbs: list[int] = []
+        arguments: list[Argument] = []
+        for place, row in enumerate(rows):
+            before, star, after = row.columns[column].partition("*")
+            names = before.split("(")[1:]
+            if not star or (before and not before.startswith("(")) or after.strip(")"):
+                raise InputError(
+                    f"{path}:{row.line}: '{row.columns[column]}', expected '*', '(A0*' or '*)'"
+                )
+            opened += [(name, place, row.line) for name in names]
+            for _ in after:
+                if not opened:
+                    raise InputError(f"{path}:{row.line}: a bracket closes what is not open")
+                role, begin, _ = opened.pop()
+                if role == "V":
+                    verbs.append(begin)
+                else:
+                    arguments.append((role, tuple(range(begin, place + 1))))
+        if opened:
+            role, begin, line = opened[0]
+            raise InputError(
+                f"{path}:{line}: '({role}' at '{words[begin]}' is not closed in this sentence"
+            )
+        if len(verbs) != 1:
+            raise InputError(
+                f"{path}:{rows[0].line}: {len(verbs)} verbs '(V*)' in column {column + 1}, "
+                f"expected one in each column of arguments"
+            )
+        yield proposition(f"{path}:{rows[0].line}", words, verbs[0], arguments)
+
+
+def proposition(
+    where: str, words: Sequence[str], verb: int, arguments: Sequence[Argument]
+) -> Proposition:
+    """Return a predicate with arguments, none of which may hold the predicate.
+
+    Raises
+    ------
+    InputError
+        One does.
+    """
+    for role, positions in arguments:
+        if verb in positions:
+            raise InputError(
+                f"{where}: argument {role} of '{words[verb]}' holds '{words[verb]}' itself (a "
+                f"cycle)"
+            )
+    return verb, tuple(arguments)

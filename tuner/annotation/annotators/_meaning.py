@@ -1,0 +1,120 @@
+"""Builds trees of semantic roles and of discourse representations from what was found of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metrics._base import WORD_KINDS
+from tuner.annotation.annotators._base import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Argument = tuple[str, tuple[int, ...]]
+"""Role, and the positions of its words, rising."""
+
+Proposition = tuple[int, tuple[Argument, ...]]
+"""Position of the predicate, and its arguments."""
+
+CONTINUED = re.compile(r"[CR]-")
+
+NUMBERED = ("or", "imp", "whq", "duplex")
+"""Tags whose children have numbers, for their order counts; `duplex` is Boxer's later `whq`."""
+
+DEEPEST = 200
+"""Levels of a discourse representation: metrics go up from every word to the root."""
+
+
+@dataclass
+class Part:
+    """Holds a box or a condition of a discourse representation, and what is below it.
+
+    Parameters
+    ----------
+    tag, type, symbol
+        `pred`, ``, `man`; `named`, `per`, `mary`.
+    words
+        One of `WORD_KINDS`, and the position of a token or what a date is.
+    """
+
+    tag: str
+    type: str = ""
+    symbol: str = ""
+    words: list[tuple[str, int | str]] = field(default_factory=list)
+    children: list[Part] = field(default_factory=list)
+
+
+def roles_tree(propositions: Iterable[Proposition]) -> Structure:
+    """Return semantic roles as a tree: the root, predicates, arguments.
+
+    The prefixes C- (goes on) and R- (refers) of roles are left out.
+    """
+    nodes: list[tuple[str, int, str]] = [("roles", -1, "roles")]
+    words: list[tuple[int, str, int | str]] = []
+    for place, arguments in propositions:
+        predicate = len(nodes)
+        nodes.append(("predicate", 0, "predicate"))
+        words.append((predicate, "word", place))
+        for role, positions in arguments:
+            name = CONTINUED.sub("", role, count=1) if CONTINUED.match(role) else role
+            words += [(len(nodes), "word", position) for position in positions]
+            nodes.append((name, predicate, name))
+    return Structure(tuple(nodes), tuple(words))
+
+
+def discourse_tree(root: Part) -> Structure:
+    """Return a discourse representation as a tree whose labels are `tag[.type][.symbol]`.
+
+    Children of `or`, `imp` and `whq` have `-1`, `-2` and so on behind label and tag.
+
+    Raises
+    ------
+    ValueError
+        It is too deep.
+    """
+    nodes: list[tuple[str, int, str]] = []
+    words: list[tuple[int, str, int | str]] = []
+    todo = [(root, -1, "", 1)]
+    while todo:
+        part, parent, suffix, level = todo.pop()
+        if level > DEEPEST:
+            raise ValueError(f"boxes in boxes, more than {DEEPEST} deep")
+        here = len(nodes)
+        label = ".".join(_plain(name) for name in (part.tag, part.type, part.symbol) if name)
+        nodes.append((label + suffix, parent, part.tag + suffix))
+        words += [(here, kind, value) for kind, value in part.words]
+        numbered = part.tag in NUMBERED
+        below = [
+            (child, here, f"-{number}" if numbered else "", level + 1)
+            for number, child in enumerate(part.children, 1)
+        ]
+        todo += reversed(below)
+    return Structure(tuple(nodes), tuple(words))
+
+
+def _plain(name: str) -> str:
+    """Return a name without line ends, which records part it by."""
+    return name.replace("\n", " ")
+
+
+def propositions_of(structure: Structure) -> list[Proposition]:
+    """Return the predicates and arguments behind `roles_tree`."""
+    positions: dict[int, list[int]] = {}
+    for node, _, value in structure.words:
+        positions.setdefault(node, []).append(int(value))
+    found: list[tuple[int, list[Argument]]] = []
+    for place, (label, parent, _) in enumerate(structure.nodes):
+        if parent == 0:
+            found.append((positions[place][0], []))
+        elif parent > 0:
+            found[-1][1].append((label, tuple(positions.get(place, ()))))
+    return [(place, tuple(arguments)) for place, arguments in found]
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raise ValueError for what is none of `WORD_KINDS`."""
+    for kind in kinds:
+        if kind not in WORD_KINDS:
+            raise ValueError(f"'{kind}', expected one of {', '.join(WORD_KINDS)}")

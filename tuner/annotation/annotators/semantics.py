@@ -1,0 +1,145 @@
+"""Semantic roles and discourse representations made elsewhere, in files."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from tuner.annotation.annotators import (
+    _boxer,
+    _clauses,
+    _columns,
+    _lookup,
+    _meaning_json,
+    _models,
+)
+from tuner.annotation.annotators._base import Annotation, Annotator, Layer
+from tuner.annotation.annotators._lookup import Missing
+from tuner.errors import InputError
+from tuner.files import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._analysed import Analysed
+    from tuner.annotation.annotators._base import Request
+
+VERSION = 1
+"""Of what is made of a file: part of the fingerprint."""
+
+LAYERS: tuple[Layer, ...] = ("tags", "roles", "drs")
+NAMES = {
+    "tags": "parts of speech",
+    "roles": "semantic roles",
+    "drs": "discourse representation",
+}
+
+
+@dataclass(frozen=True)
+class Semantics(Annotator):
+    """Sentences looked up by their tokens in files of roles and discourse representations.
+
+    Files are told apart by their content: columns of CoNLL-2009, CoNLL-2012 or Universal
+    Propositions; clauses of the Parallel Meaning Bank with places of tokens; Boxer's XML; JSON
+    lines. What several files say of a sentence is put together, of two things of one kind the
+    first one counts.
+
+    Parameters
+    ----------
+    files : list of paths
+        Plain, .gz, .xz or .zst.
+    missing : error or unparsed
+        What a sentence is that no file has.
+    """
+
+    files: tuple[Path, ...]
+    missing: Missing = "error"
+
+    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "roles", "drs"})
+
+    def fingerprint(self) -> str:
+        """Return the hash of the files and the options."""
+        _lookup.states(self.files)
+        options = {"missing": self.missing}
+        return _models.fingerprint("semantics", str(VERSION), options, *self.files)
+
+    def has(self) -> frozenset[Layer]:
+        """Return what the files say of all their sentences."""
+        found = _read(_lookup.states(self.files)).values()
+        return frozenset(layer for layer in LAYERS if all(_has(one, layer) for one in found))
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,  # noqa: ARG002  looking up is fast
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield what the files say.
+
+        Raises
+        ------
+        InputError
+            A line of a file is wrong, or does not say what is asked for.
+        AnnotatorError
+            A sentence is in no file.
+        """
+        known = _read(_lookup.states(self.files))
+        for number, tokens in enumerate(sentences, 1):
+            found = _lookup.find(known, tokens, self.files, self.missing)
+            yield None if found is None else _asked(found, request, self.missing)
+            if progress is not None:
+                progress(number, len(sentences))
+
+
+def _has(found: Analysed, layer: Layer) -> bool:
+    value = getattr(found, layer)
+    return bool(value) if layer == "tags" else value is not None
+
+
+def _asked(found: Analysed, request: Request, missing: Missing) -> Annotation | None:
+    for layer in LAYERS:
+        if layer in request.layers and not _has(found, layer):
+            if missing == "unparsed":
+                return None
+            raise InputError(f"{found.where}: no {NAMES[layer]}, which is needed")
+    return Annotation(
+        tags=found.tags if "tags" in request.layers else (),
+        roles=found.roles if "roles" in request.layers else None,
+        drs=found.drs if "drs" in request.layers else None,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, Analysed]:
+    """Read files, once for each state of them."""
+    known: dict[str, Analysed] = {}
+    for path, _, _ in states:
+        count = 0
+        for found in _sentences(path):
+            key = _lookup.key(found.tokens)
+            known[key] = known[key].joined(found) if key in known else found
+            count += 1
+        if not count:
+            raise InputError(f"{path}: no sentence; expected roles or discourse representations")
+    return known
+
+
+def _sentences(path: str) -> Iterator[Analysed]:
+    lines = read_lines(path)
+    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
+    if _boxer.looks_like(first):
+        return _boxer.read(path, "\n".join(lines))
+    if _meaning_json.looks_like(first):
+        return _meaning_json.read(path, lines)
+    if _clauses.looks_like(first):
+        return _clauses.read(path, lines)
+    return _columns.read(path, lines)
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("#")
