@@ -9,10 +9,10 @@
 A name may have hyphens between letters, as `bleu-sbp`: write a difference of two metrics with
 spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`; a plus or minus
 directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`, and so does the `*` behind
-`=` in `sr-or:type=*`. A path may have slashes if it begins with `/`, `./` or `../`. Files of scores
-and commands may stand in quotes; without them they end at a space, a bracket, `*` or a plus:
-`0.5*scores:dev.comet + 0.5*bleu`. Which outside scores are better is not known: a formula may rise
-or fall with them, `bleu - 0.1*scores:dev.metricx`.
+`=` in `sr-or:type=*`. A path may have slashes if it begins with `/`, `./` or `../`. Files of
+scores and commands may stand in quotes; without them they end at a space, a bracket, `*` or a
+plus: `0.5*scores:dev.comet + 0.5*bleu`. Which outside scores are better is not known: a formula
+may rise or fall with them, `bleu - 0.1*scores:dev.metricx`.
 
 Whatever is divided by 0 is 0. The text is parsed by the rules above and never run as a program.
 """
