@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from metrics._base import SYNTAX, Arcs, ExpectedArcs, Ragged, Texts
+from metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
 from tuner.annotation import layers as layers_of
 from tuner.annotation import records
 from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._lookup import shown
 from tuner.annotation.cache import AnnotationCache, default_folder, line_key
+from tuner.annotation.distinct import Distinct
 from tuner.errors import AnnotatorError, InputError, ProgramError
 from tuner.texts.statistics import NEED_NAMES
 
@@ -151,7 +149,7 @@ class TextAnnotator:
         if not wanted:
             return texts
         layers = sorted({self._layer(need) for need in wanted})
-        distinct = _Distinct.of(texts)
+        distinct = Distinct.of(texts)
         with self._lock:
             try:
                 found = self._records(distinct.lines, layers)
@@ -392,7 +390,7 @@ class TextAnnotator:
         self,
         texts: Texts,
         wanted: Sequence[Need],
-        distinct: _Distinct,
+        distinct: Distinct,
         found: Mapping[KeptLayer, list[bytes]],
     ) -> Texts:
         """Return the texts with what is wanted, made of records."""
@@ -476,44 +474,6 @@ def open_annotator(
         notice=notice,
         progress=progress,
     )
-
-
-@dataclass(frozen=True)
-class _Distinct:
-    """Holds the D different texts among N that are not empty.
-
-    Parameters
-    ----------
-    lines
-        The words of each, joined by spaces, in order of appearance.
-    tokens : Ragged
-        D + 1 rows, the last one empty.
-    index : (N,) int64
-        Which of the D + 1 each text is.
-    """
-
-    lines: list[str]
-    tokens: Ragged
-    index: IntArray
-
-    @classmethod
-    def of(cls, texts: Texts) -> _Distinct:
-        """Find the different texts."""
-        tokens = texts.tokens
-        used = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-        data = used.tobytes()
-        ends = (used.itemsize * (tokens.offsets - tokens.offsets[0])).tolist()
-        rows = [data[start:stop] for start, stop in pairwise(ends)]
-        distinct = [row for row in dict.fromkeys(rows) if row]
-        numbers = {row: number for number, row in enumerate(distinct)}
-        numbers[b""] = len(distinct)
-        index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
-        lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
-        words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
-        lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
-        return cls(lines, Ragged(values, offsets), index)
 
 
 def _words(line: str) -> Words:

@@ -1,0 +1,125 @@
+"""Metrics of meaning: from files, by rules from the embedded annotator, tuned on; bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import annotation_models
+from tests.support.cli import fault, run
+
+LIST = """\
+0 ||| Mary loves a man ||| LM0= -1 WP0= -4 ||| 0
+0 ||| a man loves Mary ||| LM0= -3 WP0= -4 ||| 0
+0 ||| man Mary ||| LM0= -9 WP0= -2 ||| 0
+"""
+SUBJECTS = {"Mary loves a man": ([0], [2, 3]), "a man loves Mary": ([0, 1], [3])}
+
+
+def analysed(line):
+    """Roles and boxes of a line; `man Mary` has no verb."""
+    words = line.split()
+    found = {"words": words, "tags": [word[0].upper() for word in words]}
+    if line not in SUBJECTS:
+        return found | {"roles": [], "drs": {"tag": "drs"}}
+    subject, thing = SUBJECTS[line]
+    verb = words.index("loves")
+    arguments = [{"role": "A0", "words": subject}, {"role": "A1", "words": thing}]
+    below = [{"tag": "rel", "symbol": "agent", "arg2": subject},
+             {"tag": "rel", "symbol": "theme", "arg2": thing}]  # fmt: skip
+    return found | {
+        "roles": [{"verb": verb, "arguments": arguments}],
+        "drs": {"tag": "drs", "children": [{"tag": "pred", "symbol": words[0]}, *below]},
+    }
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
+    Path("list").write_text(LIST)
+    Path("ref").write_text("a man loves Mary\n")
+    lines = [line.split(" ||| ")[1] for line in LIST.splitlines()]
+    text = "".join(json.dumps(analysed(line)) + "\n" for line in lines)
+    Path("analyses.jsonl").write_text(text)
+    Path("start.json").write_text('{"weights": {"LM0": [0.5], "WP0": [0.1]}}')
+
+
+OPTIONS = ("--ref", "ref", "--annotator", "semantics:files=analyses.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("metric", "begin"), [("sr-or", 0.0), ("dr-stm:length=2", 5 / 9), ("sr-mr_i", 0.5)]
+)
+def test_tuned_on_the_hypothesis_that_means_the_same_wins(metric, begin):
+    """All words of the first hypothesis are right, and of the wrong arguments."""
+    result = run(
+        "optimize", "--metric", metric, "--nbest", "list", *OPTIONS, "--weights", "start.json",
+        "--optimizer", "mert", "--set", "effort=40", "--out", "w.json", "--json",
+    )  # fmt: skip
+    report = json.loads(result.stdout)
+    assert report["start_score"] == pytest.approx(begin)
+    assert report["final_score"] == 1.0
+    run("rerank", "--nbest", "list", "--weights", "w.json", "--out", "best")
+    assert Path("best").read_text() == "a man loves Mary\n"
+
+
+def test_what_the_embedded_annotator_gives_by_rules_is_what_it_writes():
+    """The demo's language: scores of derived analyses are those of the file that shows them."""
+    lines = [" ".join(words) for words in annotation_models.SENTENCES[:24]]
+    Path("hyp").write_text("".join(f"{line}\n" for line in lines[:12]))
+    Path("ref").write_text("".join(f"{line}\n" for line in lines[12:]))
+    Path("both").write_text("".join(f"{line}\n" for line in lines))
+    model = f"udpipe:model={annotation_models.udpipe()}"
+    run("annotate", "--annotator", model, "--layer", "roles", "--layer", "drs", "--layer", "tags",
+        "--in", "both", "--out", "both.jsonl")  # fmt: skip
+    found = [json.loads(line) for line in Path("both.jsonl").read_text().splitlines()]
+    assert [one["words"] for one in found] == [line.split() for line in lines]
+    assert sum(bool(one["roles"]) for one in found) > len(lines) / 2
+    assert all(one["drs"]["tag"] == "drs" for one in found)
+    metrics = [
+        word
+        for name in ("sr-or", "sr-mrv_i", "dr-stm", "dr-or_b", "dr-orp", "ol")
+        for word in ("--metric", name)
+    ]
+    options = ("score", "--hyp", "hyp", "--ref", "ref", "--json", *metrics, "--annotator")
+    derived = run(*options, model)
+    assert "gives no semantic roles: they follow from its dependency parses" in derived.stderr
+    written = run(*options, "semantics:files=both.jsonl")
+    assert "follow from" not in written.stderr
+    one, other = (
+        [score["score"] for score in json.loads(result.stdout)["scores"]]
+        for result in (derived, written)
+    )
+    assert one == pytest.approx(other, abs=1e-12)
+    assert min(one) > 0
+    assert max(one) < 1
+
+
+def test_an_analysis_of_other_tokens_is_named():
+    Path("hyp").write_text("a man likes Mary\n")
+    message = fault("score", "--metric", "sr-or", "--hyp", "hyp", *OPTIONS)
+    assert "'a man likes Mary' (4 tokens) is not in analyses.jsonl" in message
+
+
+def test_faults_of_files_are_one_line():
+    for text, said in (
+        ('{"words": ["a"], "drs": {"tag": "drs"', "analyses.jsonl:1: no JSON"),
+        (
+            "<xdrs-output><xdrs><drs></xdrs></xdrs-output>",
+            "mismatched tag; <drs> of line 1 is open",
+        ),
+        ("b1 FOO b2 % a [0...1]\n", "analyses.jsonl:1: unknown operators: FOO (1)"),
+    ):
+        Path("analyses.jsonl").write_text(text)
+        message = fault("score", "--metric", "dr-or", "--hyp", "ref", *OPTIONS)
+        assert said in message
+
+
+def test_trees_alone_give_no_meaning():
+    Path("trees").write_text("(S (D a) (N man) (V loves) (N Mary))\n")
+    message = fault("score", "--metric", "sr-or", "--hyp", "ref", "--ref", "ref",
+                    "--annotator", "ptb:files=trees")  # fmt: skip
+    assert "annotator ptb gives no semantic roles; it gives parses, tags, tree" in message
