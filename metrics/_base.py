@@ -1,3 +1,4 @@
+# Long because all that a metric reads and is stands in one place.
 """Defines what a metric is, and the flat arrays it reads.
 
 To add a metric, write one public file in this folder with one frozen pydantic dataclass that

@@ -1,3 +1,4 @@
+# Long because what packs a record and what unpacks it are read together.
 """Annotations as short records of bytes, and back to the arrays that metrics read.
 
 One record for each sentence and layer; an empty record says that there is no parse. In it tags and

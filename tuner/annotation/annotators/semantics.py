@@ -1,4 +1,4 @@
-"""Semantic roles and discourse representations made elsewhere, in files."""
+"""Looks up semantic roles and discourse representations in files made elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Semantics(Annotator):
-    """Sentences looked up by their tokens in files of roles and discourse representations.
+    """Looks sentences up by their tokens in files of roles and discourse representations.
 
     Files are told apart by their content: columns of CoNLL-2009, CoNLL-2012 or Universal
     Propositions; clauses of the Parallel Meaning Bank with places of tokens; Boxer's XML; JSON
