@@ -303,6 +303,16 @@ def test_one_segment_has_no_intervals():
     assert people.sizes == "2 systems, 1 segment"
 
 
+def test_one_document_has_no_interval_of_documents():
+    rng = np.random.default_rng(12)
+    human = rng.normal(size=(5, 3))
+    people = Judged(tuple("ABC"), human, np.ones(5), np.zeros(5, dtype=np.int64), ("d",))
+    one = evaluate(people, [given_scores(human)], Settings(samples=10)).agreements[0]
+    found = one.correlations["document.pearson"]
+    assert (found.value, found.low, found.high) == (pytest.approx(1), None, None)
+    assert one.correlations["segment.pearson"].low is not None
+
+
 def test_constant_scores_are_said_and_nothing_fails():
     people = Judged(("A", "B", "C"), np.ones((3, 3)), np.ones(3))
     scores = given_scores(np.zeros((3, 3)))

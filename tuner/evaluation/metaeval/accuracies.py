@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner import streams
 from tuner.evaluation.correlation import rounded
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.evaluation.correlation import Pairs
     from tuner.evaluation.metaeval.data import Judged, MetricScores
+    from tuner.evaluation.metaeval.intervals import Draws, Resampled
 
 _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of permutations."""
@@ -94,3 +96,25 @@ def human_better_than(data: Judged, swaps: FloatArray) -> FloatArray:
 def soft_agreement(human: FloatArray, scores: MetricScores, swaps: FloatArray) -> FloatArray:
     """Return (P,): 1 less the difference of people's p and the metric's, of each two systems."""
     return 1.0 - np.abs(human - better_than(scores.stats, scores.oriented, swaps))
+
+
+class SoftAccuracy:
+    """Holds what soft pairwise accuracy shares between metrics: swaps, and people's p."""
+
+    def __init__(
+        self, data: Judged, draws: Draws, *, samples: int, resampled: Resampled, seed: int
+    ) -> None:
+        rng = streams.system_swaps(seed)
+        swaps = rng.integers(0, 2, size=(samples, len(data.human)), dtype=np.int8)
+        self.swaps = 2 * swaps.astype(np.float64) - 1
+        self.human = human_better_than(data, self.swaps)
+        self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
+        if resampled == "segments":  # p-values are of all segments
+            self.of_pair[1:] = 0.0
+
+    def samples(self, scores: MetricScores) -> FloatArray:
+        """Return (B,) means over the pairs of systems of each sample; NaN without a pair."""
+        agreement = soft_agreement(self.human, scores, self.swaps)
+        total = self.of_pair.sum(axis=1)
+        mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
+        return np.where(total > 0, mean, np.nan)

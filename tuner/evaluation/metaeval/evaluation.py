@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner import streams
 from tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
-from tuner.evaluation.metaeval.accuracies import calibrated, human_better_than, soft_agreement
+from tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
 from tuner.evaluation.metaeval.differences import (
     Block,
     Permuted,
@@ -245,7 +245,17 @@ def measure(
     epsilons: list[float | None] = [None for _ in scores]
     pairs = []
     several = len(data.systems) > 1
-    soft = _Soft(data, settings, seed, draws["segment"]) if several else None
+    soft = (
+        SoftAccuracy(
+            data,
+            draws["segment"],
+            samples=settings.samples,
+            resampled=settings.resampled,
+            seed=seed,
+        )
+        if several
+        else None
+    )
     levels = _levels(data, scores)
     for place, one in enumerate(scores):
         found = samples[place]
@@ -264,6 +274,7 @@ def measure(
             found |= _named(level, kept)
         if one.likeness is not None:
             found |= _likeness_samples(one, draws["segment"])
+        _forget_single_rows(found, draws)
     rows = _rows(data, scores, epsilons)
     permuted = _permuted(levels, rows, settings, seed) if len(scores) > 1 else None
     documents = _document_correlations(data, scores)
@@ -272,7 +283,7 @@ def measure(
             one.label,
             one.signature,
             tuple(one.system_scores.tolist()),
-            estimates(own, settings.level, resampled=len(data.human) > 1),
+            estimates(own, settings.level),
             tuple(documents[:, place].tolist()),
             epsilon,
         )
@@ -293,24 +304,12 @@ def measure(
     )
 
 
-class _Soft:
-    """Holds what soft pairwise accuracy shares between metrics: swaps, and people's p."""
-
-    def __init__(self, data: Judged, settings: Settings, seed: int, draws: Draws) -> None:
-        rng = streams.system_swaps(seed)
-        swaps = rng.integers(0, 2, size=(settings.samples, len(data.human)), dtype=np.int8)
-        self.swaps = 2 * swaps.astype(np.float64) - 1
-        self.human = human_better_than(data, self.swaps)
-        self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
-        if settings.resampled == "segments":  # p-values are of all segments
-            self.of_pair[1:] = 0.0
-
-    def samples(self, scores: MetricScores) -> FloatArray:
-        """Return (B,) means over the pairs of systems of each sample; NaN without a pair."""
-        agreement = soft_agreement(self.human, scores, self.swaps)
-        total = self.of_pair.sum(axis=1)
-        mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
-        return np.where(total > 0, mean, np.nan)
+def _forget_single_rows(samples: Mapping[str, FloatArray], draws: Mapping[str, Draws]) -> None:
+    """Leave of levels with one row the data alone: there is nothing to resample."""
+    for name, values in samples.items():
+        level = name.partition(".")[0]
+        if draws.get(level, draws["segment"]).rows.shape[1] == 1:
+            values[1:] = np.nan
 
 
 def _named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -427,16 +426,14 @@ def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (near[:, None] > near).mean(axis=-1), (near[:, None] >= near).mean(axis=-1)
 
 
-def estimates(
-    samples: Mapping[str, FloatArray], level: float, *, resampled: bool = True
-) -> dict[str, Estimate]:
+def estimates(samples: Mapping[str, FloatArray], level: float) -> dict[str, Estimate]:
     """Return value and interval of each measure from its samples, the data itself first."""
     found = {}
     for name in MEASURES:
         if name not in samples:
             continue
-        value, others = float(samples[name][0]), samples[name][1:]
-        low, high = (interval(others, level) if resampled else None) or (None, None)
+        value = float(samples[name][0])
+        low, high = interval(samples[name][1:], level) or (None, None)
         found[name] = Estimate(None if np.isnan(value) else value, low, high)
     return found
 
