@@ -153,7 +153,11 @@ def train_metric(
         for each in (training.all_conditions(available) if with_table else [groups])
     ]
     reported = None if published is None else _reported(published)
-    listed = [training.table(conditions, plan.sizes, units=plan.units, published=reported)]
+    listed = [
+        training.table(
+            conditions, plan.sizes, units=plan.units, removed=_removed(judged), published=reported
+        )
+    ]
     document: dict[str, Any] = {"seed": seed, "conditions": training.as_json(conditions)}
     if by_references:
         of_numbers = _by_references(batch, examples_of, plan, groups)
@@ -168,6 +172,13 @@ def train_metric(
     )
     found = Report(f"{judged.sizes}\n\n{as_text(listed)}", listed, document)
     return Trained(found, model.text(), not np.any(weights))
+
+
+def _removed(judged: Judged) -> str:
+    """Return which means are removed, as the title of the table ends."""
+    if len(judged.systems) > 1:
+        return ", the mean of systems removed"
+    return "" if judged.documents is None else ", the mean of each document removed"
 
 
 class _Halves:

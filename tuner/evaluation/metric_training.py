@@ -300,6 +300,7 @@ def table(
     halved: tuple[int, int],
     *,
     units: str = "documents",
+    removed: str = ", the mean of systems removed",
     published: Mapping[str, str] | None = None,
 ) -> Table:
     """Return the conditions as the paper prints them.
@@ -310,6 +311,8 @@ def table(
         How many units there are in either half.
     units
         What is dealt out: `documents` or `segments`.
+    removed
+        Which means are, ends the title.
     published
         Of groups, what a paper reports.
     """
@@ -324,8 +327,7 @@ def table(
         for one in conditions
     ]
     return Table(
-        "Agreement with human scores: Pearson's r of segments, weighted by length, the mean of "
-        "systems removed",
+        f"Agreement with human scores: Pearson's r of segments, weighted by length{removed}",
         [
             "features", "test on B", "test on A", "mean", "95 %", "learnt on A", "learnt on B",
             *([] if published is None else ["published"]),
