@@ -200,6 +200,31 @@ def test_the_example_lists_are_what_their_program_makes():
         assert found == content, name
 
 
+@pytest.mark.parametrize(
+    ("also", "message"),
+    [
+        ("bleuu", "unknown metric 'bleuu'; did you mean 'bleu'"),
+        ("scores:x", "--also scores:x: its scores are of given lists, not of outputs"),
+        ("port", "metric port compares word orders; give --test-source and --test-ref-links"),
+        ("hwcm", "metric hwcm compares syntax and needs an annotator"),
+    ],
+)
+def test_what_cannot_judge_is_said_before_the_search(tmp_path, also, message):
+    assert message in fault(
+        "rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", also,
+        "--out-dir", tmp_path / "run",
+    )  # fmt: skip
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_stale_is_left_where_nothing_is_compared(tmp_path):
+    tune(*TEST_REF, "--out-dir", tmp_path / "run")
+    assert (tmp_path / "run" / "comparison.html").exists()
+    tune("--out-dir", tmp_path / "run", "--fresh")
+    assert not list((tmp_path / "run").glob("comparison.*"))
+    assert not (tmp_path / "run" / "test" / "scores.json").exists()
+
+
 def test_a_folder_that_compare_could_not_name(tmp_path):
     assert "the name of the folder can have no = and no comma" in fault(
         "rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", "--out-dir", tmp_path / "a=b"

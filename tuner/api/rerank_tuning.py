@@ -18,6 +18,7 @@ from tuner.evaluation.comparison.scores import shown
 from tuner.files import write_text
 from tuner.tables import Table
 from tuner.texts.corpus import read_texts
+from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tuner.api.texts import Notice, PathLike
 
 TUNED = "tuned"
+PAGE, DOCUMENT = "comparison.html", "comparison.json"
 _JOINING = ("debpe", "spm-decode")
 """Text steps that make words of subwords; others are for metrics alone."""
 
@@ -146,11 +148,8 @@ def rerank_tune(
     compares = bool([test_refs] if isinstance(test_refs, Path | str) else list(test_refs))
     if {"=", ","} & set(str(folder)):
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
-    if compares and not judges:
-        raise ConfigError(
-            f"metric {chosen.signature} has no scores of other lists: say what compares the "
-            f"outputs, as --also chrf"
-        )
+    if compares:
+        _check_judges(judges, chosen, test_ref_links, more)
     found = replicate(
         lists,
         refs,
@@ -175,12 +174,41 @@ def rerank_tune(
     lines = tuple(" ".join(joined.words(row)) for row in range(len(joined)))
     write_text(folder / "output.txt", as_lines(lines))
     if not compares:
+        for name in (PAGE, DOCUMENT):  # of an earlier call that --fresh has put an end to
+            (folder / name).unlink(missing_ok=True)
         notice("no reference of the test set (--test-ref): its outputs are not compared")
         return RerankTuned(found, lines, None)
     compared = _compared(folder, found.baselines, judges, test_ref_links, more, notice)
-    write_text(folder / "comparison.html", compared.as_html())
-    write_text(folder / "comparison.json", to_json(compared.as_json(), indent=1) + "\n")
+    write_text(folder / PAGE, compared.as_html())
+    write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)
+
+
+def _check_judges(
+    judges: Sequence[str],
+    chosen: Metric,
+    ref_links: PathLike | Sequence[PathLike],
+    more: dict[str, Any],
+) -> None:
+    """Raise `ConfigError`, before any search, if the outputs cannot be compared in the end."""
+    if not judges:
+        raise ConfigError(
+            f"metric {chosen.signature} has no scores of other lists: say what compares the "
+            f"outputs, as --also chrf"
+        )
+    for judge in judges:
+        metric = as_metric(judge)
+        if metric.of_lists:
+            raise ConfigError(f"--also {judge}: its scores are of given lists, not of outputs")
+        if "links" in metric.needs and not ref_links:
+            raise ConfigError(
+                f"metric {metric.name()} compares word orders; give --test-source and "
+                f"--test-ref-links for the test set"
+            )
+        if needs_of([metric]) and more.get("annotator") is None:
+            raise ConfigError(
+                f"metric {metric.name()} compares syntax and needs an annotator; give --annotator"
+            )
 
 
 def _compared(
