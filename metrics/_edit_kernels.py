@@ -361,39 +361,33 @@ def translation_edits(
 
 
 @njit(cache=True, nogil=True)
-def _only_place(phrase: TokenArray, text: TokenArray) -> int:
-    """Return where `phrase` begins in `text`; -1 if it is not there, -2 if more than once."""
-    place = -1
-    for i in range(text.size - phrase.size + 1):
-        k = 0
-        while k < phrase.size and text[i + k] == phrase[k]:
-            k += 1
-        if k == phrase.size:
-            if place >= 0:
-                return -2
-            place = i
-    return place
+def _unique_phrases(
+    hypothesis: TokenArray, reference: TokenArray, lengths: IntArray, places: IntArray
+) -> None:
+    """Find for each hypothesis word the shortest phrase from it on that is unique in both texts.
 
-
-@njit(cache=True, nogil=True)
-def _partner(hypothesis: TokenArray, reference: TokenArray, i: int) -> int:
-    """Return the place in the reference of hypothesis word i, -1 if it cannot be told.
-
-    The word itself, or the word with as little context to its left, or else to its right, as
-    makes it unique in both texts.
+    Its length (`OUT_OF_REACH`: there is none) and where it begins in the reference; both modified
+    in place. A phrase is unique in a text if it is longer than what others there share with it.
     """
-    n = hypothesis.size
-    for context in range(max(i + 1, n - i)):
-        for first in (i - context, i):
-            if first < 0 or first + context >= n:
-                continue
-            phrase = hypothesis[first : first + context + 1]
-            place: int = _only_place(phrase, reference)
-            if place == -1 and context == 0:
-                return -1  # nor is any phrase with this word in the reference
-            if place >= 0 and _only_place(phrase, hypothesis) >= 0:
-                return place + i - first
-    return -1
+    own = np.zeros(hypothesis.size + 1, dtype=np.int64)  # words shared from i and from j on
+    other = np.zeros(reference.size + 1, dtype=np.int64)
+    for i in range(hypothesis.size - 1, -1, -1):
+        word = hypothesis[i]
+        repeated = 0
+        for j in range(hypothesis.size):
+            own[j] = own[j + 1] + 1 if hypothesis[j] == word else 0
+            if j != i:
+                repeated = max(repeated, own[j])
+        longest = 0
+        for j in range(reference.size):
+            other[j] = other[j + 1] + 1 if reference[j] == word else 0
+            if other[j] > longest:
+                repeated = max(repeated, longest)
+                longest = other[j]
+                places[i] = j
+            else:
+                repeated = max(repeated, other[j])
+        lengths[i] = repeated + 1 if repeated < longest else OUT_OF_REACH
 
 
 @njit(cache=True, nogil=True)
@@ -406,26 +400,37 @@ def rank_agreements(
 ) -> FloatArray:
     """Return (H, 2) float64: the share of linked pairs of words in rising order, and the links.
 
+    A word is linked if it is unique in both texts, by itself or with as little context as makes it
+    so, to its left rather than to its right.
+
     One link alone has no order: the share is then 1 for a reference of one word, otherwise 0.
     """
     longest = 0
     for h in range(token_offsets.size - 1):
         longest = max(longest, token_offsets[h + 1] - token_offsets[h])
     places = np.empty(longest, dtype=np.int64)
+    right, right_places = np.empty_like(places), np.empty_like(places)
+    left, left_places = np.empty_like(places), np.empty_like(places)
     agreements = np.zeros((token_offsets.size - 1, 2))
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
         for h in range(offsets[s], offsets[s + 1]):
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
+            _unique_phrases(hypothesis, reference, right, right_places)
+            _unique_phrases(hypothesis[::-1].copy(), reference[::-1].copy(), left, left_places)
             links = 0
             rising = 0
             for i in range(hypothesis.size):
-                place = _partner(hypothesis, reference, i)
-                if place >= 0:
-                    for k in range(links):
-                        rising += places[k] < place
-                    places[links] = place
-                    links += 1
+                mirrored = hypothesis.size - 1 - i
+                if min(left[mirrored], right[i]) == OUT_OF_REACH:
+                    continue
+                place = right_places[i]
+                if left[mirrored] <= right[i]:
+                    place = reference.size - 1 - left_places[mirrored]
+                for k in range(links):
+                    rising += places[k] < place
+                places[links] = place
+                links += 1
             agreements[h, 1] = links
             if links > 1:
                 agreements[h, 0] = rising / (links * (links - 1) / 2)

@@ -14,7 +14,7 @@ import numpy as np
 from metrics._base import Arcs, Need
 from metrics._dependencies import item_counts
 from metrics._edits import one_length
-from metrics._lexicon import Lexicon, read_lexicon
+from metrics._lexicon import Lexicon, check_language, read_lexicon
 from metrics._lexicon_files import content_hash
 from metrics._ngrams import hypothesis_lengths, reference_lengths
 from metrics._references import best_reference
@@ -246,6 +246,7 @@ def _model(content: Mapping[str, Any]) -> Model:
     )
     if features.costs not in PRESETS:
         raise ValueError(f"costs is {features.costs!r}; expected one of {', '.join(PRESETS)}")
+    check_language(features.language)
     if features.parses < 0:
         raise ValueError(f"parses is {features.parses}; expected 0 or more")
     weights = _held(content, "weights", dict)

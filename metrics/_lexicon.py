@@ -144,6 +144,15 @@ class Lexicon:
         return Phrases(left.take(order), right.take(order), probabilities[order])
 
 
+def check_language(language: str) -> None:
+    """Raise `ValueError` if there is no stemmer for a language."""
+    if language not in Stemmer.algorithms():
+        raise ValueError(
+            f"language is {language!r}; Snowball has stemmers for "
+            f"{', '.join(Stemmer.algorithms())}"
+        )
+
+
 def read_lexicon(
     *,
     language: str,
@@ -160,11 +169,7 @@ def read_lexicon(
     ValueError
         There is no stemmer for the language, or a file is not what it should be.
     """
-    if language not in Stemmer.algorithms():
-        raise ValueError(
-            f"language is {language!r}; Snowball has stemmers for "
-            f"{', '.join(Stemmer.algorithms())}"
-        )
+    check_language(language)
     return Lexicon(
         language if stem else None,
         None if synonyms is None else read_wordnet(synonyms),

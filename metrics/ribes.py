@@ -39,7 +39,7 @@ class Ribes(Metric):
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25
     beta: Annotated[float, Ge(0), Le(100)] = 0.10
 
-    most_tokens: ClassVar[int | None] = 2000
+    most_tokens: ClassVar[int | None] = 20_000
     source: ClassVar[str] = "Isozaki et al., EMNLP 2010; RIBES.py 1.03"
 
     @property

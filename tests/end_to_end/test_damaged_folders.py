@@ -68,12 +68,31 @@ def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, comman
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_a_report_without_what_the_run_read_says_why(finished, tmp_path, kind):
+def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_path, kind):
     shutil.copytree(finished[0], tmp_path / "run")
     damaged = tmp_path / "run" / "inputs.json"
-    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
+    whole = damaged.read_bytes()
+    damaged.write_bytes(DAMAGE[kind](whole))
+    said = fault("report", tmp_path / "run")
+    assert f"{damaged}: not what portmert writes" in said
+    assert "delete it, and start the run again" in said
+    damaged.unlink()
+    given = [*finished[1][:-1], f"tune.output={tmp_path / 'run'}"]
+    run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
+    restored = json.loads(damaged.read_text())
+    assert restored["data"].keys() == json.loads(whole)["data"].keys()
+    run("report", tmp_path / "run")
+
+
+def test_a_run_with_a_component_that_is_gone_is_reported_with_a_note(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    path = tmp_path / "run" / "inputs.json"
+    content = json.loads(path.read_text())
+    content["annotator"] = {"name": "of-another-package", "options": {}}
+    path.write_text(json.dumps(content))
     said = run("report", tmp_path / "run").stdout
-    assert f"no further dev scores and no error surface: {damaged}: not what portmert" in said
+    assert "no further dev scores and no error surface" in said
+    assert "of-another-package" in said
 
 
 @pytest.mark.parametrize("kind", DAMAGE)

@@ -172,7 +172,7 @@ ALL_WEIGHTS = dict.fromkeys(TERP_ALONE.features.names, -1.0)
         ({"weights": ALL_WEIGHTS | {"stem": "1"}}, 'stem is "1"; expected a number between'),
         ({"resources": ["synonyms"]}, 'resources is \\["synonyms"\\]; expected an object'),
         ({"resources": {"cat": ""}}, "resource 'cat'; expected some of synonyms"),
-        ({"language": "klingon"}, "language is 'klingon'"),
+        ({"language": "klingon"}, "m.json: no model .*: language is 'klingon'"),
     ],
 )
 def test_faulty_model_is_described(tmp_path, content, message):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.components import registry
 from tuner.documents import parse_json, to_json
-from tuner.errors import ConfigError, StateError
+from tuner.errors import StateError
 from tuner.files import write_text
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def read_inputs(folder: Path) -> Inputs | None:
     ------
     StateError
         The file is not what portmert writes.
+    ConfigError
+        It names a component that there is none of now.
     """
     from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
 
@@ -96,10 +98,11 @@ def read_inputs(folder: Path) -> Inputs | None:
         kind = ListsData if config is None else Data
         data = TypeAdapter(kind).validate_python(content["data"])
         return Inputs(None if config is None else Path(config), data, components)
-    except (ConfigError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise StateError(
-            f"{path}: not what portmert writes ({reason}); delete it, then give --test and --ref"
+            f"{path}: not what portmert writes ({reason}); delete it, and start the run again: it "
+            f"goes on where it was and writes the file anew"
         ) from None
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tuner.errors import StateError
+from tuner.errors import ConfigError, StateError
 from tuner.runs.config import load_config
 from tuner.runs.inputs import read_inputs, write_inputs
 
@@ -67,16 +67,26 @@ def test_a_folder_that_does_not_say_gives_none(tmp_path):
     assert read_inputs(tmp_path) is None
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"config": {"path": "a"}}', "aligner", "data"])
+@pytest.mark.parametrize("damage", ["{", "[]", '{"config": {"path": "a"}}', "data"])
 def test_what_portmert_does_not_write_is_refused(experiment, damage):
     folder = experiment.tune.output
     write_inputs(folder, experiment)
     path = folder / "inputs.json"
-    if damage in {"aligner", "data"}:
+    if damage == "data":
         content = json.loads(path.read_text())
         content[damage] = {"name": "none", "options": {}}
         path.write_text(json.dumps(content))
     else:
         path.write_text(damage)
     with pytest.raises(StateError, match=r"not what portmert writes .*delete it"):
+        read_inputs(folder)
+
+
+def test_a_component_that_there_is_not_is_named(experiment):
+    folder = experiment.tune.output
+    write_inputs(folder, experiment)
+    path = folder / "inputs.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"aligner": {"name": "none", "options": {}}}))
+    with pytest.raises(ConfigError, match="unknown aligner 'none'"):
         read_inputs(folder)

@@ -106,7 +106,7 @@ class DevSet:
         """
         try:
             inputs = read_inputs(folder)
-        except StateError as error:
+        except ConfigError as error:
             raise UnknownDevSet(str(error)) from None
         if inputs is None:
             raise UnknownDevSet("the run does not say where its dev set is")
@@ -318,7 +318,7 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
     for folder in lenders:
         try:
             inputs = read_inputs(folder)
-        except StateError:
+        except (ConfigError, StateError):
             continue  # whoever reports on that run says so
         if inputs is None or not _has_links(inputs):
             continue
