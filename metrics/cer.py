@@ -27,7 +27,7 @@ class Cer(DistanceRate):
 
     spaces: bool = True
 
-    source: ClassVar[str] = "NIST sclite, option -c; with spaces jiwer's cer"
+    source: ClassVar[str] = "jiwer's cer"
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) counts in the order of `stat_names`."""

@@ -115,3 +115,88 @@ def fairseq(found):
         f"P-{h.segment}\t{h.values[0]!r} {h.values[1]!r}\nA-{h.segment}\t{links_text(h)}\n"
         for h in found
     )
+
+
+# Formats with one score, segment by segment
+
+
+def numbered(found):
+    """Hypotheses as (segment, number from 1, text, score), grouped by segment."""
+    counts = {}
+    for h in sorted(found, key=lambda h: h.segment):
+        counts[h.segment] = counts.get(h.segment, 0) + 1
+        yield str(h.segment), counts[h.segment], " ".join(h.words), h.values[0]
+
+
+def grouped(found):
+    """Lists of (number, text, score) by segment."""
+    segments = {}
+    for segment, number, text, score in numbered(found):
+        segments.setdefault(segment, []).append((number, text, score))
+    return segments
+
+
+def scored_tsv(found):
+    rows = [f"{s}\t{text}\t{score!r}\n" for s, _, text, score in numbered(found)]
+    return "".join(["id\thyp\tscore\n", *rows])
+
+
+def json_lines(objects):
+    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in objects)
+
+
+def openai(found):
+    """Choices in reverse, which their index brings into order."""
+    return json_lines(
+        {
+            "custom_id": segment,
+            "response": {
+                "body": {
+                    "choices": [
+                        {"index": n, "text": text, "logprobs": {"token_logprobs": [score, 0.0]}}
+                        for n, text, score in reversed(items)
+                    ]
+                }
+            },
+        }
+        for segment, items in grouped(found).items()
+    )
+
+
+def huggingface(found):
+    return json_lines(
+        {
+            "id": segment,
+            "sequences": [text for _, text, _ in items],
+            "sequences_scores": [score for _, _, score in items],
+        }
+        for segment, items in grouped(found).items()
+    )
+
+
+def nemo(found):
+    return json_lines(
+        {"beams": [[text, score] for _, text, score in items]} for items in grouped(found).values()
+    )
+
+
+def espnet(found):
+    utterances = {
+        segment: {"output": [{"rec_text": f"{text}<eos>", "score": x} for _, text, x in items]}
+        for segment, items in grouped(found).items()
+    }
+    return json.dumps({"utts": utterances}, indent=4, ensure_ascii=False)
+
+
+def mlm_scoring(found):
+    utterances = {
+        segment: {f"hyp_{n}": {"score": score, "text": text} for n, text, score in items}
+        for segment, items in grouped(found).items()
+    }
+    return json.dumps(utterances, indent=2, sort_keys=True)
+
+
+def kaldi(found):
+    """Words, and costs."""
+    words = "".join(f"{s}-{n} {text}\n" for s, n, text, _ in numbered(found))
+    return words, "".join(f"{s}-{n} {-score!r}\n" for s, n, _, score in numbered(found))

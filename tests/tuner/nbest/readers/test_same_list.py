@@ -113,3 +113,24 @@ def test_lines_lead_back_to_the_hypotheses_of_the_file(found):
         assert found[line].segment == segments[row]
         assert found[line].values == tuple(nbest.features[row].tolist())
     assert nbest.list_sizes == (len(found),)
+
+
+@EXAMPLES
+@given(write.lists())
+def test_formats_with_one_score(found):
+    expected = read(write.scored_tsv(found), "tsv")
+    for name in ("openai", "huggingface", "nemo", "espnet", "mlm_scoring"):
+        nbest = read(getattr(write, name)(found))
+        assert_one_score(nbest, expected)
+    words, costs = write.kaldi(found)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cost"
+        path.write_text(costs)
+        assert_one_score(read(words, f"kaldi:costs={path}"), expected)
+
+
+def assert_one_score(nbest, expected):
+    assert np.array_equal(nbest.offsets, expected.offsets)
+    assert nbest.features[:, 0].tolist() == expected.features[:, 0].tolist()
+    rows = range(len(expected.texts))
+    assert [nbest.texts.words(n) for n in rows] == [expected.texts.words(n) for n in rows]
