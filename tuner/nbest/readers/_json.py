@@ -84,35 +84,52 @@ class JsonReader(CollectingReader):
 
 def dialect(head: Sequence[str]) -> str | None:
     """Return the name of the format whose JSON the first lines are; None where no one's."""
-    if not head[0].lstrip().startswith("{"):
+    if not head[0].lstrip().startswith(("{", "[")):
         return None
     text = "\n".join(head)
     return next((name for name, sign in _DIALECTS.items() if sign.search(text)), None)
 
 
-def objects(file: ListFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the object of each line."""
-    for number, line in enumerate(file.lines(), 1):
-        try:
-            content = parse_json(line)
-        except ValueError as error:
-            reason = getattr(error, "msg", str(error))
-            file.fail(number, f"not JSON: {reason}; expected one object a line")
-        if not isinstance(content, dict):
-            file.fail(number, f"'{shown(line)}' is no JSON object")
-        yield number, content
+def objects(file: ListFile) -> Iterator[tuple[Place, int, dict[str, Any]]]:
+    """Yield place, number from 1 and content of each object: one a line, or of a whole document.
+
+    A document is one object over several lines, or a list of objects.
+    """
+    lines = file.lines()
+    first = lines[0].strip()
+    if first in ("{", "[") or first.startswith("[{"):
+        content = _parsed(file, lines)
+        several = content if isinstance(content, list) else [content]
+        numbered: Iterator[tuple[Place, Any]] = (
+            (f"entry {number}", item) for number, item in enumerate(several, 1)
+        )
+    else:
+        numbered = (
+            (number, _parsed(file, [line], number)) for number, line in enumerate(lines, 1)
+        )
+    for count, (place, item) in enumerate(numbered, 1):
+        if not isinstance(item, dict):
+            file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
+        yield place, count, item
 
 
 def document(file: ListFile) -> dict[str, Any]:
     """Return the one object of a whole file."""
-    try:
-        content = parse_json("\n".join(file.lines()))
-    except ValueError as error:
-        reason = f"not JSON: {getattr(error, 'msg', error)}"
-        file.fail(getattr(error, "lineno", 1), reason)
+    content = _parsed(file, file.lines())
     if not isinstance(content, dict):
         file.fail(1, "expected one JSON object")
     return content
+
+
+def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> Any:
+    """Return the JSON of a whole file, or of one line of it."""
+    try:
+        return parse_json("\n".join(lines))
+    except ValueError as error:
+        reason = f"not JSON: {getattr(error, 'msg', error)}"
+        if number is None:
+            file.fail(getattr(error, "lineno", 1), reason)
+        file.fail(number, f"{reason}; expected one object a line")
 
 
 def get(content: dict[str, Any], key: str) -> Any:

@@ -93,7 +93,8 @@ class Huggingface(JsonReader):
         if file.data.startswith(_ZIP):
             yield 1, _arrays(file, {self.text, *self.features.split("+")})
         else:
-            yield from js.objects(file)
+            for place, _, content in js.objects(file):
+                yield place, content
 
     def _segments(
         self, file: ListFile, place: Place, content: dict[str, Any], key: str

@@ -12,7 +12,7 @@ from tuner.nbest.readers._json import JsonReader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.nbest.readers._base import ListFile
+    from tuner.nbest.readers._base import ListFile, Place
 
 
 @dataclass(frozen=True)
@@ -62,37 +62,37 @@ class Jsonl(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
-        for number, content in js.objects(file):
+        for place, number, content in js.objects(file):
             listed = js.get(content, self.hypotheses)
             segment = js.segment_id(
-                file, number, content, self.id, None if listed is None else number - 1
+                file, place, content, self.id, None if listed is None else number - 1
             )
             items = [content]
             if listed is not None:
                 expected = "a list of objects"
-                items = js.get_list(file, number, content, self.hypotheses, dict, expected)
+                items = js.get_list(file, place, content, self.hypotheses, dict, expected)
             for item in items:
-                names, values = js.features(file, number, item, self.features)
+                names, values = js.features(file, place, item, self.features)
                 if not names:
-                    file.fail(number, f"'{self.features}' holds no scores")
-                text = js.get_text(file, number, item, self.text)
+                    file.fail(place, f"'{self.features}' holds no scores")
+                text = js.get_text(file, place, item, self.text)
                 score = js.get(item, self.score)
                 yield js.Found(
-                    number,
+                    place,
                     segment,
                     text,
                     names,
                     values,
-                    0.0 if score is None else js.number(file, number, self.score, score),
-                    self._links(file, number, js.get(item, self.links)),
+                    0.0 if score is None else js.number(file, place, self.score, score),
+                    self._links(file, place, js.get(item, self.links)),
                 )
 
-    def _links(self, file: ListFile, line: int, found: Any) -> str | None:
+    def _links(self, file: ListFile, place: Place, found: Any) -> str | None:
         if isinstance(found, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)
             for pair in found
         ):
             return " ".join(f"{i}-{j}" for i, j in found)
         if found is not None and not isinstance(found, str):
-            js.wrong(file, line, self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
+            js.wrong(file, place, self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
         return found

@@ -43,12 +43,12 @@ class Nemo(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
-        for number, content in js.objects(file):
+        for place, number, content in js.objects(file):
             counted = number - 1 if self.id == _ID else None
-            segment = js.segment_id(file, number, content, self.id, counted)
+            segment = js.segment_id(file, place, content, self.id, counted)
             expected = "a list of hypotheses with scores"
-            for beam in js.get_list(file, number, content, "beams", list, expected):
+            for beam in js.get_list(file, place, content, "beams", list, expected):
                 if len(beam) != 2 or not isinstance(beam[0], str):
-                    js.wrong(file, number, "beams", beam, 'a text and a score, ["a b", -1.5]')
-                score = js.number(file, number, "score", beam[1])
-                yield js.Found(number, segment, beam[0], (("score", 1),), [score], score)
+                    js.wrong(file, place, "beams", beam, 'a text and a score, ["a b", -1.5]')
+                score = js.number(file, place, "score", beam[1])
+                yield js.Found(place, segment, beam[0], (("score", 1),), [score], score)

@@ -12,14 +12,14 @@ from tuner.nbest.readers._json import JsonReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tuner.nbest.readers._base import ListFile
+    from tuner.nbest.readers._base import ListFile, Place
 
 _ID = "custom_id"
 
 
 @dataclass(frozen=True)
 class Openai(JsonReader):
-    """Reads answers with `choices`, one a line, of completions or chats, maybe of a batch.
+    """Reads answers with `choices`, of completions or chats: one a line, a batch, or a JSON list.
 
     Also vLLM's own `outputs` with their `cumulative_logprob`. Features: `logprob`, the sum over
     the tokens, and `tokens`, how many they are. The service must be asked for log-probabilities.
@@ -56,72 +56,72 @@ class Openai(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
-        for number, content in js.objects(file):
+        for place, number, content in js.objects(file):
             counted = number - 1 if self.id == _ID else None
-            segment = js.segment_id(file, number, content, self.id, counted)
+            segment = js.segment_id(file, place, content, self.id, counted)
             answer = content
             if "response" in content:
                 answer = js.get(content, "response.body")
                 if not isinstance(answer, dict):
-                    js.wrong(file, number, "response.body", answer, "an answer (did it fail?)")
+                    js.wrong(file, place, "response.body", answer, "an answer (did it fail?)")
             key = "outputs" if "choices" not in answer and "outputs" in answer else "choices"
-            items = js.get_list(file, number, answer, key, dict, "a list of objects")
-            for choice in sorted_by_index(file, number, items):
-                yield self._choice(file, number, segment, choice)
+            items = js.get_list(file, place, answer, key, dict, "a list of objects")
+            for choice in sorted_by_index(file, place, items):
+                yield self._choice(file, place, segment, choice)
 
     def _choice(
-        self, file: ListFile, number: int, segment: str, choice: dict[str, Any]
+        self, file: ListFile, place: Place, segment: str, choice: dict[str, Any]
     ) -> js.Found:
         key = "text" if "text" in choice else "message.content"
-        text = js.get_text(file, number, choice, key)
-        names, values = js.features(file, number, choice, self.features)
+        text = js.get_text(file, place, choice, key)
+        names, values = js.features(file, place, choice, self.features)
         counted = (("logprob", 1), ("tokens", 1))
-        sums = _logprobs(file, number, choice)
-        return js.Found(number, segment, text, (*counted, *names), [*sums, *values], sums[0])
+        sums = _logprobs(file, place, choice)
+        return js.Found(place, segment, text, (*counted, *names), [*sums, *values], sums[0])
 
 
 def sorted_by_index(
-    file: ListFile, line: int, choices: list[dict[str, Any]]
+    file: ListFile, place: Place, choices: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return choices in the order of their numbers; without numbers as they stand."""
     if not any("index" in choice for choice in choices):
         return choices
     known: dict[float, dict[str, Any]] = {}
     for choice in choices:
-        index = js.number(file, line, "index", choice.get("index"), of=choice)
+        index = js.number(file, place, "index", choice.get("index"), of=choice)
         if index in known:
-            file.fail(line, f"two choices have the index {index:g}")
+            file.fail(place, f"two choices have the index {index:g}")
         known[index] = choice
     return [known[index] for index in sorted(known)]
 
 
-def _logprobs(file: ListFile, line: int, choice: dict[str, Any]) -> list[float]:
+def _logprobs(file: ListFile, place: Place, choice: dict[str, Any]) -> list[float]:
     """Return the sum of the tokens' log-probabilities, and how many tokens there are."""
     if "cumulative_logprob" in choice:
         total = js.number(
-            file, line, "cumulative_logprob", choice["cumulative_logprob"], of=choice
+            file, place, "cumulative_logprob", choice["cumulative_logprob"], of=choice
         )
         ids = choice.get("token_ids")
         if not isinstance(ids, list):
-            js.wrong(file, line, "token_ids", ids, "a list of tokens", of=choice)
+            js.wrong(file, place, "token_ids", ids, "a list of tokens", of=choice)
         return [total, float(len(ids))]
     given = choice.get("logprobs")
     if not isinstance(given, dict):
         expected = "log-probabilities of tokens; ask the service for them (logprobs)"
-        js.wrong(file, line, "logprobs", given, expected, of=choice)
+        js.wrong(file, place, "logprobs", given, expected, of=choice)
     tokens, key = given.get("content"), "logprobs.content"
     if tokens is None:
         tokens, key = given.get("token_logprobs"), "logprobs.token_logprobs"
     if not isinstance(tokens, list):
-        js.wrong(file, line, key, tokens, "a list, one entry a token", of=given)
+        js.wrong(file, place, key, tokens, "a list, one entry a token", of=given)
     numbers = []
     for n, token in enumerate(tokens, 1):
         value = token.get("logprob") if isinstance(token, dict) else token
         if value is None:
             file.fail(
-                line,
+                place,
                 f"token {n} of '{key}' has no log-probability; is it the prompt's? ask for "
                 f"answers without it (echo)",
             )
-        numbers.append(js.number(file, line, f"{key}, token {n}", value))
+        numbers.append(js.number(file, place, f"{key}, token {n}", value))
     return [sum(numbers), float(len(numbers))]

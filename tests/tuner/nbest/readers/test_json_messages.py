@@ -255,6 +255,28 @@ def test_outputs_of_vllm(tmp_path):
     assert columns(nbest) == (["logprob", "tokens"], [[-2.5, 2.0]])
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_answers_in_one_document(tmp_path, indent):
+    answers = [json.loads(completion()), json.loads(chat(-3.0))]
+    for name in ("auto", "openai"):
+        nbest = read(tmp_path, name, json.dumps(answers, indent=indent))
+        assert columns(nbest) == (["logprob", "tokens"], [[-1.5, 2.0], [-3.0, 1.0]])
+        assert len(nbest) == 2
+    answers[1]["choices"][0]["message"] = None
+    message = fails(tmp_path, "openai", json.dumps(answers, indent=indent))
+    assert message.startswith("list: entry 2: 'message.content' is missing, expected a text (keys")
+    assert fails(tmp_path, "openai", json.dumps([{}, 3], indent=indent)).startswith(
+        "list: entry 1"
+    )
+    assert fails(tmp_path, "openai", "[{]").startswith("list:1: not JSON: ")
+
+
+def test_a_saved_dict_over_several_lines(tmp_path):
+    saved = {"sequences": ["a", "b"], "sequences_scores": [-1, -2]}
+    nbest = read(tmp_path, "auto", json.dumps(saved, indent=1))
+    assert columns(nbest) == (["sequences_scores"], [[-1.0], [-2.0]])
+
+
 def test_archive_of_arrays(tmp_path):
     np.savez(
         tmp_path / "list.npz", sequences=np.array(["a b", "b", "", "c"]),
