@@ -125,7 +125,9 @@ def systems_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def source_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --source."""
-    return click.option("--source", type=FILE, help="Source text, needed with links.")(command)
+    return click.option(
+        "--source", type=FILE, help="Source text, needed with links and for --feature ratio."
+    )(command)
 
 
 def ref_links_option(command: Callable[..., Any]) -> Callable[..., Any]:
