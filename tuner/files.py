@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import io
@@ -11,13 +12,17 @@ import secrets
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from aligners._compressed import DamagedError, expand
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
@@ -40,6 +45,20 @@ class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
 
     def __str__(self) -> str:
         return self.name
+
+
+def with_absolute_paths(record: Record) -> Record:
+    """Return a record whose paths mean the same in another folder, or on another machine."""
+    found: dict[str, Any] = {}
+    for item in dataclasses.fields(record):
+        value = getattr(record, item.name)
+        if isinstance(value, Path):
+            found[item.name] = value.absolute()
+        elif isinstance(value, tuple) and any(isinstance(one, Path) for one in value):
+            found[item.name] = tuple(
+                one.absolute() if isinstance(one, Path) else one for one in value
+            )
+    return dataclasses.replace(record, **found)
 
 
 TextFile = Path | str | Lines

@@ -18,7 +18,8 @@ from tuner.annotation import records
 from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._lookup import shown
 from tuner.annotation.cache import AnnotationCache, default_folder, line_key
-from tuner.annotation.distinct import Distinct
+from tuner.annotation.distinct import Distinct, places_of
+from tuner.annotation.shards import annotated
 from tuner.errors import AnnotatorError, InputError, ProgramError
 from tuner.texts.statistics import NEED_NAMES
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Annotator, Request
     from tuner.annotation.cache import Row
     from tuner.annotation.layers import KeptLayer
+    from tuner.executors.team import Team
 
 Words = tuple[str, ...]
 
@@ -58,6 +60,8 @@ class TextAnnotator:
         Called with how many sentences of those that are not in the cache are done, and all.
     max_failed
         Share of failed sentences above which to stop.
+    team
+        What annotates in place of processes here, if it is a cluster.
 
     Attributes
     ----------
@@ -80,7 +84,9 @@ class TextAnnotator:
         notice: Callable[[str], None],
         progress: Callable[[int, int], None] | None = None,
         max_failed: float = 0.5,
+        team: Team | None = None,
     ) -> None:
+        self._team = team
         self._annotator = annotator
         self.name = self._name = annotator.name()
         self._processes = processes
@@ -243,7 +249,7 @@ class TextAnnotator:
         keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
         kept = {layer: by_name[str(layer)] for layer in layers}
-        missing = _places(None, kept.values())
+        missing = places_of(None, kept.values())
         found = {
             layer: [records.UNPARSED if record is None else record for record in column]
             for layer, column in kept.items()
@@ -253,11 +259,11 @@ class TextAnnotator:
             keys[place]
             for layer, column in kept.items()
             if not layer.rules  # what follows from a parse takes no time worth telling
-            for place in _places(None, [column])
+            for place in places_of(None, [column])
         )
         if missing:
             self._make(lines, keys, missing, found)
-        failed = _places(records.UNPARSED, found.values())
+        failed = places_of(records.UNPARSED, found.values())
         self._unparsed.update(keys[place] for place in failed)
         self._check_failures(
             [keys[place] for place in failed], [lines[place] for place in failed], found
@@ -293,7 +299,8 @@ class TextAnnotator:
             sentences = [_words(lines[place]) for place in missing]
             answers = self._answers(sentences, request)
             try:
-                for place, words, answer in zip(missing, sentences, answers, strict=True):
+                for number, answer in answers:
+                    place, words = missing[number], sentences[number]
                     made = self._made_records(layers, answer, words)
                     for layer, record in made.items():
                         found[layer][place] = record
@@ -340,15 +347,15 @@ class TextAnnotator:
 
     def _answers(
         self, sentences: Sequence[Words], request: Request
-    ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence."""
+    ) -> Iterator[tuple[int, Annotation | None]]:
+        """Yield the number of each sentence and one answer, in any order."""
         answered = 0
         try:
-            for answer in self._annotator.annotate(
-                sentences, request, processes=self._processes, progress=self._progress
+            for numbered in annotated(
+                self._annotator, sentences, request, self._processes, self._progress, self._team
             ):
                 answered += 1
-                yield answer
+                yield numbered
         except AnnotatorError as error:
             raise self._program_error(error) from None
         if answered != len(sentences):
@@ -459,6 +466,7 @@ def open_annotator(
     processes: int,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
+    team: Team | None = None,
 ) -> TextAnnotator:
     """Return what annotates texts, with the cache in a folder; None: the user's own.
 
@@ -473,6 +481,7 @@ def open_annotator(
         processes=processes,
         notice=notice,
         progress=progress,
+        team=team,
     )
 
 
@@ -483,14 +492,6 @@ def _words(line: str) -> Words:
 def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]:
     """Return the records of one sentence."""
     return {layer.name: column[place] for layer, column in found.items()}
-
-
-def _places(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:
-    """Return the places at which any of the columns has the value."""
-    with_it = [column for column in columns if value in column]  # most often none
-    return sorted(
-        {place for column in with_it for place, one in enumerate(column) if one == value}
-    )
 
 
 def _order(need: Need) -> tuple[str, int, float]:

@@ -11,6 +11,8 @@ import numpy as np
 from metrics._base import Ragged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from metrics._base import IntArray, Texts
 
 
@@ -50,3 +52,11 @@ class Distinct:
         words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
         lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
         return cls(lines, Ragged(values, offsets), index)
+
+
+def places_of(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:
+    """Return the places at which any of the columns has the value."""
+    with_it = [column for column in columns if value in column]  # most often none
+    return sorted(
+        {place for column in with_it for place, one in enumerate(column) if one == value}
+    )

@@ -13,9 +13,11 @@ from tuner.annotation.annotators import _udpipe_training as training
 from tuner.annotation.annotators.udpipe import Udpipe
 from tuner.annotation.cache import default_folder
 from tuner.annotation.layers import MEANING
+from tuner.annotation.shards import SHARD
 from tuner.api.texts import log_notice, text_file
 from tuner.components import registry
 from tuner.errors import InputError
+from tuner.executors.opening import opened
 from tuner.files import check_writable, read_lines, writing
 from tuner.processors import available_processors
 
@@ -31,6 +33,8 @@ __all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
 
 LINES_AT_ONCE = 2048
 """So many are held in memory; a line of them is written when all of them are there."""
+LINES_FOR_EACH = 4 * SHARD
+"""On a cluster: so many for each task that is handed out before the first is done."""
 TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
 
@@ -79,6 +83,7 @@ def annotate(
     parses: int = 1,
     layers: Sequence[Need] = (),
     processes: int | None = None,
+    executor: str = "local",
     max_failed: float = 0.5,
     annotation_cache: Path | None = None,
     notice: Notice = log_notice,
@@ -101,6 +106,9 @@ def annotate(
         empty. With roles or drs it is JSON lines, without heads and trees.
     processes
         Worker processes; all processors if not given.
+    executor
+        Where sentences are annotated, as of `crossval`; on a cluster models are read where the
+        same path leads on each machine, and have to be the same.
     max_failed
         The share of sentences without a parse, 0 to 1, above which the work ends with a fault.
     annotation_cache
@@ -122,18 +130,23 @@ def annotate(
     if isinstance(annotator, str):
         annotator = registry.annotator(annotator, model=str(model))
     cache = default_folder() if annotation_cache is None else annotation_cache
-    with closing(
-        TextAnnotator(
-            annotator,
-            cache=cache,
-            processes=processes or available_processors(),
-            notice=notice,
-            progress=bar.part,
-            max_failed=max_failed,
-        )
-    ) as texts:
+    with (
+        opened(executor, threads=1, notice=notice) as team,
+        closing(
+            TextAnnotator(
+                annotator,
+                cache=cache,
+                processes=processes or available_processors(),
+                notice=notice,
+                progress=bar.part,
+                max_failed=max_failed,
+                team=team,
+            )
+        ) as texts,
+    ):
         with writing(out) as file:
-            _write(file, texts, lines, bar, parses=parses, needs=layers)
+            at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
+            _write(file, texts, lines, bar, at_once=at_once, parses=parses, needs=layers)
         return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
@@ -185,13 +198,14 @@ def _write(
     lines: Sequence[tuple[str, ...]],
     bar: _Bar,
     *,
+    at_once: int,
     parses: int,
     needs: Sequence[Need],
 ) -> None:
     of_meaning = bool(set(MEANING) & set(needs or annotator.has()))
     first = [f"generator = portmert annotate, {annotator.fingerprint}"]
-    for begin in range(0, len(lines), LINES_AT_ONCE):
-        part = lines[begin : begin + LINES_AT_ONCE]
+    for begin in range(0, len(lines), at_once):
+        part = lines[begin : begin + at_once]
         bar.begin(begin, len(part))
         answers = annotator.annotations(part, needs=needs, parses=parses)
         for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):

@@ -19,6 +19,7 @@ from tuner.evaluation.crossval.choices import choices_of
 from tuner.evaluation.crossval.report import headlines, tables_of
 from tuner.evaluation.crossval.summary import document_of
 from tuner.evaluation.page.html import render
+from tuner.executors.opening import opened
 from tuner.files import write_text
 from tuner.processors import available_processors
 from tuner.search import DEFAULT_OPTIMIZER
@@ -102,6 +103,7 @@ def crossval(
     size: int | None = None,
     seed: int = 1,
     threads: int = 0,
+    executor: str = "local",
     out_dir: PathLike | None = None,
     timing: bool = True,
     notice: Notice = log_notice,
@@ -143,7 +145,10 @@ def crossval(
     seed
         Equal seeds give equal splits and weights, whatever the number of threads.
     threads
-        Searches at once; 0: one for each processor.
+        Searches at once on this machine; 0: one for each processor.
+    executor
+        Where searches run: `local`, or a cluster as `dask:tcp://HOST:8786`, `dask:FILE.json`,
+        `dask-slurm:JOBS`, or a TOML file with a table [executor]. No place changes a result.
     out_dir
         A folder that keeps what each search found: called again, after a kill too or with more
         choices, splits or seeds, only what is missing is searched.
@@ -205,7 +210,12 @@ def crossval(
     if alpha:
         notice(f"length penalty {alpha:g}, as in {origin}")
     threads = threads or available_processors()
-    with preparing(annotator, annotation_cache, notice=notice, progress=annotating) as prepare:
+    with (
+        opened(executor, threads=threads, notice=notice) as team,
+        preparing(
+            annotator, annotation_cache, notice=notice, progress=annotating, team=team
+        ) as prepare,
+    ):
         if of_arrays is not None:
             if alpha:
                 raise ValueError("a length penalty needs lists: arrays do not know the lengths")
@@ -244,7 +254,7 @@ def crossval(
         measured = measure(
             plan,
             choices,
-            threads=threads,
+            team=team,
             folder=None if out_dir is None else Path(out_dir),
             notice=notice,
             progress=progress,

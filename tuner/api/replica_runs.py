@@ -15,12 +15,12 @@ from tuner.api.lists import read_lists
 from tuner.api.reranking import Reranked
 from tuner.errors import InputError
 from tuner.files import write_text
-from tuner.nbest.model import best_hypotheses, model_scores
+from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.nbest.write import write_nbest
 from tuner.runs.scorer import NUMBER, Scored, read_json, write_json
 from tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
 from tuner.search.length_penalty import penalised
-from tuner.search.optimization import equal_weights
+from tuner.search.optimization import equal_weights, optimize_stats
 from tuner.search.oracle import oracle
 from tuner.search.stat_tables import statistics_table
 from tuner.weights.feature_weights import FeatureWeights
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray
+    from metrics._base import IntArray, Metric
     from tuner.api.lists import Lists
     from tuner.api.searching import ListProblem
     from tuner.api.texts import Notice, Progress
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.runs.config import ListsData
     from tuner.runs.folder import RunFolder
-    from tuner.search.optimization import Setup
+    from tuner.search.optimization import Optimization, Setup
     from tuner.search.problem import StatTable
 
 
@@ -75,29 +76,50 @@ class ReplicaRun:
         starts = self.setup.starts
         return starts[0] if starts else equal_weights(self.problem.read.nbest.feature_names)
 
-    def replica(self, number: int, searching: Progress | None) -> dict[str, Any]:
-        """Search with the seed of a replica; return what its result.json holds."""
+    def search(self, numbers: Iterable[int], team: Team, searching: Progress | None) -> None:
+        """Search with the seeds of those replicas that are not finished."""
+        missing = [n for n in numbers if not (self.folder.replica(n) / "result.json").is_file()]
+        setups = [
+            replace(self.setup, seed=streams.replica(self.setup.seed, number))
+            for number in missing
+        ]
+        problem, step, progress = self.problem, searching, None
+        nbest = penalised(problem.read.scored, self._alpha, lengths=problem.read.lengths)
+        stats = problem.stats
+        if team.is_remote:
+            stats.complete(self.notice)
+            bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+            nbest, stats = team.shared(bare), team.shared(stats)
+            setups = [replace(setup, threads=1) for setup in setups]
+            step, progress = team.step, searching
+        tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
+        ended = team.run(_searched, tasks, progress=progress)
+        for place, (found, lines) in ended:
+            if missing[place] == 1:
+                for line in lines:
+                    self.notice(line)
+            self._write(self.folder.replica(missing[place]), setups[place].seed, found)
+
+    def _write(self, folder: Path, seed: int, found: Optimization) -> None:
+        self._write_weights(folder / "weights.json", found.weights)
+        test = self._test(found.weights, lambda: folder / "test")
+        write_json(
+            folder / "result.json",
+            {
+                "metric": self.problem.signature,
+                "seed": seed,
+                "dev_score": found.final_score,
+                "unseen_score": found.unseen_score,
+                "unseen_error": found.unseen_error,
+                "test_score": None if test is None else test.score,
+            },
+        )
+
+    def replica(self, number: int) -> dict[str, Any]:
+        """Return what the result.json of a replica holds."""
         folder = self.folder.replica(number)
-        result = folder / "result.json"
-        if not result.is_file():
-            setup = replace(self.setup, seed=streams.replica(self.setup.seed, number))
-            ended = self.problem.search(setup, self.notice if number == 1 else _ignore, searching)
-            found = ended.found
-            self._write_weights(folder / "weights.json", found.weights)
-            test = self._test(found.weights, lambda: folder / "test")
-            write_json(
-                result,
-                {
-                    "metric": self.problem.signature,
-                    "seed": setup.seed,
-                    "dev_score": found.final_score,
-                    "unseen_score": found.unseen_score,
-                    "unseen_error": found.unseen_error,
-                    "test_score": None if test is None else test.score,
-                },
-            )
         kept = read_json(
-            result,
+            folder / "result.json",
             seed=int,
             dev_score=NUMBER,
             unseen_score=NUMBER | None,
@@ -311,5 +333,10 @@ def _check_same_features(dev: NBest, test: NBest) -> None:
             )
 
 
-def _ignore(_: str) -> None:
-    """Say nothing: the first search has said it."""
+def _searched(
+    nbest: NBest, stats: StatTable, metric: Metric, setup: Setup, step: Progress | None
+) -> tuple[Optimization, list[str]]:
+    """Search, and return what was to be said too."""
+    lines: list[str] = []
+    found = optimize_stats(nbest, stats, metric, setup, notice=lines.append, progress=step)
+    return found, lines

@@ -18,6 +18,7 @@ from tuner.api.texts import log_notice, pipeline_of
 from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.errors import ConfigError
+from tuner.executors.opening import opened
 from tuner.runs.config import ListsData
 from tuner.runs.contents import content_of
 from tuner.runs.folder import open_run
@@ -118,6 +119,7 @@ def replicate(
     prior: float = 0.0,
     seed: int = 1,
     threads: int = 0,
+    executor: str = "local",
     fresh: bool = False,
     baselines: bool = False,
     notice: Notice = log_notice,
@@ -144,6 +146,8 @@ def replicate(
     extra_features, test_features
         As of `read_nbest`; the lists of the test set must have the same ones. What is computed
         without a file need not be said again.
+    executor
+        Where searches run, as of `crossval`; on a cluster each takes one processor.
     fresh
         Remove what an earlier call left and start over.
     baselines
@@ -176,24 +180,28 @@ def replicate(
     start = as_weights(weights)
     setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
     named = None if annotator is None else registry.annotator(annotator)
-    with list_problem(
-        data.lists,
-        data.references,
-        metric=metric,
-        source=data.source,
-        ref_links=data.reference_links,
-        nbest_format=nbest_format,
-        extra_features=extra_features,
-        text=pipeline_of(text, text_model),
-        text_model=None,
-        annotator=named,
-        annotation_cache=annotation_cache,
-        start=start,
-        length_penalty=length_penalty,
-        threads=setup.threads,
-        notice=notice,
-        progress=progress,
-    ) as problem:
+    with (
+        opened(executor, threads=1, notice=notice) as team,
+        list_problem(
+            data.lists,
+            data.references,
+            metric=metric,
+            source=data.source,
+            ref_links=data.reference_links,
+            nbest_format=nbest_format,
+            extra_features=extra_features,
+            text=pipeline_of(text, text_model),
+            text_model=None,
+            annotator=named,
+            annotation_cache=annotation_cache,
+            start=start,
+            length_penalty=length_penalty,
+            threads=setup.threads,
+            notice=notice,
+            progress=progress,
+            team=team,
+        ) as problem,
+    ):
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
                 f"length penalty '{length_penalty}': replicas are averaged under one; give one "
@@ -214,9 +222,9 @@ def replicate(
                 read_test_lists(problem, data, nbest_format, of_test, setup.threads, notice),
                 notice,
             )
-            average, document = run.finish(
-                [run.replica(n, searching) for n in range(1, replicas + 1)]
-            )
+            numbers = range(1, replicas + 1)
+            run.search(numbers, team, searching)
+            average, document = run.finish([run.replica(n) for n in numbers])
             files = run.baselines(replicas, average) if baselines else {}
             return Replicas(average, document, problem.metric, files)
 

@@ -15,6 +15,7 @@ from tuner.evaluation.history.run_history import read_history
 from tuner.evaluation.page.html import render
 from tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from tuner.evaluation.reproduction.run import reproduce as fill
+from tuner.executors.opening import Place, opened
 from tuner.files import check_writable
 from tuner.processors import available_processors
 
@@ -151,6 +152,7 @@ def reproduce(
     annotator: str | None = None,
     annotation_cache: Path | None = None,
     threads: int | None = None,
+    executor: str = "local",
     log: Notice = log_notice,
     notice: Notice = log_notice,
     progress: Progress | None = None,
@@ -169,11 +171,16 @@ def reproduce(
         The paper's own figures. Default: published.toml beside the configuration.
     out
         Default: paper.md in the output folder.
+    executor
+        Where tuning runs, as of `crossval`, one task for each metric; files and programs of the
+        configuration and its output folder have the same paths on all machines.
 
     Other parameters are those of `tune`.
     """
     if published is None and (config.parent / "published.toml").is_file():
         published = config.parent / "published.toml"
+    if not Place.parse(executor).is_local:
+        config = config.absolute()  # so are all paths in it
     experiments = experiments_of(
         config,
         tuned_on or TUNED_ON,
@@ -188,7 +195,12 @@ def reproduce(
         output.mkdir(parents=True, exist_ok=True)
         out = output / "paper.md"
     check_writable(out)
-    with preparing(annotator, annotation_cache, notice=notice, progress=annotating) as prepare:
+    with (
+        opened(executor, threads=1, notice=notice) as team,
+        preparing(
+            annotator, annotation_cache, notice=notice, progress=annotating, team=team
+        ) as prepare,
+    ):
         found = fill(
             config,
             experiments,
@@ -197,5 +209,6 @@ def reproduce(
             log=log,
             progress=progress or (lambda _done, _total: None),
             prepare=prepare,
+            team=team,
         )
     return Reproduced(found.comparison.headlines, found.document, out)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Annotator
     from tuner.api.lists import Lists, ListsLike
     from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.nbest.readers._base import Reader
     from tuner.search.optimization import Optimization
@@ -164,6 +165,7 @@ def list_problem(
     threads: int,
     notice: Notice,
     progress: Progress | None,
+    team: Team | None = None,
 ) -> Iterator[ListProblem]:
     """Read lists and references and count for the metric; parameters are those of `optimize`."""
     chosen = as_metric(metric)
@@ -173,7 +175,9 @@ def list_problem(
         penalty = LengthPenalty.parse(str(length_penalty))
     elif start_alpha:
         notice(f"length penalty {start_alpha:g}, as in {start.origin}")
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+    with preparing(
+        annotator, annotation_cache, notice=notice, progress=progress, team=team
+    ) as prepare:
         ready = prepare([chosen], pipeline_of(text, text_model), None)
         begin = time.perf_counter()
         read = read_lists(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from metrics._base import Metric
     from tuner.annotation.annotators._base import Annotator
+    from tuner.executors.team import Team
     from tuner.files import TextFile
     from tuner.texts.prepare import Prepare
 
@@ -96,6 +97,7 @@ def preparing(
     *,
     notice: Notice,
     progress: Progress | None = None,
+    team: Team | None = None,
 ) -> Iterator[Prepare]:
     """Give a function that makes texts ready for metrics; what it opens is closed at the end.
 
@@ -105,6 +107,8 @@ def preparing(
         What tags or parses texts; the same is opened once.
     cache
         Folder of annotations; None: the user's own.
+    team
+        What annotates, if it is a cluster.
     """
     opened: dict[str, TextAnnotator] = {}
 
@@ -133,6 +137,7 @@ def preparing(
                     processes=available_processors(),
                     notice=notice,
                     progress=progress,
+                    team=team,
                 )
             return opened[key]
 

@@ -160,6 +160,19 @@ def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def executor_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --executor."""
+    return click.option(
+        "--executor",
+        default="local",
+        show_default=True,
+        metavar="PLACE",
+        help="Where the work is done: local, a Dask cluster as dask:tcp://HOST:8786 or "
+        "dask:FILE.json, a queueing system as dask-slurm:JOBS, or FILE.toml with a table "
+        "[executor] (docs/how-to/cluster.md). No place changes a result.",
+    )(command)
+
+
 def confidence_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --confidence."""
     return renamed(

@@ -110,11 +110,14 @@ def searching() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def tuning(annotator: str | None) -> Iterator[dict[str, Any]]:
+def tuning(annotator: str | None, *, on: str = "local") -> Iterator[dict[str, Any]]:
     """Show the search, or what is annotated meanwhile: bars of both would stand on one line."""
     if annotator:
         with annotating() as progress:
             yield {"progress": progress}
+    elif on != "local":
+        with decoding("replicas") as done:
+            yield {"searching": done}
     else:
-        with searching() as on:
-            yield {"searching": on}
+        with searching() as shown:
+            yield {"searching": shown}

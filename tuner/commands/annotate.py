@@ -9,7 +9,7 @@ import click
 
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
-from tuner.commands._options import FiniteRange, Whole, defaulted, renamed
+from tuner.commands._options import FiniteRange, Whole, defaulted, executor_option, renamed
 from tuner.commands._progress import decoding
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     "drs (discourse representations) the output is JSON lines.",
 )
 @click.option("--processes", type=Whole(1), help="Worker processes. Default: all cores.")
+@executor_option
 @defaulted(
     "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the sentences has no parse."
 )
@@ -58,6 +59,7 @@ def command(
     parses: int,
     layers: tuple[Need, ...],
     processes: int | None,
+    executor: str,
     max_failed: float,
     cache: Path | None,
 ) -> None:
@@ -89,6 +91,7 @@ def command(
             parses=parses,
             layers=layers,
             processes=processes,
+            executor=executor,
             max_failed=max_failed,
             annotation_cache=cache,
             notice=notice,

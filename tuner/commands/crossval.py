@@ -15,6 +15,7 @@ from tuner.commands._options import (
     FiniteRange,
     Whole,
     defaulted,
+    executor_option,
     html_option,
     metrics_option,
     renamed,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     help="Searches at once. 0, the default: one for each processor. No number of them changes a "
     "result.",
 )
+@executor_option
 @click.option(
     "--out-dir",
     type=FOLDER,

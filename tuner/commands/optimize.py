@@ -10,7 +10,7 @@ from tuner import api
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import ids_option, list_options, options_of_test
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, FOLDER, Whole
+from tuner.commands._options import FILE, FOLDER, Whole, executor_option
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.commands._progress import searching, tuning
 from tuner.commands._searching import search_options, take_search
@@ -68,6 +68,7 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
     help="Folder of --replicas, in the form that compare takes; an interrupted one goes on.",
 )
 @options_of_test()
+@executor_option
 @click.option("--fresh", is_flag=True, help="Remove what --out-dir holds and start over.")
 @json_option
 def command(
@@ -96,7 +97,7 @@ def command(
     take_search(given)
     if given["replicas"] is not None:
         del given["samples"], given["ids"]
-        with tuning(given["annotator"]) as shown:
+        with tuning(given["annotator"], on=given["executor"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
             click.echo(str(replicas))
@@ -133,6 +134,8 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
             raise click.UsageError(
                 "--out-dir, --fresh and the options of a test set need --replicas"
             )
+        if given.pop("executor") != "local":
+            raise click.UsageError("--executor needs --replicas: one search stays on one machine")
         return
     if given["ids"]:
         raise click.UsageError("--ids does not go with --replicas")

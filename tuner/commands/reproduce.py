@@ -11,7 +11,14 @@ from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._notice import log, notice
-from tuner.commands._options import FILE, Whole, metrics_option, overrides_option, several
+from tuner.commands._options import (
+    FILE,
+    Whole,
+    executor_option,
+    metrics_option,
+    overrides_option,
+    several,
+)
 from tuner.commands._progress import annotating, decoding
 from tuner.files import write_text
 
@@ -47,6 +54,7 @@ from tuner.files import write_text
 @overrides_option("Replace a value of CONFIG, as in tune.replicas=5; may be repeated.")
 @annotator_options
 @click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
+@executor_option
 def command(*, config: Path, **given: Any) -> None:
     """Tune as CONFIG says on each of several metrics and fill the PORT paper's tables.
 

@@ -67,6 +67,21 @@ class StatTable:
         total: FloatArray = self.rows[hypotheses].sum(axis=0)
         return total
 
+    def complete(self, notice: Callable[[str], None]) -> None:
+        """Make sure that all statistics are known: a table that travels computes none."""
+        if self.is_lazy and self.known < len(self.rows):
+            notice(
+                f"all {len(self.rows)} hypotheses are annotated here before workers search, not "
+                f"only those that can win"
+            )
+            self.need(np.arange(len(self.rows)))
+
+    def __reduce__(self) -> tuple[type[StatTable], tuple[FloatArray]]:
+        """Travel to other processes: as rows, all of them known."""
+        if self.known < len(self.rows):
+            raise ValueError("statistics that are not known yet cannot travel")
+        return StatTable, (self.rows,)
+
     def need(self, hypotheses: IntArray) -> None:
         """Make sure that the statistics of `hypotheses` are known; any order, repeated or not."""
         if self._known is None or self._compute is None or self._known[hypotheses].all():

@@ -13,7 +13,8 @@ from metrics._ngrams import flat
 from metrics._pair_kernels import first_equals
 from metrics._pairs import PairBatch, WeightedLists
 from tuner.errors import InputError
-from tuner.processors import available_processors, each
+from tuner.executors.team import each
+from tuner.processors import available_processors
 from tuner.texts.statistics import check_texts
 
 if TYPE_CHECKING:

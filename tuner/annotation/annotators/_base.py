@@ -101,6 +101,8 @@ class Annotator(ABC):
 
     gives: ClassVar[frozenset[Layer]]
     """All it can give (a model may give less; it then raises `AnnotatorError`)."""
+    looks_up: ClassVar[bool] = False
+    """Whether it looks up parses in files: that is quick, and done where the files are."""
 
     @classmethod
     def name(cls) -> str:

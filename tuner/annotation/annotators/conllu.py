@@ -48,6 +48,7 @@ class Conllu(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
+    looks_up: ClassVar[bool] = True
 
     def fingerprint(self) -> str:
         """Return the hash of the files and the options."""

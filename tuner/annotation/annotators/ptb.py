@@ -54,6 +54,7 @@ class Ptb(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
+    looks_up: ClassVar[bool] = True
 
     def fingerprint(self) -> str:
         """Return the hash of the files and the options."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, PortmertError, StateError
 from tuner.evaluation.crossval.choices import leave_out
 from tuner.files import clear_parts, read_bytes, write_text
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.processors import each
+from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Constraints
 from tuner.search.optimization import Setup, equal_weights, optimize_stats
 from tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray, IntArray, Metric
     from tuner.evaluation.crossval.choices import Choice
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.search.problem import StatTable
 
@@ -150,7 +150,7 @@ def measure(
     plan: Plan,
     choices: list[Choice],
     *,
-    threads: int,
+    team: Team,
     folder: Path | None,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
@@ -159,8 +159,8 @@ def measure(
 
     Parameters
     ----------
-    threads
-        Searches at once; no number of them changes a result.
+    team
+        What searches; no number of threads or workers changes a result.
     folder
         Where what each search found is kept; None: nowhere.
     progress
@@ -168,34 +168,32 @@ def measure(
     """
     for names in {choice.without for choice in choices}:
         leave_out(plan.nbest, names)  # an unknown name is found before the work
+    if team.is_remote:
+        plan = _travelling(plan, notice)
     cells = folder and _made(folder)
     shape = (len(choices), plan.splits, plan.seeds)
     lists = digest(plan.nbest.features, plan.nbest.offsets, *_of_sparse(plan.nbest))
-    said: dict[str, None] = {}
-
-    def search(number: int) -> tuple[Cell, dict[str, tuple[float, float]]]:
-        place, split, repeat = (int(index) for index in np.unravel_index(number, shape))
-        choice = choices[place]
-        nbest = leave_out(plan.nbest, choice.without)
-        key = _key(plan, choice, lists, split, repeat)
+    shared = team.shared(plan)
+    keys, paths, tasks = [], [], []
+    for place, split, repeat in np.ndindex(shape):
+        key = _key(plan, choices[place], lists, split, repeat)
         path = cells and cells / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
-        cell = None if path is None else _read(path)
-        if cell is None:
-            lines: list[str] = []
-            cell = _search(plan, choice, nbest, split, repeat, lines.append)
-            if split == repeat == 0 and not choice.without:
-                said.update(dict.fromkeys(lines))
-            if path is not None:
-                _write(path, key, cell)
-        return cell, _judged(plan, nbest, cell.weights, split)
-
-    found = each(search, math.prod(shape), threads=threads, progress=progress)
-    for line in sorted(said):
+        keys.append(key)
+        paths.append(path)
+        known = None if path is None else _read(path)
+        tasks.append((shared, choices[place], split, repeat, known, team.step))
+    found: dict[int, _Done] = {}
+    for number, done in team.run(_search, tasks, progress=progress):
+        found[number], path = done, paths[number]
+        if path is not None and tasks[number][4] is None:
+            _write(path, keys[number], done.cell)
+    for line in sorted({line for done in found.values() for line in done.lines}):
         notice(f"first split: {line}")
-    rows = [
-        found[i : i + math.prod(shape[1:])] for i in range(0, len(found), math.prod(shape[1:]))
+    rows = np.arange(math.prod(shape)).reshape(len(choices), -1).tolist()
+    measured = [
+        _measured(plan, choice, [found[number][:2] for number in row])
+        for choice, row in zip(choices, rows, strict=True)
     ]
-    measured = [_measured(plan, choice, row) for choice, row in zip(choices, rows, strict=True)]
     start = Cell(plan.untuned)
     untuned = [
         (start, scores)
@@ -205,13 +203,48 @@ def measure(
     return [*measured, _measured(plan, None, untuned)]
 
 
+def _travelling(plan: Plan, notice: Callable[[str], None]) -> Plan:
+    """Return the plan without texts, which nobody reads; all statistics are known."""
+    for judged in plan.judges.values():
+        judged.stats.complete(notice)
+    nbest = plan.nbest
+    bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+    return replace(plan, nbest=bare)
+
+
+class _Done(NamedTuple):
+    """Holds what a search found, its scores, and what it had to say."""
+
+    cell: Cell
+    scores: dict[str, tuple[float, float]]
+    lines: tuple[str, ...]
+
+
 def _search(
+    plan: Plan,
+    choice: Choice,
+    split: int,
+    repeat: int,
+    known: Cell | None,
+    step: Callable[[int, int], None],
+) -> _Done:
+    """Search one cell, unless it is known, and judge."""
+    nbest = leave_out(plan.nbest, choice.without)
+    lines: list[str] = []
+    cell = known or _found(plan, choice, nbest, split, repeat, lines.append, step)
+    said = split == repeat == 0 and not choice.without
+    scores = _judged(plan, nbest, cell.weights, split)
+    return _Done(cell, scores, tuple(lines) if said else ())
+
+
+def _found(
     plan: Plan,
     choice: Choice,
     nbest: NBest,
     split: int,
     repeat: int,
     notice: Callable[[str], None],
+    step: Callable[[int, int], None],
 ) -> Cell:
     judged = plan.judges[choice.tuned_on]
     setup = Setup(
@@ -221,8 +254,15 @@ def _search(
         prior=choice.prior,
         constraints=plan.constraints,
     )
+    segments = plan.parts(split)[0]
     found = optimize_stats(
-        nbest, judged.stats, judged.metric, setup, notice=notice, segments=plan.parts(split)[0]
+        nbest,
+        judged.stats,
+        judged.metric,
+        setup,
+        notice=notice,
+        progress=step,
+        segments=segments,
     )
     seconds = found.cpu_seconds if plan.timing else None
     return Cell(found.weights, found.unseen_score, seconds)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Annotator
     from tuner.decoders._base import Progress
     from tuner.evaluation.comparison.model import Comparison
+    from tuner.executors.team import Team
     from tuner.runs.config import Experiment
     from tuner.texts.prepare import Prepare
 
@@ -102,6 +103,7 @@ def reproduce(
     progress: Progress,
     prepare: Prepare | None = None,
     resampling: Resampling = RESAMPLED,
+    team: Team | None = None,
 ) -> Reproduction:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
 
@@ -113,6 +115,9 @@ def reproduce(
         A file of the paper's own figures, see `read_published`; None: none are shown.
     prepare
         As of a `Request`, for metrics that compare syntax.
+    team
+        What tunes, if it is a cluster: each metric's run is a task. Its folder is the same on all
+        machines, and a task that is tried again goes on where it was.
 
     Raises
     ------
@@ -120,14 +125,21 @@ def reproduce(
         What `tune` and `compare` raise.
     """
     figures = Published() if published is None else read_published(published)
-    for name, experiment in experiments.items():
-        log(f"tuning on {name}: {experiment.tune.output}")
-        run = replicas.run if experiment.tune.replicas > 1 else single.run
+    if team is not None and team.is_remote:
+        names = list(experiments)
+        log(f"tuning on {', '.join(names)}: {experiments[names[0]].tune.output.parent}")
+        tasks = [(experiment, team.step) for experiment in experiments.values()]
+        for place, lines in team.run(_tuned, tasks, progress=progress):
+            for line in lines:
+                log(f"{names[place]}: {line}")
+    else:
+        for name, experiment in experiments.items():
+            log(f"tuning on {name}: {experiment.tune.output}")
 
-        def note(line: str, name: str = name) -> None:
-            log(f"{name}: {line}")
+            def note(line: str, name: str = name) -> None:
+                log(f"{name}: {line}")
 
-        run(experiment, log=note, progress=progress)
+            _tune(experiment, note, progress)
     log("comparing the systems")
     request = Request(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
@@ -139,6 +151,18 @@ def reproduce(
     comparison = compare_request(request, log)
     origin = _origin(config, next(iter(experiments.values())))
     return Reproduction(comparison, document(comparison, figures, origin=origin))
+
+
+def _tune(experiment: Experiment, log: Callable[[str], None], progress: Progress) -> None:
+    run = replicas.run if experiment.tune.replicas > 1 else single.run
+    run(experiment, log=log, progress=progress)
+
+
+def _tuned(experiment: Experiment, step: Progress) -> list[str]:
+    """Tune at a worker, and return what was to be said."""
+    lines: list[str] = []
+    _tune(experiment, lines.append, step)
+    return lines
 
 
 def _origin(config: Path, experiment: Experiment) -> str:

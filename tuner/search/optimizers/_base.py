@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner import streams
-from tuner.processors import each
+from tuner.executors.team import each
 from tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:

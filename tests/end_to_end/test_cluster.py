@@ -1,0 +1,290 @@
+"""Commands on a Dask cluster: real worker processes, killed and all."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.support.annotation_models import SENTENCES, udpipe
+from tests.support.cli import fault, run
+from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
+from tests.support.places import ROOT
+from tuner.annotation.annotators._base import Request
+from tuner.annotation.annotators.udpipe import Udpipe
+from tuner.annotation.shards import annotated_shard
+from tuner.errors import AnnotatorError, InputError, PortmertError
+from tuner.executors.cluster import Cluster
+from tuner.executors.opening import opened
+
+pytestmark = NEEDS_DASK
+
+DATA = ROOT / "configs" / "recorded"
+LISTS = (
+    *("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz", "--ref", DATA / "dev.tgt"),
+    *("--weights", DATA / "start.json", "--metric", "bleu"),
+)
+QUICK = "mert:effort=5,restarts=1"
+LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
+
+
+@pytest.fixture(scope="module")
+def started():
+    """Two workers; who kills one gets another in its place."""
+    with cluster(2) as two:
+        yield two
+
+
+@pytest.fixture
+def place(started):
+    return f"dask:{started.scheduler_address}"
+
+
+def files(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "log.txt"
+    }
+
+
+def crossval(folder, executor):
+    run("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2, "--no-timing",
+        "--out-dir", folder, "--executor", executor)  # fmt: skip
+    return files(folder)
+
+
+def replicas(folder, executor):
+    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=2", "--replicas", 3,
+        "--test-nbest", DATA / "1.nbest.gz", "--test-ref", DATA / "dev.tgt",
+        "--out-dir", folder, "--executor", executor)  # fmt: skip
+    return files(folder)
+
+
+def annotate(folder, executor):
+    folder.mkdir()
+    (folder / "text").write_text("".join(f"{line}\n" for line in LINES))
+    run("annotate", "--annotator", "udpipe", "--model", os.path.relpath(udpipe()), "--in",
+        folder / "text", "--out", folder / "out.conllu", "--annotation-cache",
+        folder.with_suffix(".cache"), "--executor", executor)  # fmt: skip
+    return files(folder)
+
+
+def reproduce(folder, executor):
+    source, target = DATA / "dev.src", DATA / "dev.tgt"
+    settings = {
+        "tune.iterations": 1,
+        "tune.replicas": 2,
+        "tune.threads": 1,
+        "tune.output": folder,
+        "data.test_source": source,
+        "data.test_references": json.dumps([str(target)]),
+        "data.test_reference_links": json.dumps([str(DATA / "dev.links")]),
+    }
+    run("reproduce", ROOT / "configs" / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
+        "--metric", "bleu", *(f"--set={key}={value}" for key, value in settings.items()),
+        "--executor", executor)  # fmt: skip
+    made = files(folder)
+    made["paper.md"] = re.sub(
+        rb"## Table 6 .*?(?=## Table 7)", b"", made["paper.md"], flags=re.DOTALL
+    )
+    return made  # table 6 has times
+
+
+COMMANDS = [crossval, replicas, annotate]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, pytest.param(reproduce, marks=pytest.mark.slow)])
+def test_the_bytes_are_those_of_one_machine_though_a_worker_is_killed(
+    tmp_path, started, place, command
+):
+    local = command(tmp_path / "local", "local")
+    killed = threading.Thread(target=kill_one_at_work, args=(started,))
+    killed.start()
+    assert command(tmp_path / "cluster", place) == local
+    killed.join(100)
+    assert not killed.is_alive()
+
+
+def kill_one_at_work(started):
+    """End a worker that has a task, as soon as there is one."""
+    from distributed import Client
+
+    with Client(started.scheduler_address, set_as_default=False) as client:
+        processes = client.run(os.getpid)
+        at_work = None
+        while at_work is None:
+            tasks = client.processing()
+            at_work = next((worker for worker in processes if tasks.get(worker)), None)
+        os.kill(processes[at_work], signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_number_of_workers_changes_a_byte(tmp_path, workers):
+    with cluster(workers) as some:
+        for command in COMMANDS:
+            local = command(tmp_path / f"local-{command.__name__}", "local")
+            place = f"dask:{some.scheduler_address}"
+            assert command(tmp_path / command.__name__, place) == local
+
+
+def test_metrics_of_syntax_are_annotated_by_workers_before_they_search(tmp_path, place):
+    def found(name, executor):
+        result = run(
+            "crossval", *LISTS[:8], "--metric", "hwcm", "--annotator", f"udpipe:model={udpipe()}",
+            "--annotation-cache", tmp_path / name, "--optimizer", QUICK, "--splits", 2,
+            "--no-timing", "--executor", executor,
+        )  # fmt: skip
+        return result.stdout, result.stderr
+
+    local, remote = found("local", "local"), found("remote", place)
+    assert local[0] == remote[0]
+    assert "hypotheses are annotated here before workers search" in remote[1]
+
+
+def fails(folder, number):
+    """Count how often it was tried."""
+    if number == 1:
+        (folder / f"{time.monotonic_ns()}.tried").touch()
+        raise InputError("line 7: no such thing")
+    return number
+
+
+def test_a_task_that_fails_three_times_ends_the_run_with_its_own_message(tmp_path, place):
+    done = {}
+    tasks = [(tmp_path, number) for number in range(3)]
+    with opened(place, threads=1, notice=id) as team:
+        with pytest.raises(InputError, match=r"line 7: no such thing \(on worker tcp://") as said:
+            done.update(team.run(fails, tasks))
+        assert len(list(tmp_path.glob("*.tried"))) == 3
+        assert "\n" not in str(said.value)
+        with pytest.raises(PortmertError, match="failed 3 times: ZeroDivisionError: "):
+            list(team.run(divmod, [(1, 0)]))
+        assert dict(team.run(divmod, [(7, 2)])) == {0: (3, 1)}  # goes on to work
+
+
+def waits(folder, step):
+    (folder / "begun").touch()
+    for _ in range(2400):
+        time.sleep(0.05)
+        try:
+            step(0, 0)
+        except Exception:
+            (folder / "dropped").touch()
+            raise
+
+
+def test_tasks_end_that_nobody_waits_for(tmp_path, place):
+    with opened(place, threads=1, notice=id) as team:
+        running = team.run(waits, [(tmp_path, team.step), (tmp_path, team.step)])
+
+        def interrupt():
+            appears(tmp_path / "begun")
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(running)
+    appears(tmp_path / "dropped")
+
+
+def appears(path, seconds=100):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.02)
+
+
+def test_another_version_at_a_worker_is_refused(tmp_path):
+    from distributed import Client
+
+    old = tmp_path / "old.py"
+    old.write_text("import tuner\ntuner.__version__ = '0.0.1'\n")
+    with cluster(1, preload=[str(old)]) as other:
+        place = f"dask:{other.scheduler_address}"
+        said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
+        assert "has portmert 0.0.1, here it is " in said
+        assert said.rstrip().endswith("install the same on all machines")
+        # One that came later is found out by its first task.
+        with (
+            Client(other.scheduler_address, set_as_default=False) as client,
+            pytest.raises(PortmertError, match=r"has portmert 0\.0\.1, here it is "),
+        ):
+            list(Cluster(client, place).run(abs, [(1,)]))
+
+
+def test_a_scheduler_that_is_not_there():
+    said = fault("crossval", *LISTS, "--splits", 1, "--executor", "dask:tcp://127.0.0.1:9")
+    assert "dask:tcp://127.0.0.1:9: no scheduler answers there: " in said
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed_ends_the_command_which_can_be_resumed(tmp_path):
+    """Also a file that names the scheduler, as `dask scheduler` writes it."""
+    name = tmp_path / "scheduler.json"
+    local = crossval(tmp_path / "local", "local")
+    folder = tmp_path / "cluster"
+
+    def dask(program, *options):
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{program}", *map(str, options)],
+            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    scheduler = dask("scheduler", "--port", 0, "--scheduler-file", name, "--no-dashboard")
+    appears(name)
+    worker = dask("worker", "--scheduler-file", name, "--nthreads", 1, "--no-dashboard")
+
+    def kill_after_a_cell():
+        while not any(folder.glob("cells/*.json")):
+            time.sleep(0.005)
+        scheduler.kill()
+
+    try:
+        threading.Thread(target=kill_after_a_cell).start()
+        said = fault("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2,
+                     "--no-timing", "--out-dir", folder, "--executor", f"dask:{name}")  # fmt: skip
+        assert "the scheduler is gone" in said
+        assert "start the same command again" in said
+    finally:
+        for process in (worker, scheduler):
+            process.terminate()
+            process.wait()
+    kept = files(folder)
+    assert kept
+    assert kept.items() < local.items()
+    assert crossval(folder, "local") == local
+
+
+@pytest.mark.slow
+def test_jobs_of_a_queueing_system_do_the_work(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{PROGRAMS}:{os.environ['PATH']}")
+    file = tmp_path / "cluster.toml"
+    options = {"cores": 1, "memory": "1GB", "interface": "lo"}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in options.items()]
+    file.write_text("\n".join(["[executor]", 'name = "dask-slurm:2"', *lines]))
+    assert crossval(tmp_path / "jobs", file) == crossval(tmp_path / "local", "local")
+    file.write_text(file.read_text() + '\nqueue = "closed"\n')
+    said = fault("crossval", *LISTS, "--splits", 1, "--executor", file)
+    assert "dask-slurm:2: sbatch failed: " in said
+    assert "invalid partition specified: closed" in said
+
+
+def test_a_model_that_is_another_one_at_a_worker():
+    tagger = Udpipe(udpipe())
+    request = Request(frozenset({"tags"}))
+    answers = annotated_shard(tagger, tagger.fingerprint(), [SENTENCES[0]], request, max)
+    assert len(answers[0].tags) == len(SENTENCES[0])
+    with pytest.raises(AnnotatorError, match="is not the same on all machines"):
+        annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
+
+
+def test_one_search_stays_on_one_machine(tmp_path):
+    said = fault("optimize", *LISTS, "--out", tmp_path / "w", "--executor", "dask:x", status=2)
+    assert "--executor needs --replicas" in said

@@ -1,0 +1,119 @@
+"""What --executor and the table [executor] may say."""
+
+import sys
+
+import pytest
+
+from tests.support.clusters import NEEDS_DASK, PROGRAMS
+from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
+from tuner.executors.opening import Place, opened
+from tuner.executors.team import Threads
+
+
+def test_places_that_are_understood(tmp_path):
+    assert Place.parse("local").is_local
+    assert Place.parse("dask:tcp://host:8786").address == "tcp://host:8786"
+    assert Place.parse("dask:scheduler.json").address == "scheduler.json"
+    slurm = Place.parse("dask-slurm:20")
+    assert (slurm.kind, slurm.jobs, slurm.options) == ("slurm", 20, {})
+    file = tmp_path / "cluster.toml"
+    file.write_text('[executor]\nname = "dask-sge:3"\ncores = 8\nmemory = "16GB"\n')
+    sge = Place.parse(str(file))
+    assert (sge.kind, sge.jobs, sge.options) == ("sge", 3, {"cores": 8, "memory": "16GB"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("loca", "did you mean 'local'"),
+        ("dask", "expected local, dask:ADDRESS"),
+        ("dask-slum:3", "did you mean 'dask-slurm'"),
+        ("dask-slurm", "how many jobs? As dask-slurm:20"),
+        ("dask-slurm:0", "how many jobs"),
+        ("dask-slurm:many", "how many jobs"),
+        ("absent.toml", "absent.toml: No such file"),
+    ],
+)
+def test_other_places_are_one_line(given, message):
+    with pytest.raises(PortmertError) as fault:
+        Place.parse(given)
+    assert message in str(fault.value)
+    assert "\n" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no table [executor]"),
+        ("executor = 3", "has no table [executor]"),
+        ("[executor]", "name must be given"),
+        ("[executor]\nname = 3", "name must be given"),
+        ('[executor]\nname = "local"\ncores = 3', "executor 'local' has no option 'cores'"),
+        ("[executor", "is not TOML"),
+    ],
+)
+def test_other_tables_are_one_line(tmp_path, text, message):
+    file = tmp_path / "x.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as fault:
+        Place.parse(str(file))
+    assert message in str(fault.value)
+
+
+def test_this_machine_is_threads():
+    with opened("local", threads=3, notice=id) as team:
+        assert isinstance(team, Threads)
+        assert team.threads == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "absent"),
+    [("dask:tcp://127.0.0.1:1", "distributed"), ("dask-slurm:2", "dask_jobqueue")],
+)
+def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch, place, absent):
+    monkeypatch.setitem(sys.modules, absent, None)
+    with (
+        pytest.raises(ConfigError, match=r"pip install 'portmert\[dask\]'"),
+        opened(place, threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+def test_a_file_of_a_scheduler_that_is_absent(tmp_path):
+    place = f"dask:{tmp_path}/scheduler.json"
+    with (
+        pytest.raises(StateError, match=r"no such file, and no address as tcp://"),
+        opened(place, threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+def test_a_machine_without_the_queueing_system(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with (
+        pytest.raises(ProgramError, match="no program sbatch on PATH"),
+        opened("dask-slurm:2", threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # half a cluster
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("cores = 2", "no SLURMCluster: "),
+        ('cores = 1\nmemory = "1GB"\nbananas = 3', "bananas"),
+    ],
+)
+def test_options_that_a_queueing_system_lacks(tmp_path, monkeypatch, options, message):
+    monkeypatch.setenv("PATH", str(PROGRAMS))
+    file = tmp_path / "x.toml"
+    file.write_text(f'[executor]\nname = "dask-slurm:1"\n{options}\n')
+    with (
+        pytest.raises(ConfigError, match=message),
+        opened(str(file), threads=1, notice=id),
+    ):
+        pass

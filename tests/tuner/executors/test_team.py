@@ -1,0 +1,71 @@
+"""Tasks in threads: what comes back, in what order, and which fault is told."""
+
+import threading
+
+import pytest
+
+from tuner.executors.team import Threads, each
+
+
+def test_each_keeps_the_order_whatever_ends_first():
+    gates = [threading.Event() for _ in range(4)]
+
+    def work(number):
+        if number < 3:
+            assert gates[number + 1].wait(10)  # the last one ends first
+        gates[number].set()
+        return number * number
+
+    assert each(work, 4, threads=4) == [0, 1, 4, 9]
+    assert each(lambda n: n, 0, threads=3) == []
+
+
+def test_progress_counts_all_threads():
+    seen = []
+    each(lambda n: n, 5, threads=3, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(n, 5) for n in range(1, 6)]
+
+
+def test_the_first_fault_is_told_and_what_was_done_before_it_is_kept():
+    kept, late = {}, threading.Event()
+
+    def work(number):
+        if number == 0:
+            assert late.wait(10)  # done after the faults
+            return "zero"
+        if number == 3:
+            raise ValueError("third")
+        if number == 2:
+            late.set()
+            raise ValueError("second")
+        return number
+
+    with pytest.raises(ValueError, match="second"):
+        kept.update(Threads(4).run(work, [(n,) for n in range(4)]))
+    assert kept == {0: "zero", 1: 1}
+
+
+def test_nothing_begins_after_a_fault():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        raise KeyError(number)
+
+    with pytest.raises(KeyError):
+        list(Threads(1).run(work, [(n,) for n in range(50)]))
+    assert len(begun) <= 2
+
+
+def test_leaving_early_begins_no_more():
+    begun, go = [], threading.Event()
+
+    def work(number):
+        begun.append(number)
+        assert number == 0 or go.wait(10)
+
+    tasks = Threads(1).run(work, [(n,) for n in range(50)])
+    assert next(tasks) == (0, None)
+    threading.Timer(0.1, go.set).start()
+    tasks.close()
+    assert len(begun) <= 3

@@ -1,0 +1,85 @@
+"""Annotates sentences here or, some at once, at the workers of a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tuner.errors import AnnotatorError
+from tuner.files import with_absolute_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tuner.annotation.annotators._base import Annotation, Annotator, Request
+    from tuner.executors.team import Team
+
+SHARD = 64
+"""Sentences that a worker gets at once."""
+
+
+def annotated(
+    annotator: Annotator,
+    sentences: Sequence[Sequence[str]],
+    request: Request,
+    processes: int,
+    progress: Callable[[int, int], None] | None,
+    team: Team | None,
+) -> Iterator[tuple[int, Annotation | None]]:
+    """Yield the number of each sentence and what the annotator says of it, in any order.
+
+    Parameters
+    ----------
+    processes, progress
+        See `Annotator.annotate`.
+    team
+        What annotates in place of processes here, if it is a cluster. Parses that are looked up
+        are looked up where their files are.
+    """
+    if team is None or not team.is_remote or annotator.looks_up:
+        yield from enumerate(
+            annotator.annotate(sentences, request, processes=processes, progress=progress)
+        )
+        return
+    count = len(sentences)
+
+    def shown(shards: int, _: int) -> None:
+        if progress is not None:
+            progress(min(shards * SHARD, count), count)
+
+    there, fingerprint = with_absolute_paths(annotator), annotator.fingerprint()
+    tasks = [
+        (there, fingerprint, sentences[begin : begin + SHARD], request, team.step)
+        for begin in range(0, count, SHARD)
+    ]
+    for shard, answers in team.run(annotated_shard, tasks, progress=shown):
+        yield from enumerate(answers, shard * SHARD)
+
+
+def annotated_shard(
+    annotator: Annotator,
+    fingerprint: str,
+    sentences: Sequence[Sequence[str]],
+    request: Request,
+    step: Callable[[int, int], None],
+) -> list[Annotation | None]:
+    """Return what the annotator says of some sentences.
+
+    Parameters
+    ----------
+    fingerprint
+        What it has where it was asked for.
+    step
+        Called now and then; it may raise what ends the work.
+
+    Raises
+    ------
+    AnnotatorError
+        Its library or its model is not there, or another one.
+    """
+    here = annotator.fingerprint()
+    if here != fingerprint:
+        raise AnnotatorError(
+            f"the library or the model is not the same on all machines: '{here}', expected "
+            f"'{fingerprint}'"
+        )
+    return list(annotator.annotate(sentences, request, processes=1, progress=step))

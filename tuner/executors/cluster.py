@@ -1,0 +1,297 @@
+"""Runs tasks on the workers of a Dask cluster.
+
+What travels is pickled: our own data, between our own processes of one version of portmert. Who
+can reach the scheduler can run programs on all of them, see SECURITY.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import shlex
+import shutil
+import time
+import warnings
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import tuner
+from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
+from tuner.executors.team import Team
+from tuner.processes import Cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Executor, Future
+
+Value = TypeVar("Value")
+
+INSTALL = "pip install 'portmert[dask]'"
+ATTEMPTS = 3
+"""So often a task may fail until the run ends."""
+LEAST_AHEAD = 64
+"""So many tasks are handed out even where no worker has come yet."""
+_CONNECT = "10s"
+
+
+class Cluster(Team):
+    """Runs tasks on a cluster.
+
+    Parameters
+    ----------
+    client
+        Of `distributed`.
+    name
+        How messages name the cluster.
+    """
+
+    is_remote = True
+
+    @staticmethod
+    def step(done: int, total: int) -> None:  # noqa: ARG004
+        """Raise `Cancelled` where the command that gave the task at work has dropped it.
+
+        A thread cannot be ended from outside.
+        """
+        from distributed import get_worker  # noqa: PLC0415  an extra
+        from distributed.worker import thread_state  # noqa: PLC0415
+
+        state = get_worker().state.tasks.get(thread_state.key)
+        if state is None or state.state == "cancelled":
+            raise Cancelled
+
+    def __init__(self, client: Any, name: str) -> None:
+        self._client = client
+        self._name = name
+        self._asked_at = float("-inf")
+        self._ahead = LEAST_AHEAD
+
+    @property
+    def ahead(self) -> int:
+        """Four for each thread of each worker that is there."""
+        if time.monotonic() - self._asked_at > 1:
+            self._asked_at = time.monotonic()
+            with self._answering():
+                threads = sum(self._client.nthreads().values())
+            self._ahead = max(LEAST_AHEAD, 4 * threads)
+        return self._ahead
+
+    def opened(self, count: int) -> Executor:  # noqa: ARG002  workers may come and go
+        """Return an executor."""
+        executor: Executor = self._client.get_executor(pure=False, retries=ATTEMPTS - 1)
+        return executor
+
+    def submit(
+        self, executor: Executor, work: Callable[..., Value], task: tuple[Any, ...]
+    ) -> Future[Value]:
+        """Hand out a task; its worker says which version of portmert it has."""
+        with self._answering():
+            return executor.submit(perform, tuner.__version__, work, *task)
+
+    def close(self, executor: Executor, *, interrupted: bool) -> None:  # noqa: ARG002
+        """Drop what is not done; workers stop it at their next step."""
+        if self._client.status == "running":
+            executor.shutdown(wait=False)
+
+    def shared(self, value: Value) -> Value:
+        """Return a future of it, which the scheduler can give to workers that come later too."""
+        with (
+            self._answering(),
+            warnings.catch_warnings(),
+        ):  # that it is large is why it travels once
+            warnings.filterwarnings("ignore", "Sending large graph")
+            held: Value = self._client.submit(same, value, pure=False, retries=ATTEMPTS - 1)
+        return held
+
+    def fault(self, error: Exception) -> Exception:
+        """Return the worker's own message."""
+        if isinstance(error, PortmertError):
+            return error
+        if isinstance(error, CancelledError) or self._client.status != "running":
+            return self._gone()
+        if type(error).__name__ == "KilledWorker":
+            last = getattr(getattr(error, "last_worker", None), "address", "unknown")
+            return ProgramError(
+                f"{self._name}: each worker that took one task died of it, the last one was "
+                f"{last}; its log says why (often it had too little memory)"
+            )
+        what = f"{type(error).__name__}: {_one_line(error)}"
+        return ProgramError(f"{self._name}: a task failed {ATTEMPTS} times: {what}")
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, RuntimeError):  # closed connections and clients are either
+            raise self._gone() from None
+
+    def _gone(self) -> StateError:
+        return StateError(
+            f"{self._name}: the scheduler is gone, or has dropped what it was to do; what is done "
+            f"is kept: start the same command again"
+        )
+
+
+def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
+    """Do a task, at a worker of the same version; a fault names the worker."""
+    from distributed import get_worker  # noqa: PLC0415  an extra
+
+    here = get_worker().address
+    if tuner.__version__ != version:
+        raise ConfigError(_differs(here, tuner.__version__, version))
+    try:
+        return work(*task)
+    except PortmertError as error:
+        raise type(error)(f"{error} (on worker {here})") from None
+
+
+def same(value: Value) -> Value:
+    """Return a value as it is: what tasks share."""
+    return value
+
+
+def version() -> str:
+    """Return the version of portmert, at a worker."""
+    return tuner.__version__
+
+
+def _differs(place: str, there: str, here: str) -> str:
+    return f"{place} has portmert {there}, here it is {here}: install the same on all machines"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(
+            f"a Dask cluster needs the package {name.replace('_', '-')} ({error}): {INSTALL}"
+        ) from None
+
+
+@contextmanager
+def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Iterator[Cluster]:
+    """Give the workers of a running cluster.
+
+    Parameters
+    ----------
+    given
+        How the user named it.
+    address
+        As tcp://HOST:8786, or the scheduler's file.
+    """
+    distributed = _module("distributed")
+    if "://" not in address and not Path(address).is_file():
+        raise StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
+    where = {"address" if "://" in address else "scheduler_file": address}
+    with _quiet():
+        try:
+            client = distributed.Client(**where, timeout=_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise StateError(f"{given}: no scheduler answers there: {_one_line(error)}") from None
+        yield from _of_client(client, given, notice)
+
+
+@contextmanager
+def started(
+    given: str, kind: str, jobs: int, options: Mapping[str, Any], *, notice: Callable[[str], None]
+) -> Iterator[Cluster]:
+    """Give the workers of a cluster that lives as long as the command.
+
+    Parameters
+    ----------
+    kind
+        The queueing system, one of `KINDS`.
+    jobs
+        How many jobs to ask it for.
+    options
+        Those of its class in dask-jobqueue; what is not given is as in Dask's own configuration.
+    """
+    made = getattr(_module("dask_jobqueue"), KINDS[kind])
+    distributed = _module("distributed")
+    with _quiet():
+        program = shlex.split(made.job_cls.submit_command)[0]
+        if shutil.which(program) is None:
+            raise ProgramError(
+                f"{given}: no program {program} on PATH; start it where jobs are submitted"
+            )
+        try:
+            with warnings.catch_warnings():  # another cluster of ours may show its dashboard
+                warnings.filterwarnings("ignore", "Port 8787")
+                cluster = made(**options)
+        except (TypeError, ValueError, OSError) as error:
+            raise ConfigError(f"{given}: no {KINDS[kind]}: {_one_line(error)}") from None
+        try:
+            for _ in range(jobs):
+                cluster.worker_spec.update(cluster.new_worker_spec())
+            try:  # scale(jobs) does the same, but does not say that a job was refused
+                cluster.sync(cluster._correct_state)  # noqa: SLF001
+            except (RuntimeError, OSError) as error:
+                raise ProgramError(f"{given}: {program} failed: {_one_line(error)}") from None
+            client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
+            yield from _of_client(client, given, notice)
+        finally:
+            with suppress(AssertionError):  # of a job that was refused
+                cluster.close()
+
+
+KINDS = {
+    "htcondor": "HTCondorCluster",
+    "lsf": "LSFCluster",
+    "moab": "MoabCluster",
+    "oar": "OARCluster",
+    "pbs": "PBSCluster",
+    "sge": "SGECluster",
+    "slurm": "SLURMCluster",
+}
+"""Queueing system -> the class of dask-jobqueue."""
+
+
+def _of_client(client: Any, name: str, notice: Callable[[str], None]) -> Iterator[Cluster]:
+    try:
+        _check_versions(client, name)
+        threads = client.nthreads()
+        if threads:
+            notice(f"{name}: {len(threads)} workers, {sum(threads.values())} tasks at once")
+        else:
+            notice(f"{name}: no workers yet; tasks wait for them")
+        yield Cluster(client, name)
+    finally:
+        client.close(timeout=2)
+
+
+def _check_versions(client: Any, name: str) -> None:
+    """Refuse another version of portmert at the scheduler or at a worker that is there."""
+    try:
+        found = {"the scheduler": client.run_on_scheduler(version)}
+    except Exception as error:  # noqa: BLE001  whatever unpickling says there
+        found = {"the scheduler": error}
+    for address, there in {**found, **client.run(version, on_error="return")}.items():
+        if isinstance(there, Exception):
+            what = _one_line(there)
+            raise ConfigError(f"{name}: {address} has no portmert of this version: {what}")
+        if there != tuner.__version__:
+            raise ConfigError(f"{name}: {_differs(address, there, tuner.__version__)}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask from logging what we say in one line, and from waiting long for the dead."""
+    config = importlib.import_module("dask").config
+    names = [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]
+    others = ("distributed", "tornado.application", "asyncio")
+    loggers = [logging.getLogger(name) for name in (*others, *names)]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with config.set({"distributed.comm.timeouts.connect": _CONNECT}):
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

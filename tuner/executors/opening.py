@@ -1,0 +1,129 @@
+"""Understands --executor and the [executor] table, and opens what they name."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.documents import parse_toml
+from tuner.errors import ConfigError, suggest
+from tuner.executors.cluster import KINDS, connected, started
+from tuner.executors.team import Threads
+from tuner.files import read_bytes
+from tuner.numbers import MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tuner.executors.team import Team
+
+EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Says where tasks run.
+
+    Parameters
+    ----------
+    given
+        As it was written.
+    address
+        Of a running scheduler, or its file.
+    kind, jobs, options
+        A queueing system, how many jobs to ask it for, and the options of its class in
+        dask-jobqueue.
+    """
+
+    given: str = "local"
+    address: str = ""
+    kind: str = ""
+    jobs: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run on this machine, in this process."""
+        return not self.address and not self.kind
+
+    @classmethod
+    def parse(cls, given: str | Place, options: Mapping[str, Any] | None = None) -> Place:
+        """Return the place that a text names; options go with queueing systems only.
+
+        Raises
+        ------
+        ConfigError
+            It names none, or its file has no table [executor].
+        """
+        if isinstance(given, Place):
+            return given
+        if options is None and given.endswith(".toml"):
+            return cls.of_table(_table(Path(given)), where=given)
+        name, _, rest = given.partition(":")
+        kind = name.removeprefix("dask-")
+        if kind != name and kind in KINDS:
+            if not rest.isascii() or not rest.isdecimal() or not 0 < int(rest[:20]) <= MOST:
+                raise ConfigError(f"executor '{given}': how many jobs? As {name}:20")
+            return cls(given, kind=kind, jobs=int(rest), options=options or {})
+        if options:
+            raise ConfigError(
+                f"executor '{given}' has no option '{next(iter(options))}'; those of a queueing "
+                f"system have any, as dask-slurm:20"
+            )
+        if name == "dask" and rest:
+            return cls(given, address=rest)
+        if given != "local":
+            known = ("local", "dask", *(f"dask-{kind}" for kind in KINDS))
+            raise ConfigError(f"executor '{given}': expected {EXPECTED}{suggest(name, known)}")
+        return cls()
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any], *, where: str) -> Place:
+        """Return the place that a table [executor] names: `name`, and options of its own."""
+        options = dict(table)
+        name = options.pop("name", None)
+        if not isinstance(name, str) or name.endswith(".toml"):
+            raise ConfigError(
+                f'{where}: [executor]: name must be given, as name = "dask-slurm:20"'
+            )
+        return cls.parse(name, options)
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    try:
+        tables = parse_toml(read_bytes(path).decode("utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    table = tables.get("executor")
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: has no table [executor]")
+    return table
+
+
+@contextmanager
+def opened(given: str | Place, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:
+    """Give what runs tasks.
+
+    Parameters
+    ----------
+    given
+        See `Place`.
+    threads
+        Tasks at once where it is this machine.
+
+    Raises
+    ------
+    ConfigError, StateError
+        There is no such place, its package is not installed, or no scheduler answers.
+    """
+    place = Place.parse(given)
+    if place.address:
+        with connected(place.given, place.address, notice=notice) as team:
+            yield team
+    elif place.kind:
+        with started(place.given, place.kind, place.jobs, place.options, notice=notice) as team:
+            yield team
+    else:
+        yield Threads(threads)

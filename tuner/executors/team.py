@@ -1,0 +1,154 @@
+"""Runs tasks on any `concurrent.futures.Executor`: threads of this process, or a cluster's.
+
+Tasks are pure functions of plain data, so that it does not matter where, in what order and how
+often they run. Whoever gives them puts what comes back into a fixed order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor, Future
+
+    Progress = Callable[[int, int], None]
+
+Result = TypeVar("Result")
+Value = TypeVar("Value")
+
+
+class Team(ABC):
+    """Runs tasks, several at once.
+
+    Attributes
+    ----------
+    is_remote
+        Whether tasks run in other processes: all that they take and return is then pickled.
+    """
+
+    is_remote: ClassVar[bool]
+
+    @staticmethod  # noqa: B027  threads need nothing
+    def step(done: int, total: int) -> None:
+        """Be called by long tasks now and then; ends those whose result nobody waits for."""
+
+    @property
+    @abstractmethod
+    def ahead(self) -> int:
+        """How many tasks are handed out before the first of them is done."""
+
+    @abstractmethod
+    def opened(self, count: int) -> Executor:
+        """Return an executor for so many tasks."""
+
+    @abstractmethod
+    def close(self, executor: Executor, *, interrupted: bool) -> None:
+        """End an executor; tasks that have not begun are dropped."""
+
+    def submit(
+        self, executor: Executor, work: Callable[..., Result], task: tuple[Any, ...]
+    ) -> Future[Result]:
+        """Hand out a task."""
+        return executor.submit(work, *task)
+
+    def shared(self, value: Value) -> Value:
+        """Return what stands for a large value in tasks, so that it travels once."""
+        return value
+
+    def fault(self, error: Exception) -> Exception:
+        """Return what to raise where a task failed."""
+        return error
+
+    def run(
+        self,
+        work: Callable[..., Result],
+        tasks: Sequence[tuple[Any, ...]],
+        *,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the number and the result of each `work(*task)`, in the order in which they end.
+
+        Of several faults the first task's is raised, when those before it are done: what they
+        found is not lost. Leaving early drops what has not begun.
+
+        Parameters
+        ----------
+        progress
+            Called as progress(tasks done, tasks in all), from this thread.
+        """
+        ended: SimpleQueue[int] = SimpleQueue()
+        under_way: dict[int, Future[Result]] = {}
+        todo = iter(enumerate(tasks))
+        faults: dict[int, Exception] = {}
+        executor = self.opened(len(tasks))
+        interrupted, done = True, 0
+        try:
+            while True:
+                while not faults and len(under_way) < self.ahead:
+                    number, task = next(todo, (-1, ()))
+                    if number < 0:
+                        break
+                    future = self.submit(executor, work, task)
+                    under_way[number] = future
+                    future.add_done_callback(partial(_tell, ended, number))
+                if not under_way or (faults and min(under_way) > min(faults)):
+                    break
+                number = ended.get()
+                try:
+                    result = under_way.pop(number).result()
+                except Exception as error:  # noqa: BLE001  raised below
+                    faults[number] = error
+                    continue
+                done += 1
+                yield number, result
+                if progress is not None:
+                    progress(done, len(tasks))
+            interrupted = False
+        finally:
+            self.close(executor, interrupted=interrupted)
+        if faults:
+            raise self.fault(faults[min(faults)]) from None
+
+
+def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:
+    ended.put(number)
+
+
+class Threads(Team):
+    """Runs tasks in so many threads of this process."""
+
+    is_remote = False
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+
+    @property
+    def ahead(self) -> int:
+        """Twice as many as there are threads."""
+        return 2 * self.threads
+
+    def opened(self, count: int) -> Executor:
+        """Return a pool of threads."""
+        return ThreadPoolExecutor(max(1, min(self.threads, count)))
+
+    def close(self, executor: Executor, *, interrupted: bool) -> None:
+        """End the pool; who interrupts a search that parses does not wait for its end."""
+        executor.shutdown(wait=not interrupted, cancel_futures=True)
+
+
+def each(
+    work: Callable[[int], Result],
+    count: int,
+    *,
+    threads: int,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return `work(0)`, `work(1)` and so on, in order, so many of them at once in threads."""
+    numbers = [(number,) for number in range(count)]
+    found = dict(Threads(threads).run(work, numbers, progress=progress))
+    return [found[number] for number in range(count)]
