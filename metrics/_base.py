@@ -55,12 +55,12 @@ class Arcs:
         return "arcs"
 
 
-Need = Literal["links", "tags", "heads", "trees", "roles", "drs"] | Arcs
+Need = Literal["links", "source", "tags", "heads", "trees", "roles", "drs"] | Arcs
 """What a metric reads besides tokens, of hypotheses and references.
 
-`links`: word alignments; `tags`: parts of speech; `heads`: the best dependency parse; `trees`:
-the best constituency parse; `roles`: predicates and their arguments; `drs`: the discourse
-representation; `Arcs`: expected dependency links.
+`links`: word alignments; `source`: the text that was translated; `tags`: parts of speech; `heads`:
+the best dependency parse; `trees`: the best constituency parse; `roles`: predicates and their
+arguments; `drs`: the discourse representation; `Arcs`: expected dependency links.
 """
 
 SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "roles", "drs", "arcs"})
@@ -321,6 +321,8 @@ class Batch:
     lines : (H,) int64 or None
         Which hypothesis of its files each one is, where they were read from n-best lists: scores
         from outside are given by it.
+    source : tuple of str or None
+        The source text of each segment, where it is known.
     """
 
     hypotheses: Texts
@@ -330,6 +332,7 @@ class Batch:
     source_lengths: NDArray[np.int32] | None = None
     whole: Batch | None = None
     lines: IntArray | None = None
+    source: tuple[str, ...] | None = None
     _known: dict[Hashable, Any] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
 
@@ -377,6 +380,7 @@ class Batch:
             None if self.source_lengths is None else self.source_lengths[start:stop],
             self.corpus,
             None if self.lines is None else self.lines[int(offsets[0]) : int(offsets[-1])],
+            None if self.source is None else self.source[start:stop],
         )
 
     def take(self, indices: IntArray) -> Batch:
@@ -395,6 +399,7 @@ class Batch:
             self.source_lengths,
             self.corpus,
             None if self.lines is None else self.lines[indices],
+            self.source,
         )
 
 

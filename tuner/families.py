@@ -57,7 +57,7 @@ class Family:
 
 
 FAMILIES = {
-    "metric": Family("metrics", "Metric", frozenset({"scores", "command", "min", "max"})),
+    "metric": Family("metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})),
     "aligner": Family("aligners", "Aligner"),
     "decoder": Family("tuner.decoders", "Decoder"),
     "optimizer": Family("tuner.search.optimizers", "Optimizer"),

@@ -117,4 +117,4 @@ def _generator(seed: int, *path: int) -> np.random.Generator:
 
 
 def _seed(sequence: np.random.SeedSequence) -> int:
-    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+    return int(sequence.generate_state(1, np.uint64)[0]) >> 1

@@ -161,5 +161,60 @@ def supar(folder):
         made.train(**options)
 
 
+COMET_WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *"abcd",
+    "das",
+    "haus",
+    "the",
+    "house",
+]
+
+
+def comet(folder):
+    """Write two models with random weights as COMET does, an encoder of a few numbers in them."""
+    import torch
+    import yaml
+    from comet.models import str2model
+    from transformers import BertConfig
+
+    encoder = folder / "encoder"
+    encoder.mkdir()
+    (encoder / "vocab.txt").write_text("".join(f"{word}\n" for word in COMET_WORDS))
+    config = BertConfig(
+        vocab_size=len(COMET_WORDS),
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+    )
+    config.save_pretrained(encoder)
+    for name in ("regression_metric", "referenceless_regression_metric"):
+        torch.manual_seed(1)
+        model = str2model[name](
+            encoder_model="BERT",
+            pretrained_model=str(encoder),
+            hidden_sizes=[8],
+            nr_frozen_epochs=0,
+            load_pretrained_weights=False,
+            local_files_only=True,
+        )
+        (folder / name / "checkpoints").mkdir(parents=True)
+        settings = dict(model.hparams)
+        state = {"state_dict": model.state_dict(), "pytorch-lightning_version": "2.0.0"}
+        state["hyper_parameters"] = settings
+        torch.save(state, folder / name / "checkpoints" / "model.ckpt")
+        (folder / name / "hparams.yaml").write_text(
+            yaml.safe_dump({**settings, "class_identifier": name})
+        )
+
+
 if __name__ == "__main__":
-    {"spacy": spacy, "stanza": stanza, "supar": supar}[sys.argv[1]](Path(sys.argv[2]))
+    {"comet": comet, "spacy": spacy, "stanza": stanza, "supar": supar}[sys.argv[1]](
+        Path(sys.argv[2])
+    )

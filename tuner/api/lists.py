@@ -147,18 +147,29 @@ def read_lists(
             metric.check_lists(paths, nbest.list_sizes)
     if references is not None:
         references = _in_order(nbest, references, known, notice)
-    lengths = None if references is None else references.source_lengths
-    if lengths is None and source is not None:
-        lengths = corpus.read_lengths(text_file(source, "the source"))
+    lines = _source_lines(nbest, references, source)
+    lengths = None if lines is None else corpus.token_counts(lines)
     nbest = with_features(
         nbest, extra_features, ready=ready, source_lengths=lengths, notice=notice
     )
     if references is None:
-        references = corpus.no_references(vocabulary, len(nbest))
+        references = corpus.no_references(vocabulary, len(nbest), lines)
     elif references.source_lengths is not None:
         check_links(nbest, references.source_lengths)
     scored, annotate = ready.lazily(nbest.texts)
     return Lists(nbest, replace(nbest, texts=scored), references, annotate)
+
+
+def _source_lines(
+    nbest: NBest, references: References | None, source: TextLike | None
+) -> tuple[str, ...] | None:
+    """Return the source text of each segment, where it is known."""
+    if references is not None or source is None:
+        return None if references is None else references.source
+    lines = corpus.read_source(text_file(source, "the source"))
+    if len(lines) != len(nbest):
+        raise InputError(f"the source has {len(lines)} lines, the lists {len(nbest)} segments")
+    return lines
 
 
 def _in_order(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tuner.api.also import OtherScore, others, remind
 from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.searching import Ended, as_weights, list_problem, setup_of
@@ -65,6 +66,8 @@ class Optimized:
         All that the search found.
     bootstrap : Confidence or None
         How weights vary over resampled sets of segments.
+    also : tuple of OtherScore
+        What other metrics say of the weights.
     annotations : dict
         Where texts were annotated: `annotated` hypotheses, and how many sentences the cache had
         (`hits`), were new (`misses`), and have no parse (`failed`).
@@ -88,6 +91,7 @@ class Optimized:
     annotations: dict[str, int] = field(repr=False)
     annotated_by: str = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
+    also: tuple[OtherScore, ...] = field(default=(), repr=False)
 
     @property
     def vector(self) -> FloatArray:
@@ -112,6 +116,7 @@ class Optimized:
             "unseen_score": self.unseen_score,
             "unseen_error": self.unseen_error,
             "oracle_score": self.oracle_score,
+            **({"also": [other.as_json() for other in self.also]} if self.also else {}),
             "restarts": list(found.restarts),
             **self._weights(),
             "hypotheses": found.hypotheses,
@@ -132,6 +137,7 @@ def optimize(
     refs: Sequence[TextLike] | PathLike = (),
     *,
     metric: str | Metric | None = None,
+    also: Sequence[str | Metric] = (),
     scores: ArrayLike | None = None,
     stats: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
@@ -170,6 +176,8 @@ def optimize(
         The references of lists: each the name of a file or a list of lines.
     metric
         What to tune on, as `"port"` or `"bleu:smooth=add1"`. With arrays: the metric of `stats`.
+    also
+        Other metrics, that only report what they say of the weights.
     scores : (S, N) or (H,), optional
         With arrays: a score of each hypothesis; the mean over segments is made high.
     stats : (S, N, K) or (H, K), optional
@@ -232,6 +240,8 @@ def optimize(
     start = as_weights(weights)
     setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
     if scores is not None or stats is not None:
+        if also:
+            raise ValueError("other metrics read texts: `also` goes with lists, not with arrays")
         of_stats = None if metric is None else as_metric(metric)
         nbest, table, chosen = lists_of_arrays(
             lists, scores, stats, offsets, feature_names, of_stats
@@ -248,10 +258,13 @@ def optimize(
         by_id = ById.of(refs)
         refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
         ref_links = by_id.all(ref_links, "links of references")
+    chosen, judges = as_metric(metric), [as_metric(one) for one in also]
+    remind(chosen, also, notice)
     with list_problem(
         cast("ListsLike", lists),
         refs,
-        metric=metric,
+        metric=chosen,
+        also=judges,
         source=source,
         ref_links=ref_links,
         nbest_format=nbest_format,
@@ -268,6 +281,10 @@ def optimize(
     ) as problem:
         ended = problem.search(setup, notice, searching)
         result = _result(ended, problem.metric, problem.signature, setup, samples, begin)
+        if judges:
+            begun = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
+            said = others(judges, problem, ended, begun, threads=setup.threads, notice=notice)
+            result = replace(result, also=said)
         annotator_used = problem.ready.annotator
         if annotator_used is None:
             return result

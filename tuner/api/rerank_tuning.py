@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metrics._base import Vocabulary
+from tuner.api.also import remind
 from tuner.api.comparing import compare
 from tuner.api.components import as_metric
 from tuner.api.replica_runs import as_lines
@@ -150,6 +151,7 @@ def rerank_tune(
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
     if compares:
         _check_judges(judges, chosen, test_ref_links, more)
+    remind(chosen, also, notice)
     found = replicate(
         lists,
         refs,

@@ -19,6 +19,7 @@ from tuner.search.constraints import Constraints
 from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from tuner.search.optimization import Setup
 from tuner.search.stat_tables import statistics_table
+from tuner.texts.statistics import needs_of
 from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def list_problem(
     refs: Sequence[TextLike] | PathLike,
     *,
     metric: str | Metric,
+    also: Sequence[Metric] = (),
     source: TextLike | None,
     ref_links: Sequence[TextLike] | PathLike,
     nbest_format: str | Reader,
@@ -178,13 +180,14 @@ def list_problem(
     with preparing(
         annotator, annotation_cache, notice=notice, progress=progress, team=team
     ) as prepare:
-        ready = prepare([chosen], pipeline_of(text, text_model), None)
+        metrics = [chosen, *also]
+        ready = prepare(metrics, pipeline_of(text, text_model), None)
         begin = time.perf_counter()
         read = read_lists(
             lists,
             refs,
             ready=ready,
-            metrics=[chosen],
+            metrics=metrics,
             source=source,
             ref_links=ref_links,
             nbest_format=nbest_format,
@@ -198,7 +201,7 @@ def list_problem(
             chosen,
             threads=threads,
             notice=notice,
-            annotate=read.annotate,
+            annotate=read.annotate if needs_of([chosen]) else None,
         )
         if isinstance(chosen, Formula) and len(chosen.metrics) > 1 and not stats.is_lazy:
             notice(_influences(chosen, stats, read.nbest.offsets))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tuner.annotation.annotating import TextAnnotator, open_annotator
 from tuner.components import registry
+from tuner.components.comet import Place, neural
 from tuner.errors import InputError
 from tuner.files import Lines
 from tuner.processors import available_processors
@@ -116,6 +117,8 @@ def preparing(
         metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
     ) -> Preparation:
         for metric in metrics:
+            for network in neural(metric):
+                network.use(Place(None if cache is None else Path(cache), notice, progress))
             if needs_of([metric]) and annotator is None and recorded is None:
                 raise InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "

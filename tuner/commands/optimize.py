@@ -10,7 +10,13 @@ from tuner import api
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import ids_option, list_options, options_of_test
 from tuner.commands._notice import notice
-from tuner.commands._options import FILE, FOLDER, Whole, executor_option
+from tuner.commands._options import (
+    FILE,
+    FOLDER,
+    Whole,
+    executor_option,
+    metrics_option,
+)
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.commands._progress import searching, tuning
 from tuner.commands._searching import search_options, take_search
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
 _OF_LISTS = ("refs", "source", "ref_links", "ids")
 _OF_TEST = ("test_refs", "test_source", "test_ref_links", "test_features")
 _OF_REPLICAS = ("replicas", "out_dir", "fresh", "test_lists", *_OF_TEST)
-_OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
+_OF_TEXTS = ("text", "text_model", "length_penalty", "annotator", "also")
 
 
 @click.command()
@@ -46,6 +52,9 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator")
 )
 @list_options
 @ids_option
+@metrics_option(
+    "Say too what this metric makes of the weights; repeat for more.", name="also", option="--also"
+)
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
 @search_options
@@ -96,7 +105,7 @@ def command(
     _check_replicas(out, features, given)
     take_search(given)
     if given["replicas"] is not None:
-        del given["samples"], given["ids"]
+        del given["samples"], given["also"], given["ids"]
         with tuning(given["annotator"], on=given["executor"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
@@ -141,8 +150,8 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
         raise click.UsageError("--ids does not go with --replicas")
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
-    if features or given["samples"]:
-        raise click.UsageError("--replicas go with --nbest, without --bootstrap")
+    if features or given["samples"] or given["also"]:
+        raise click.UsageError("--replicas go with --nbest, without --bootstrap and --also")
     if not given["test_lists"] and any(given[name] for name in _OF_TEST):
         raise click.UsageError("what is said of a test set needs --test-nbest")
 
@@ -173,7 +182,8 @@ def _check_usage(
     of_format = given["extra_features"] or given["nbest_format"] != "auto"
     if features and (any(of_texts) or of_format):
         raise click.UsageError(
-            "--text, --text-model, --length-penalty, --annotator, --feature and --nbest-format go "
+            "--text, --text-model, --length-penalty, --annotator, --also, --feature and "
+            "--nbest-format go "
             "with --nbest"
         )
 
@@ -203,6 +213,8 @@ def _show(found: Optimized, out: Path) -> None:
             f"{known['hits']} from the cache, {known['misses']} new, {known['failed']} without "
             f"a parse; {found.seconds['annotating']:.1f} s; by {found.annotated_by}"
         )
+    for other in found.also:
+        say(f"also {other}")
     say(f"weights: {out}")
     if found.bootstrap is not None:
         say(found.bootstrap.as_text())

@@ -32,6 +32,7 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from metrics._base import FloatArray, Metric, Need, Ragged
+from tuner.components.mean_of_scores import MeanOfScores
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.families import reason
 from tuner.nbest.extra import read_numbers
@@ -62,6 +63,10 @@ def metric(name: str, argument: str) -> Metric:
     ConfigError
         The argument is empty, or no command line.
     """
+    if name == "comet":
+        from tuner.components import comet  # noqa: PLC0415  start-up time
+
+        return comet.metric(argument)
     try:
         if name == "scores":
             return Scores(argument)
@@ -71,7 +76,7 @@ def metric(name: str, argument: str) -> Metric:
 
 
 @dataclass(frozen=True)
-class Scores(Metric):
+class Scores(MeanOfScores):
     """Averages scores that were computed outside, one number for each hypothesis.
 
     Parameters
@@ -85,7 +90,6 @@ class Scores(Metric):
     files: str
 
     source: ClassVar[str] = "whatever made the numbers"
-    in_percent: ClassVar[bool] = False
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True
 
@@ -111,11 +115,6 @@ class Scores(Metric):
     def signature(self) -> str:
         """Name and files."""
         return f"scores:{self.files}"
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The score, and 1 for the hypothesis."""
-        return ("sum", "segments")
 
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Check that there is a score for each hypothesis of each list.
@@ -151,14 +150,6 @@ class Scores(Metric):
         if len(batch.lines) and batch.lines.max() >= len(values):
             raise InputError(f"{self.files}: {len(values)} scores, there are more hypotheses")
         return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean score of stats (..., 2)."""
-        return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], 1.0))
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the number of segments."""
-        return {"segments": float(stats[1])}
 
 
 @dataclass(frozen=True)

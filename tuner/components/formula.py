@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
-_OUTSIDE = r'(?i:scores|command(?:\+links)?):(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
+_OUTSIDE = (
+    r"(?i:scores|comet|command(?:\+links)?):"
+    r'(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
+)
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_OUTSIDE}|{_METRIC})|(?P<sign>[-+*/(),]))"
@@ -301,7 +304,9 @@ class Formula(Metric):
 def _written(signature: str) -> str:
     """Return a metric's signature as a formula has it: that of outside scores in quotes."""
     name, _, rest = signature.partition(":")
-    if name not in {"scores", "command", "command+links"} or re.fullmatch(_OUTSIDE, signature):
+    if name not in {"scores", "comet", "command", "command+links"} or re.fullmatch(
+        _OUTSIDE, signature
+    ):
         return signature
     escaped = re.sub(r'(["\\])', r"\\\1", rest)
     return f'{name}:"{escaped}"'

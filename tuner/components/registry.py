@@ -37,7 +37,7 @@ __all__ = [
     "written",
 ]
 
-EXTERNAL = ("scores", "command", "command+links")
+EXTERNAL = ("scores", "command", "command+links", "comet")
 """Metrics that are not ours: what stands before the first colon."""
 
 ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
@@ -86,8 +86,9 @@ def metric(text: str) -> Metric:
     """Return the metric written `name` or `name:option=value,option=value`.
 
     `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
-    `external`; `0.6*port + 0.4*bleu` and the like are formulas, see `formula`. What begins with
-    `command:` is one command; `scores:` begins a formula if there is no file of the whole name.
+    `external`; `comet:MODEL` is a neural network, see `comet`; `0.6*port + 0.4*bleu` and the like
+    are formulas, see `formula`. What begins with `command:` is one command; `scores:` and `comet:`
+    begin a formula if there is no file of the whole name.
     """
     from tuner.components import formula  # noqa: PLC0415  start-up time
 
@@ -95,7 +96,8 @@ def metric(text: str) -> Metric:
     if colon and name.lower() in EXTERNAL:
         from tuner.components import external  # noqa: PLC0415  start-up time
 
-        whole = name.lower() != "scores" or os.path.isfile(rest)  # noqa: PTH113  long names
+        may_go_on = name.lower() in ("scores", "comet")
+        whole = not may_go_on or os.path.isfile(rest)  # noqa: PTH113  long names
         if whole or not formula.is_formula(text):
             return external.metric(name.lower(), rest)
     if formula.is_formula(text) and not _names_a_file(text):

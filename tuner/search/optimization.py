@@ -85,6 +85,8 @@ class Optimization:
     unseen_score, unseen_error : float or None
         An estimate of the score of `weights` on unseen text, with its standard error, from
         segments that were held out; None where the optimizer holds none out.
+    unseen_rows : (S,) int64 or None
+        The hypothesis of each segment that the estimate is of.
     cpu_seconds : float
         Processor time of the search, all threads together.
     seconds : dict
@@ -102,6 +104,7 @@ class Optimization:
     seconds: dict[str, float]
     unseen_score: float | None = None
     unseen_error: float | None = None
+    unseen_rows: IntArray | None = field(default=None, compare=False, repr=False)
     cpu_seconds: float = 0.0
 
 
@@ -327,6 +330,7 @@ def _optimize(
         seconds=seconds,
         unseen_score=None if unseen is None else lists.metric.oriented(unseen.value),
         unseen_error=None if unseen is None else unseen.error,
+        unseen_rows=None if unseen is None else unseen.rows,
         cpu_seconds=cpu_seconds,
     )
 

@@ -44,7 +44,8 @@ def statistics_table(
     ----------
     annotate : callable, optional
         Takes (n,) int64 hypotheses and returns their texts with what else the metric needs. It is
-        slow, so that statistics are then computed only of hypotheses that are asked for.
+        slow, so that statistics are then computed only of hypotheses that are asked for; so are
+        those of a metric that reads the source, a neural one.
 
     Raises
     ------
@@ -52,10 +53,10 @@ def statistics_table(
         Lists and references do not fit, or the metric needs what they lack.
     """
     batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
-    if annotate is None:
+    if annotate is None and "source" not in metric.needs:
         table = StatTable(compute_stats(metric, batch, threads=threads))
     else:
-        make_texts = annotate
+        make_texts = annotate or nbest.texts.take
 
         def compute(hypotheses: IntArray) -> FloatArray:
             part = replace(batch.take(hypotheses), hypotheses=make_texts(hypotheses))

@@ -42,11 +42,14 @@ class References:
         The references of segment s are `offsets[s]:offsets[s + 1]`.
     source_lengths : (S,) int32 or None
         Number of source tokens of each segment.
+    source : tuple of str or None
+        The source text of each segment.
     """
 
     texts: Texts
     offsets: IntArray
     source_lengths: NDArray[np.int32] | None = None
+    source: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -56,7 +59,9 @@ class References:
         order = np.asarray(segments, dtype=np.int64)
         rows = Ragged(np.arange(len(self.texts), dtype=np.int32), self.offsets).take(order)
         lengths = None if self.source_lengths is None else self.source_lengths[order]
-        return References(self.texts.take(rows.values.astype(np.int64)), rows.offsets, lengths)
+        lines = None if self.source is None else tuple(self.source[s] for s in order)
+        texts = self.texts.take(rows.values.astype(np.int64))
+        return References(texts, rows.offsets, lengths, lines)
 
 
 def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
@@ -76,8 +81,8 @@ def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = Fals
     return Texts.from_lines(lines, vocabulary)
 
 
-def read_lengths(path: TextFile) -> NDArray[np.int32]:
-    """Return (N,) int32: the number of tokens in each line of a text file.
+def read_source(path: TextFile) -> tuple[str, ...]:
+    """Return the lines of a source text.
 
     Raises
     ------
@@ -88,6 +93,11 @@ def read_lengths(path: TextFile) -> NDArray[np.int32]:
     if not lines:
         raise InputError(f"{path}: the file is empty; expected one segment a line")
     lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+    return tuple(lines)
+
+
+def token_counts(lines: Sequence[str]) -> NDArray[np.int32]:
+    """Return (N,) int32: the number of tokens in each line."""
     return np.array([len(line.encode().split()) for line in lines], dtype=np.int32)
 
 
@@ -167,7 +177,7 @@ def read_references(
     vocabulary
         That of the hypotheses; grows.
     source
-        The source text; only its lengths are kept.
+        The source text.
     links
         No file, or one for each reference file.
     lowercase
@@ -186,10 +196,11 @@ def read_references(
     segments = len(texts[0])
     for path, other in zip(paths, texts, strict=True):
         check_lines(path, len(other), paths[0], segments)
-    source_lengths = None
+    source_lengths = lines = None
     if source is not None:
-        source_lengths = read_lengths(source)
-        check_lines(source, len(source_lengths), paths[0], segments)
+        lines = read_source(source)
+        source_lengths = token_counts(lines)
+        check_lines(source, len(lines), paths[0], segments)
     if links:
         if source_lengths is None:
             raise InputError(f"{links[0]}: links need the source text to be checked; give it too")
@@ -211,13 +222,18 @@ def read_references(
         texts=interleaved(concatenate(texts), len(texts)),
         offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
+        source=lines,
     )
 
 
-def no_references(vocabulary: Vocabulary, segments: int) -> References:
+def no_references(
+    vocabulary: Vocabulary, segments: int, source: tuple[str, ...] | None = None
+) -> References:
     """Return what stands for the references of a metric that reads none."""
     return References(
-        texts=Texts.from_lines([], vocabulary), offsets=np.zeros(segments + 1, dtype=np.int64)
+        texts=Texts.from_lines([], vocabulary),
+        offsets=np.zeros(segments + 1, dtype=np.int64),
+        source=source,
     )
 
 
@@ -258,6 +274,7 @@ def make_batch(
         reference_offsets=references.offsets,
         source_lengths=references.source_lengths,
         lines=lines,
+        source=references.source,
     )
 
 

@@ -85,7 +85,9 @@ def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
     if "links" in metric.needs:
         _require_links(metric, batch)
-    for need in sorted(metric.needs - {"links"}, key=str):
+    if "source" in metric.needs and batch.source is None:
+        raise InputError(f"metric {metric.name()} reads the source text: give --source")
+    for need in sorted(metric.needs - {"links", "source"}, key=str):
         for name, texts in (("hypotheses", batch.hypotheses), ("references", batch.references)):
             if not texts.has(need):
                 raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from tuner.search.constraints import Bounds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray
+    from metrics._base import FloatArray, IntArray
     from tuner.search.problem import TuningProblem
 
 
@@ -33,10 +33,14 @@ class Unseen:
         The objective.
     error : float
         Its standard error.
+    rows : (S,) int64
+        The hypothesis that was chosen for each segment while it was held out, as a row of the
+        statistics.
     """
 
     value: float
     error: float
+    rows: IntArray = field(compare=False)
 
 
 @dataclass(frozen=True)

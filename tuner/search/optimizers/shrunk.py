@@ -152,7 +152,8 @@ def _choose(
 
     Those of later rows are preferred where they are hardly worse than the best.
     """
-    stats = problem.stats.rows[problem.rows_of(chosen.ravel())].reshape(*chosen.shape, -1)
+    rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
+    stats = problem.stats.rows[rows]
     segments = chosen.shape[1]
     drawn = np.random.default_rng(seed).multinomial(
         segments, np.full(segments, 1 / segments), size=RESAMPLES
@@ -160,8 +161,8 @@ def _choose(
     samples = problem.objective(np.einsum("ns,rsk->rnk", drawn.astype(np.float64), stats))
     worth = problem.objective(stats.sum(axis=1))
     unseen = [
-        Unseen(float(value), float(np.std(row, ddof=1)))
-        for value, row in zip(worth, samples, strict=True)
+        Unseen(float(value), float(np.std(sample, ddof=1)), held_out)
+        for value, sample, held_out in zip(worth, samples, rows, strict=True)
     ]
     values = worth - penalties
     best = int(np.argmax(values))  # of equal ones the start

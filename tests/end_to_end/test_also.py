@@ -1,0 +1,82 @@
+"""`optimize --also`: what other metrics make of the weights, and the reminder of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import portmert
+from tests.support.cli import run
+from tests.support.places import ROOT
+
+QUALITY = ROOT / "configs" / "quality"
+GIVEN = ("--nbest", QUALITY / "dev.nbest.gz", "--ref", QUALITY / "dev.ref", "--text", "debpe")
+REMINDER = "report other metrics too: --also chrf"
+
+
+def test_others_report_seen_and_unseen(tmp_path):
+    out, document = tmp_path / "w.json", tmp_path / "found.json"
+    result = run(
+        "optimize", *GIVEN, "--metric", f"scores:{QUALITY / 'dev.comet'}", "--also", "chrf",
+        "--also", "ter", "--out", out, "--json", document,
+    )  # fmt: skip
+    assert REMINDER not in result.output
+    found = json.loads(document.read_text())
+    chrf, ter = found["also"]
+    assert [one["metric"].split("|")[0] for one in (chrf, ter)] == [
+        "chrf:max_order=6,beta=2.0",
+        "ter",
+    ]
+    # The scores are those of the hypotheses that rerank writes.
+    steps = ("--nbest", QUALITY / "dev.nbest.gz", "--weights", out, "--text", "debpe")
+    run("rerank", *steps, "--out", tmp_path / "best")
+    for one, metric in ((chrf, "chrf"), (ter, "ter")):
+        scored = portmert.score(tmp_path / "best", [QUALITY / "dev.ref"], metric=metric)
+        assert one["final_score"] == pytest.approx(scored.score)
+        assert np.isfinite(one["unseen_score"])
+    assert chrf["unseen_score"] <= chrf["final_score"] + 0.05
+
+
+def test_what_is_tuned_on_reports_the_same_as_other_metric():
+    found = portmert.optimize(
+        QUALITY / "dev.nbest.gz",
+        [QUALITY / "dev.ref"],
+        metric="chrf",
+        also=["chrf"],
+        text="debpe",
+        notice=lambda _: None,
+    )
+    (same,) = found.also
+    assert same.start_score == found.start_score
+    assert same.score == found.score
+    assert same.unseen_score == pytest.approx(found.unseen_score)
+    assert str(same).startswith(f"{found.signature}: ")
+    assert ", unseen " in str(same)
+
+
+def test_without_others_a_line_reminds(tmp_path):
+    scores = ("--metric", f"scores:{QUALITY / 'dev.comet'}", "--optimizer", "mert")
+    result = run("optimize", *GIVEN, *scores, "--restarts", 1, "--out", tmp_path / "w.json")
+    assert REMINDER in result.output
+    result = run(
+        "optimize", *GIVEN, *scores, "--restarts", 1, "--also", "bleu", "--out",
+        tmp_path / "w.json",
+    )  # fmt: skip
+    assert REMINDER not in result.output
+    assert "\nalso bleu:max_order=4" in result.output
+
+
+def test_wrong_usage(tmp_path):
+    files = ("--features", QUALITY / "dev.ref", "--scores", QUALITY / "dev.ref")
+    result = run(
+        "optimize", "--metric", "bleu", *files, "--also", "chrf", "--out", tmp_path / "w",
+        status=2,
+    )  # fmt: skip
+    assert "--also" in result.output
+    result = run(
+        "optimize", *GIVEN, "--metric", "bleu", "--also", "chrff", "--out", tmp_path / "w",
+        status=1,
+    )  # fmt: skip
+    assert "unknown metric 'chrff'" in result.output
+    with pytest.raises(ValueError, match="goes with lists, not with arrays"):
+        portmert.optimize(np.zeros((1, 2, 1)), scores=[[0, 1]], also=["chrf"])

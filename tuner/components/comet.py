@@ -1,0 +1,360 @@
+"""Scores by COMET: neural networks of unbabel-comet, which `portmert[comet]` installs.
+
+    comet:MODEL[,batch=16][,device=auto|cpu|cuda]
+
+MODEL is a checkpoint, a folder with `checkpoints/model.ckpt`, or the name of one that Hugging
+Face's tools have fetched: nothing is downloaded here. Scores go to the store of annotations, so
+that a source, a hypothesis and a reference are scored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import threading
+import warnings
+from dataclasses import field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Gt, Le
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass
+
+from metrics._base import FloatArray, Metric, Need
+from tuner.annotation.annotators import _models
+from tuner.annotation.cache import AnnotationCache, default_folder
+from tuner.components.mean_of_scores import MeanOfScores
+from tuner.errors import ConfigError, InputError
+from tuner.families import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from metrics._base import Batch
+
+LAYER = "score"
+REFERENCE_FREE = "referenceless_regression_metric"
+KEPT_TOGETHER = 512
+"""Scores go to the store in portions of so many, so that little is lost if the process dies."""
+
+Sample = tuple[str, ...]
+"""Source, hypothesis and, where the model reads one, reference."""
+
+
+class Place:
+    """Says where scores are kept, and who hears how many are made.
+
+    Parameters
+    ----------
+    cache
+        Folder of the store.
+    notice
+        Called with a line for the user.
+    progress
+        Called as progress(done, all) with texts that are not in the store.
+    """
+
+    def __init__(
+        self,
+        cache: Path | None = None,
+        notice: Callable[[str], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.cache = cache or default_folder()
+        self.notice = notice or (lambda _: None)
+        self.progress = progress or (lambda _done, _all: None)
+
+
+@dataclass(frozen=True)
+class Comet(MeanOfScores):
+    """Averages the scores that a COMET model gives each segment.
+
+    A model that reads references takes, of several, the one under which the score is highest. The
+    texts are tokens with spaces between: what COMET should see as running text must be so in the
+    lists and references.
+
+    Parameters
+    ----------
+    model
+        A checkpoint, a folder that holds `checkpoints/model.ckpt`, or a name.
+    batch
+        Texts that go through the network at once.
+    device
+        `auto`: a GPU where there is one.
+    of
+        What the hash of the checkpoint begins with, as in the metric's signature: another one is
+        refused.
+    """
+
+    model: str
+    batch: Annotated[int, Gt(0), Le(65536)] = 16
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    of: str = ""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"source"})
+    source: ClassVar[str] = "Rei et al., EMNLP 2020; unbabel-comet"
+    _state: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def load(self) -> None:
+        """Find the model and what it reads; the network is loaded when it is first asked.
+
+        Raises
+        ------
+        ConfigError
+            The model is not there, or is none of COMET.
+        """
+        _ = self.reads_references
+        found = _models.digest(self.checkpoint)
+        if not found.startswith(self.of):
+            raise ConfigError(
+                f"metric comet: {self.checkpoint}: of={self.of} is asked for, found {found[:8]}: "
+                f"another model now lies there"
+            )
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used on the command line."""
+        return "comet"
+
+    @property
+    def signature(self) -> str:
+        """The model, by its name or that of its folder, and what is in it."""
+        return f"comet:{self.model},of={_models.digest(self.checkpoint)[:8]}"
+
+    @cached_property
+    def checkpoint(self) -> Path:
+        """The checkpoint's file.
+
+        Raises
+        ------
+        ConfigError
+            There is none.
+        """
+        given = Path(self.model).expanduser()
+        for path in (given, given / "checkpoints" / "model.ckpt"):
+            if path.is_file():
+                return path
+        if given.exists() or given.is_absolute() or self.model.count("/") != 1:
+            raise ConfigError(
+                f"metric comet: {self.model}: no checkpoint there; expected a .ckpt, a folder "
+                f"with checkpoints/model.ckpt, or a name as Unbabel/wmt22-comet-da"
+            )
+        _require()
+        from huggingface_hub import snapshot_download  # noqa: PLC0415  optional
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+        try:
+            folder = snapshot_download(self.model, local_files_only=True)
+        except (LocalEntryNotFoundError, HfHubHTTPError, OSError, ValueError):
+            raise ConfigError(
+                f"metric comet: {self.model} is neither a file nor fetched yet, and nothing is "
+                f"downloaded here; fetch it with: huggingface-cli download {self.model}"
+            ) from None
+        return Path(folder) / "checkpoints" / "model.ckpt"
+
+    @cached_property
+    def reads_references(self) -> bool:  # type: ignore[override]  # the model says
+        """Whether the model reads references."""
+        settings = _settings(self.checkpoint)
+        kind = settings.get("class_identifier")
+        if not isinstance(kind, str):
+            raise ConfigError(
+                f"{_settings_file(self.checkpoint)}: no class_identifier; is this COMET's?"
+            )
+        if kind == "unified_metric":
+            segments = settings.get("input_segments", ["mt", "src", "ref"])
+            return "ref" in segments
+        return kind != REFERENCE_FREE
+
+    def use(self, place: Place) -> None:
+        """Keep scores in another place from now on."""
+        with self._lock:
+            self._state["place"] = place
+            self._state.pop("store", None)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2): the score of each hypothesis, and 1."""
+        if batch.source is None:
+            raise InputError("metric comet reads the source text: give --source")
+        samples: list[Sample] = []
+        owners: list[int] = []
+        for s in range(len(batch)):
+            first, last = batch.reference_offsets[s : s + 2].tolist()
+            references = [" ".join(batch.references.words(r)) for r in range(first, last)]
+            for h in range(int(batch.offsets[s]), int(batch.offsets[s + 1])):
+                pair = (batch.source[s], " ".join(batch.hypotheses.words(h)))
+                own = [(*pair, text) for text in references] if self.reads_references else [pair]
+                samples += own
+                owners += [h] * len(own)
+        scores = np.full(len(batch.hypotheses), -np.inf)
+        with self._lock:
+            np.maximum.at(scores, owners, self._scores(samples))
+        return np.column_stack([scores, np.ones(len(scores))])
+
+    @cached_property
+    def _lock(self) -> threading.RLock:
+        return threading.RLock()
+
+    @property
+    def _store(self) -> AnnotationCache:
+        if "store" not in self._state:
+            place = self._state.setdefault("place", Place())
+            print_of = _models.fingerprint(
+                "comet",
+                _require(),
+                {},
+                self.checkpoint,
+                _settings_file(self.checkpoint),
+            )
+            self._state["store"] = AnnotationCache(place.cache, print_of, notice=place.notice)
+        store: AnnotationCache = self._state["store"]
+        return store
+
+    def _scores(self, samples: Sequence[Sample]) -> FloatArray:
+        """Return the score of each sample, from the store or the network."""
+        distinct = list(dict.fromkeys(samples))
+        keys = [_key(sample) for sample in distinct]
+        found = self._store.get([LAYER], keys)[LAYER]
+        known = {
+            sample: struct.unpack("<d", record)[0]
+            for sample, record in zip(distinct, found, strict=True)
+            if record is not None and len(record) == 8
+        }
+        missing = [sample for sample in distinct if sample not in known]
+        # Texts of like length go through the network together.
+        missing.sort(key=lambda sample: (sum(map(len, sample)), sample))
+        if missing:
+            self._score_missing(missing, known)
+        return np.array([known[sample] for sample in samples], dtype=np.float64)
+
+    def _score_missing(self, missing: Sequence[Sample], known: dict[Sample, float]) -> None:
+        network, place = _network(self.checkpoint, self.device), self._state["place"]
+        done = 0
+        for portion in _portions(missing, max(self.batch, KEPT_TOGETHER)):
+            rows = []
+            for part in _portions(portion, self.batch):
+                for sample, score in zip(part, network(part), strict=True):
+                    if not np.isfinite(score):
+                        raise InputError(f"metric comet: {self.model} gives '{sample[1]}' {score}")
+                    known[sample] = score
+                    rows.append((_key(sample), {LAYER: struct.pack("<d", score)}))
+                done += len(part)
+                place.progress(done, len(missing))
+            self._store.put(rows)
+
+
+def metric(argument: str) -> Comet:
+    """Return the metric written `comet:MODEL` or `comet:MODEL,option=value`.
+
+    Raises
+    ------
+    ConfigError
+        The form is another, or the model is not there.
+    """
+    model, *options = argument.split(",")
+    given: dict[str, Any] = {}
+    for item in options:
+        key, equals, value = item.partition("=")
+        if key not in ("batch", "device", "of") or not equals or key in given:
+            raise ConfigError(
+                f"metric comet: '{item}': write comet:MODEL,batch=16,device=cpu, each option once"
+            )
+        given[key] = value
+    if not model:
+        raise ConfigError("metric comet: name a model, as comet:Unbabel/wmt22-comet-da")
+    try:
+        built = Comet(model, **given)
+    except ValidationError as error:
+        raise ConfigError(f"metric comet: {reason(error)}") from None
+    built.load()
+    return built
+
+
+def neural(chosen: Metric) -> Iterator[Comet]:
+    """Yield the COMET metrics that a metric is or, as a formula, has."""
+    if isinstance(chosen, Comet):
+        yield chosen
+    for part in getattr(chosen, "metrics", ()):
+        yield from neural(part)
+
+
+def _require() -> str:
+    """Return the version of unbabel-comet; an AnnotatorError says how to install it."""
+    return _models.version("unbabel-comet", extra="comet")
+
+
+def _portions(samples: Sequence[Sample], size: int) -> Iterator[Sequence[Sample]]:
+    for begin in range(0, len(samples), size):
+        yield samples[begin : begin + size]
+
+
+def _key(sample: Sample) -> bytes:
+    """Return what a sample is found by; a line end stands in no text."""
+    return hashlib.blake2b("\n".join(sample).encode(), digest_size=16).digest()
+
+
+def _settings_file(checkpoint: Path) -> Path:
+    return checkpoint.parent.parent / "hparams.yaml"
+
+
+def _settings(checkpoint: Path) -> dict[str, Any]:
+    """Return what stands in a checkpoint's hparams.yaml: plain values only."""
+    path = _settings_file(checkpoint)
+    _require()
+    import yaml  # noqa: PLC0415  comes with unbabel-comet
+
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}; COMET keeps it beside checkpoints/"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: no YAML of plain values: {' '.join(str(error).split())}"
+        ) from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: no table of settings; is this COMET's?")
+    return found
+
+
+@lru_cache(maxsize=2)
+def _network(checkpoint: Path, device: str) -> Callable[[Sequence[Sample]], list[float]]:
+    """Load a model and return what scores samples with it.
+
+    Raises
+    ------
+    InputError
+        It cannot be loaded, or holds more than numbers: pickled objects are not loaded.
+    """
+    _require()
+    # Whoever calls torch.load further down, Lightning too, then unpickles nothing but tensors.
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries about each other
+        import torch  # noqa: PLC0415  optional, slow
+        from comet import load_from_checkpoint  # noqa: PLC0415
+
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InputError("metric comet: device=cuda, but torch sees no GPU; device=cpu works")
+        try:
+            torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+            model = load_from_checkpoint(str(checkpoint), local_files_only=True)
+        except Exception as error:  # noqa: BLE001  four libraries, each with errors of its own
+            first = " ".join(str(error).split())[:200]
+            raise InputError(f"metric comet: {checkpoint} cannot be loaded: {first}") from None
+    place = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+    model.eval().to(place)
+
+    def scored(samples: Sequence[Sample]) -> list[float]:
+        names = ("src", "mt", "ref")
+        rows = [dict(zip(names, sample, strict=False)) for sample in samples]
+        with torch.inference_mode():
+            inputs = model.transfer_batch_to_device(model.prepare_for_inference(rows), place, 0)
+            return [float(score) for score in model.predict_step(inputs)["scores"]]
+
+    return scored
