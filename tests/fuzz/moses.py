@@ -85,7 +85,8 @@ def _mert_moses(folder):
     for file in ("list", "shown", "moses.ini", "src", "ref", "links"):
         yield Target("moses", (*CALL, *PORT, *LAST), (file,), changed=("work",), names=("work",))
     write_lines(place / "words", WORDS)
-    yield Target("moses", (*CALL, "@", *LAST), ("words",), changed=("work",), names=("--",))
+    yield Target("moses", (*CALL, "@", *LAST), ("words",), changed=("work",),
+                 names=("--", "metric", "feature"))  # fmt: skip
     place = _corpus(folder, "moses-continued")
     words = ("--return-best-dev", "--prev-aggregate-nbestlist=2", "--continue")
     with chdir(place):

@@ -121,7 +121,6 @@ def command(
             "nbest_format",
             "extra_features",
             "annotation_cache",
-            "ids",
         ):
             del given[name]
         with searching() as on:

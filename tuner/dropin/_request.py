@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -19,6 +20,7 @@ from tuner.dropin._program import UsageError, comma_list, integer, last, parse, 
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.dropin._search import optimizer_of_type
 from tuner.errors import ConfigError, InputError
+from tuner.numbers import parse_number
 from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
@@ -379,14 +381,17 @@ def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
             head, colon, pair = item.rpartition(":")
             name = head if colon else name
             low, dots, high = pair.partition("..")
-            try:
-                numbers = (float(low), float(high))
-            except ValueError:
-                dots = ""
-            if not name or not dots or numbers[0] > numbers[1]:
+            least, most = _bound(low), _bound(high)
+            if not name or not dots or not least <= most:
                 raise click.UsageError(f"--range {text}: expected NAME:LOW..HIGH,LOW..HIGH")
-            found.setdefault(name, []).append(numbers)
+            found.setdefault(name, []).append((least, most))
     return found
+
+
+def _bound(text: str) -> float:
+    """Return a finite number, else NaN, to which nothing compares."""
+    value = parse_number(text)
+    return value if value is not None and math.isfinite(value) else math.nan
 
 
 def _file(name: str) -> Path:
