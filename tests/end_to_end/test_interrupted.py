@@ -122,3 +122,14 @@ def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):
         )  # fmt: skip
         assert done.stdout.startswith("portmert, version"), done.stderr
     assert not (tmp_path / "hijacked").exists()
+
+
+@pytest.mark.parametrize("text", ["nan..1", "0..1e155", "1_0..20", "0..inf", "2..1"])
+def test_ranges_of_starting_points_are_finite_numbers(tmp_path, text):
+    text = f"LM0:{text}"
+    paths = [write_lines(tmp_path / name, ["a"]) for name in ("src", "ref", "decoder", "ini")]
+    paths[2].chmod(0o755)
+    given = ("--no-filter-phrase-table", f"--range={text}")
+    assert f"--range {text}: expected NAME:LOW..HIGH" in fault(
+        "mert-moses", *paths, *given, status=2
+    )
