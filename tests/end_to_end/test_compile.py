@@ -37,11 +37,28 @@ def test_compile_leaves_nothing_to_compile(tmp_path):
     first = portmert(tmp_path, *optimize, "--optimizer", "mert", "--set", "effort=40")
     assert NOTICE in first.stderr
     (tmp_path / "cache").rename(tmp_path / "old")
+    (tmp_path / "outputs").mkdir()
+    rows = ["system\tsegment\tscore"]
+    for number, system in enumerate("AB"):
+        (tmp_path / "outputs" / f"{system}.en").write_text("a b c\nc d x\n")
+        rows += [f"{system}\t{segment}\t{segment - number}" for segment in range(2)]
+    (tmp_path / "human.tsv").write_text("".join(f"{row}\n" for row in rows))
+    judged = (
+        "--human",
+        "human.tsv",
+        "--outputs",
+        "outputs",
+        "--metric",
+        "ter",
+        "--metric",
+        "bleu",
+    )
     assert portmert(tmp_path, "compile").stdout.startswith("kernels are compiled (")
     for command in (
         optimize,
         ("rerank", "--nbest", "list", "--weights", "w.json", "--links-out", "bl", "--out", "best"),
         ("rerank", "--nbest", "list", "--mbr", "chrf", "--out", "best2"),
+        ("metaeval", *judged, "--ref", "ref"),
         ("score", *plain, "--metric", "kendall", "--hyp", "best", "--hyp-links", "bl"),
     ):
         assert NOTICE not in portmert(tmp_path, *command).stderr
