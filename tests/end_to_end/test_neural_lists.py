@@ -172,7 +172,7 @@ def test_links_are_written_for_the_new_tokens():
              "--length-penalty", "1"),
             "go with --nbest",
         ),
-        (("rerank", "--nbest", "list"), "give --weights, or --oracle with a metric"),
+        (("rerank", "--nbest", "list"), "give --weights, or --mbr or --oracle with a metric"),
         (("rerank", "--nbest", "list", "--weights", "w", "--ref", "r"), "go with --oracle"),
         (("rerank", "--nbest", "list", "--oracle", "bleu"), "--oracle needs --ref"),
     ],
