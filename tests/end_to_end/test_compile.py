@@ -60,5 +60,6 @@ def test_compile_leaves_nothing_to_compile(tmp_path):
         ("rerank", "--nbest", "list", "--mbr", "chrf", "--out", "best2"),
         ("metaeval", *judged, "--ref", "ref"),
         ("score", *plain, "--metric", "kendall", "--hyp", "best", "--hyp-links", "bl"),
+        ("score", "--ref", "ref", "--metric", "wer", "--hyp", "best"),
     ):
         assert NOTICE not in portmert(tmp_path, *command).stderr

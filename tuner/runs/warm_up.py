@@ -84,6 +84,7 @@ def warm_up() -> None:
         )
         for metric in metrics:
             compute_stats(metric, batch)
+            metric.details(batch)
         bleu, alike = registry.metric("bleu"), uniform(nbest.offsets)
         for average in get_args(Average):
             expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
