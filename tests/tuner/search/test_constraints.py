@@ -159,3 +159,18 @@ def test_contradictions_are_errors(constraints, start, message):
     with pytest.raises(ConfigError) as error:
         choose(RANDOM, constraints, start)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        Constraints(fixed=("LM0", "TM1")),
+        Constraints(tied=(("LM0", "TM0"), ("TM0_0", "TM0_2"))),
+        Constraints(bounds={"LM0_1": (0.0, 1.0)}),
+    ],
+)
+def test_what_no_feature_has_is_found_before_any_list(constraints):
+    names = (("LM0", 1), ("TM0", 2))
+    with pytest.raises(ConfigError, match="constraint on unknown feature"):
+        constraints.check(names)
+    Constraints(fixed=("TM0_1",), tied=(("LM0", "TM0"),)).check(names)
