@@ -28,7 +28,6 @@ from tuner.commands._options import (
 )
 from tuner.commands._outputs import check_outputs, output_options, show
 from tuner.commands._progress import annotating
-from tuner.evaluation.human_scores import SEVERAL
 from tuner.files import write_text
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ _OF_A_SET = ("penalties", "systems", "source", "links", "ref_links")
 @systems_option
 @click.option(
     "--judgments",
-    type=click.Choice(SEVERAL),
+    type=click.Choice(["refuse", "mean", "each"]),
     default="refuse",
     show_default=True,
     help="Several judgments of one output: a fault, their mean, or each a data point.",

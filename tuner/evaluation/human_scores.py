@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
 
 Several = Literal["refuse", "mean", "each"]
-SEVERAL: tuple[Several, ...] = get_args(Several)
 """What becomes of several judgments of one output: a fault, their mean, a data point each."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
