@@ -43,6 +43,16 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path, monkeypatch, com
     assert other.exists()
 
 
+def test_a_run_killed_in_the_training_of_its_aligner_goes_on(tmp_path):
+    few = settings("tune.iterations=1", "tune.nbest=5", f"tune.output={tmp_path / 'run'}")
+    run("tune", CONFIG, *few)
+    part = tmp_path / "run" / "annotations" / "aligner" / ".thot-ibm1-0.0123abcd.part"
+    (part / "in").mkdir(parents=True)
+    (part / "in" / ".x.0123abcd.part").write_text("half")
+    run("tune", CONFIG, *few)
+    assert not part.exists()
+
+
 def test_what_a_living_process_is_writing_stays(tmp_path):
     with writing(tmp_path / "file") as first:
         first.write(b"first")

@@ -178,8 +178,9 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
     else:
         _compare(path, held["fingerprint"], fingerprint, origin)
     for folder in (path, *filter(Path.is_dir, _products(path))):
-        for part in folder.rglob(".*.part") if folder != path else folder.glob(".*.part"):
-            part.unlink()  # what a killed process was writing
+        parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
+        for part in list(parts):  # what a killed process was writing, or a model it was training
+            _remove(part)
 
 
 def _read_state(state: Path) -> Any:
@@ -225,7 +226,11 @@ def _remove_work(path: Path) -> None:
     for item in _products(path):
         if item == state:
             continue
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item)
-        else:
-            item.unlink()
+        _remove(item)
+
+
+def _remove(item: Path) -> None:
+    if item.is_dir() and not item.is_symlink():
+        shutil.rmtree(item)
+    else:
+        item.unlink(missing_ok=True)
