@@ -5,19 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metrics._base import Arcs
+from tests.oracles import semantics
 from tests.oracles.metrics import Text, Tree
 from tests.support.strategies_metrics import arrays, expected_arcs
 
 
 def parsed(words):
-    """Each word under the one before it, in a second parse all under the first; a flat tree."""
+    """Each word under the one before it, in a second parse all under the first; a flat tree.
+
+    The first word is the predicate of all others, and each word is a condition of one box.
+    """
     words = tuple(words)
     tags = tuple(word[0].upper() for word in words)
     chain = tuple((i, "root" if i == 0 else word[-1]) for i, word in enumerate(words))
     flat = tuple((0, "root") if i == 0 else (1, "flat") for i in range(len(words)))
     pairs = zip(tags, words, strict=True)
     tree = Tree("S", tuple(Tree(tag, (Tree(word),)) for tag, word in pairs)) if words else None
-    return Text(words, frozenset(), tags, chain, tree, ((-1.0, chain), (-2.0, flat)))
+    roles = ((0, tuple((f"A{i}", (i,)) for i in range(1, len(words)))),) if words else ()
+    said = (semantics.Node("pred", "", word, (("word", i),)) for i, word in enumerate(words))
+    drs = semantics.Node("drs", children=tuple(said)) if words else None
+    parses = ((-1.0, chain), (-2.0, flat))
+    return Text(words, frozenset(), tags, chain, tree, parses, roles, drs)
 
 
 class FakeAnnotator:
@@ -36,6 +44,7 @@ class FakeAnnotator:
         self.asked.append([row.words for row in rows])
         made = arrays(rows, texts.vocabulary)
         add = texts.vocabulary.add
-        known = {name: getattr(made, name) for name in ("tags", "heads", "trees") if name in needs}
+        layers = ("tags", "heads", "trees", "roles", "drs")
+        known = {name: getattr(made, name) for name in layers if name in needs}
         arcs = {need: expected_arcs(rows, need, add) for need in needs if isinstance(need, Arcs)}
         return replace(texts, **known, arcs=arcs)
