@@ -31,7 +31,7 @@ ONLY_PRECISION = ("posp", "hwcm:depth=1,", "stm:depth=1,", "dstm:depth=1,")
 """A precision without a length penalty of what has no order: a part of a reference is perfect."""
 ONE_CHUNK_COSTS = ("meteor:version=2005", "meteor:version=1.0")
 """A penalty for every run of links, also if there is one run only (docs/metrics/meteor.md)."""
-MAY_BE_NEGATIVE = ("wer", "cder", "per", "learned")
+MAY_BE_NEGATIVE = ("wer", "cer", "cder", "per", "learned")
 """1 - an error rate (docs/metrics/edits.md), or a weighted sum."""
 
 

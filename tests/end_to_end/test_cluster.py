@@ -186,6 +186,7 @@ def test_tasks_end_that_nobody_waits_for(tmp_path, place):
 
         def interrupt():
             appears(tmp_path / "begun")
+            time.sleep(1)  # while tasks are handed over Dask's own code may catch the signal
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Thread(target=interrupt).start()

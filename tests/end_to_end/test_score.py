@@ -6,6 +6,7 @@ import pytest
 
 import tuner
 from metrics._base import Arcs
+from tests.support.annotation_models import write_meanings
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import MOSES, needs
@@ -27,6 +28,7 @@ SCORED = [
     for name in registry.names("metric")
     if Arcs(0, 0.25) not in registry.metric(name).needs  # no file has edge marginals
 ]
+OF_MEANING = [name for name in SCORED if registry.metric(name).needs & {"roles", "drs"}]
 
 
 @pytest.fixture(autouse=True)
@@ -73,17 +75,21 @@ def test_segments_adds_a_line_a_segment():
     assert [e["scores"][0]["score"] for e in document["segment_scores"]] == [0.5, 1.0]
 
 
-def parsing(tmp_path, monkeypatch, lines):
-    """--annotator for the metrics that compare syntax."""
+def parsing(tmp_path, monkeypatch, lines, names):
+    """--annotator for the metrics that compare syntax or meaning, none for others."""
+    needs = needs_of([registry.metric(name) for name in names])
     monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
-    return ["--annotator", write_trees(tmp_path / "trees.mrg", lines)]
+    if needs & {"roles", "drs"}:
+        sentences = [line.split() for line in lines if line.split()]
+        file = write_meanings(tmp_path / "meanings.jsonl", sentences)
+        return ["--annotator", f"semantics:files={file}"]
+    return ["--annotator", write_trees(tmp_path / "trees.mrg", lines)] if needs else []
 
 
 @pytest.mark.parametrize("name", SCORED)
 def test_every_metric_scores(tmp_path, monkeypatch, name):
-    parsed = []
-    if needs_of([registry.metric(name)]):
-        parsed = parsing(tmp_path, monkeypatch, (FILES["hyp"] + FILES["ref"]).splitlines())
+    lines = (FILES["hyp"] + FILES["ref"]).splitlines()
+    parsed = parsing(tmp_path, monkeypatch, lines, [name])
     result = run("score", "--metric", name, *LINKED, *parsed, "--json")
     score = json.loads(result.stdout)["scores"][0]["score"]
     lowest = -5 if name == "learned" else 0  # without a model TERp, negated
@@ -246,11 +252,13 @@ def test_real_outputs_have_the_published_scores():
 
 
 @needs(MOSES)
-def test_a_reference_is_perfect_by_every_metric(tmp_path, monkeypatch):
+@pytest.mark.parametrize("of_meaning", [False, True])
+def test_a_reference_is_perfect_by_every_metric(tmp_path, monkeypatch, of_meaning):
     links = str(MOSES / "test.ja-en.giza")
-    metrics = [item for name in SCORED for item in ("--metric", name)]
+    names = [name for name in SCORED if (name in OF_MEANING) == of_meaning]
+    metrics = [item for name in names for item in ("--metric", name)]
     lines = (MOSES / "test.en").read_text(encoding="utf-8").splitlines()
-    parsed = parsing(tmp_path, monkeypatch, lines)
+    parsed = parsing(tmp_path, monkeypatch, lines, names)
     result = run(
         "score", *metrics, "--json", *parsed,
         "--hyp", str(MOSES / "test.en"), "--ref", str(MOSES / "test.en"),

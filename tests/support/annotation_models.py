@@ -45,9 +45,13 @@ def brackets():
 @functools.cache
 def meanings():
     """Roles and a discourse representation of all sentences, as JSON lines."""
-    path = Path(_FOLDER.name) / "meanings.jsonl"
+    return write_meanings(Path(_FOLDER.name) / "meanings.jsonl", SENTENCES)
+
+
+def write_meanings(path, sentences):
+    """Write each sentence as one box of its words, the first of them predicate of the others."""
     lines = []
-    for words in SENTENCES:
+    for words in dict.fromkeys(map(tuple, sentences)):
         below = [{"tag": "pred", "symbol": word, "word": [i]} for i, word in enumerate(words)]
         arguments = [{"role": "A0", "words": list(range(1, len(words)))}]
         found = {

@@ -154,7 +154,8 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)
-            if (ranges[0] > ranges[1]).any():
+            # With numbers left over -d is wrong, and the features will say by how much.
+            if len(tokens) == wanted and (ranges[0] > ranges[1]).any():
                 raise InputError(f"{path}: a lowest weight is above the highest one")
         points.append(values[:width])
     if not points:

@@ -80,7 +80,7 @@ def test_less_is_better_by_a_minus():
         ("one", "a=b=length", "b=length: No such file"),
         ("one", "length:words", "length:words: there is no length:words; write length"),
         ("one", "ratio:source", "there is no ratio:source; write ratio or ratio:list"),
-        ("one", "ratio", "give --source, or `ratio:list`"),
+        ("one", "ratio", "give --source, or take `ratio:list`"),
         ("one", "x=chrf@short", "short: 3 lines, the lists have 2 segments"),
         ("one", "x=chrf@gone", "gone: No such file"),
         ("one", "x=chrff@short", "--feature x=chrff@short: unknown metric 'chrff'"),

@@ -14,6 +14,7 @@ from tuner.evaluation.crossval.cells import Judged, Measured, Plan, measure
 from tuner.evaluation.crossval.choices import choices_of, leave_out
 from tuner.evaluation.crossval.report import headlines, tables_of
 from tuner.evaluation.crossval.summary import corrected_p, document_of
+from tuner.executors.team import Threads
 from tuner.nbest.model import SparseFeatures, model_scores
 from tuner.search.problem import StatTable
 from tuner.weights.feature_weights import FeatureWeights
@@ -181,7 +182,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
     tuned, without, untuned = measure(
         plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
-        threads=threads, folder=tmp_path, notice=pytest.fail,
+        team=Threads(threads), folder=tmp_path, notice=pytest.fail,
     )  # fmt: skip
     assert (tuned.unseen["mean"] == 0.75).all()
     assert (tuned.seen["mean"] == 0.75).all()
@@ -197,7 +198,7 @@ def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
 
     def made(plan, choices):
         before = set(tmp_path.rglob("*.json"))
-        measure(plan, choices, threads=1, folder=tmp_path, notice=lambda _: None)
+        measure(plan, choices, team=Threads(1), folder=tmp_path, notice=lambda _: None)
         return len(set(tmp_path.rglob("*.json")) - before)
 
     assert made(plan, choices) == 1
