@@ -131,7 +131,11 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
     """Return the arrays of an .npz as lists."""
     try:
         with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
-            return {key: archive[key].tolist() for key in archive.files if key in keys}
+            held = {key: archive[key] for key in archive.files if key in keys}
+        for array in held.values():
+            if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character
+                "".join(array.ravel().tolist()).encode().decode()
+        return {key: array.tolist() for key, array in held.items()}
     except MemoryError:
         raise InputError(f"{file.where}: its arrays do not fit into memory") from None
     except Exception as error:  # noqa: BLE001  the parsers of a damaged archive raise anything

@@ -290,6 +290,9 @@ def test_archive_of_arrays(tmp_path):
 
 
 def test_archive_with_pickled_objects_is_refused(tmp_path):
+    np.savez(tmp_path / "list.npz", sequences=np.array([0x110000], dtype="u4").view("U1"))
+    message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
+    assert "not what numpy.savez writes: " in message
     np.savez(tmp_path / "list.npz", sequences=np.array([{}], dtype=object))
     message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
     assert message.startswith("list: not what numpy.savez writes: Object arrays cannot be loaded")
