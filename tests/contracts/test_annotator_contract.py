@@ -57,6 +57,11 @@ def ask(annotator, gives):
     return answers
 
 
+def test_who_looks_up_files_says_so(annotator):
+    """Else its sentences travel to workers that have no such files."""
+    assert annotator.looks_up == hasattr(annotator, "files")
+
+
 def check(words, answer, gives):
     """One answer to one sentence."""
     assert isinstance(answer, Annotation)

@@ -127,6 +127,16 @@ def test_a_decoder_that_fails_leaves_a_run_that_goes_on(finished, tmp_path, monk
     assert without_dates(folder) == without_dates(whole)
 
 
+def test_damaged_weights_of_a_run_that_goes_on_are_named(tmp_path):
+    folder = tmp_path / "work"
+    options = ["--sctype=PORT", f"--scconfig={PORT}", "--return-best-dev"]
+    tune(folder, "--maximum-iterations=1", *options)
+    dense = folder / "run1.dense"
+    dense.write_text(dense.read_text().replace("LM0=", "LM7="))
+    result = tune(folder, "--maximum-iterations=2", "--continue", *options, status=1)
+    assert f"{dense}: no weight for feature LM0" in result.stderr
+
+
 @pytest.mark.parametrize("option", ["--pairwise-ranked", "--batch-mira"])
 def test_other_optimizers_run_and_go_on(tmp_path, option):
     folder = tmp_path / "work"
@@ -315,6 +325,8 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--mert=x"], 2, "--mert is ambiguous: mertargs, mertdir, mertmertargs"),
         (["--nbset=5"], 2, "mert-moses has no option --nbset; did you mean 'nbest'?"),
         (["--nbest=many"], 2, "--nbest many: expected a whole number"),
+        ([f"--nbest={'1' * 5000}"], 2, "expected a whole number"),
+        (["--historic-interpolation=1e999"], 2, "1e999: expected a number"),
         (["--nocase=1"], 2, "--nocase is a switch and takes no value: --nocase=1"),
         (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
         (["five"], 2, "5 words that are no options"),

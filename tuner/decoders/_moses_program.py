@@ -132,6 +132,11 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
                 f"{job.command[0]}: cannot be started: {error.strerror}; the command was: "
                 f"{shlex.join(job.command)}"
             ) from None
+        except ValueError:
+            raise ProgramError(
+                f"{job.command[0]}: cannot be started: a NUL character in its arguments; is it in "
+                f"moses.ini, or in what -show-weights prints? {job.log} has the command"
+            ) from None
 
 
 def _copy(

@@ -80,8 +80,10 @@ class StepFolder:
 
     def weights(self, step: int) -> FeatureWeights:
         """Return the weights that the decoding of a step had."""
-        dense = read_weights(self.path / f"run{step}.dense").values
-        return FeatureWeights({**dense, **self._sparse_of(step)})
+        path = self.path / f"run{step}.dense"
+        dense = read_weights(path)
+        dense.vector(self.names, origin=str(path))  # it has them all
+        return FeatureWeights({**dense.values, **self._sparse_of(step)})
 
     def _sparse_of(self, step: int) -> dict[str, tuple[float, ...]]:
         path = self.path / f"run{step}.sparse-weights"

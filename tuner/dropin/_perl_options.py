@@ -6,6 +6,7 @@ lower case, and a value follows behind `=` or as the next word, whatever that be
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.errors import suggest
+from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 KINDS = {
     "": "a switch", "!": "a switch", "s": "text", "i": "a whole number", "f": "a number",
 }  # fmt: skip
-NUMBERS = {"i": re.compile(r"[+-]?\d+"), "f": re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")}
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+"""No more digits than any array or count can have."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,18 @@ def parse(
             if not words:
                 raise click.UsageError(f"--{option.name} needs {KINDS[option.kind]}")
             value = words.pop(0)
-        pattern = NUMBERS.get(option.kind)
-        if pattern is not None and not pattern.fullmatch(value):
+        if not _fits(value, option.kind):
             raise click.UsageError(f"--{option.name} {value}: expected {KINDS[option.kind]}")
         given.setdefault(option.name, []).append(value)
     return given, rest
+
+
+def _fits(value: str, kind: str) -> bool:
+    """Say whether a value is what an option of this kind takes."""
+    if kind == "i":
+        return WHOLE.fullmatch(value) is not None
+    number = parse_number(value) if kind == "f" else 0.0
+    return number is not None and math.isfinite(number)
 
 
 def _spellings(options: Sequence[PerlOption]) -> dict[str, tuple[PerlOption, bool]]:

@@ -11,7 +11,7 @@ from tests.support.places import ROOT, programs
 from tuner.components import registry
 from tuner.decoders._moses_features import parse_shown
 from tuner.decoders._moses_flags import flag_sections
-from tuner.decoders._moses_program import wrapped
+from tuner.decoders._moses_program import Job, run_jobs, wrapped
 from tuner.decoders.moses import Moses
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.nbest.check import model_score_mismatch
@@ -381,3 +381,9 @@ def test_what_else_is_printed_beside_the_weights_is_left_out():
         parse_shown("", "moses")
     with pytest.raises(InputError, match="moses: weight of A0 is 'nan', expected a number"):
         parse_shown("A0= nan\n", "moses")
+
+
+def test_a_nul_in_the_arguments_is_one_line(tmp_path):
+    job = Job(("decoder", "-weight-overwrite", "LM\0= 1"), tmp_path / "out", tmp_path / "log", 9)
+    with pytest.raises(ProgramError, match="cannot be started: a NUL character in its arguments"):
+        run_jobs([job], lambda *_: None)

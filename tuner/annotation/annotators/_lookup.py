@@ -8,8 +8,10 @@ from tuner.annotation.annotators._tokens import as_parsed, comparable
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from tuner.annotation.annotators._base import Annotation
 
 Parsed = TypeVar("Parsed")
 
@@ -45,6 +47,29 @@ def find(
             f'count as unparsed (missing = "unparsed")'
         )
     return found
+
+
+def each(
+    known: Mapping[str, Parsed],
+    sentences: Sequence[Sequence[str]],
+    made: Callable[[Parsed], Annotation | None],
+    *,
+    files: Sequence[Path],
+    missing: Missing,
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[Annotation | None]:
+    """Yield what is made of what the files say of each sentence; None where they do not have it.
+
+    Raises
+    ------
+    AnnotatorError
+        As of `find`.
+    """
+    for number, tokens in enumerate(sentences, 1):
+        found = find(known, tokens, files, missing)
+        yield None if found is None else made(found)
+        if progress is not None:
+            progress(number, len(sentences))
 
 
 def shown(tokens: Sequence[str]) -> str:

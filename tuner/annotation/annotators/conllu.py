@@ -90,16 +90,19 @@ class Conllu(Annotator):
             A sentence is in no file.
         """
         known = _read(_lookup.states(self.files), self.tagset)
-        for number, tokens in enumerate(sentences, 1):
-            found = _lookup.find(known, tokens, self.files, self.missing)
-            if found is not None and found.split and self.missing == "error":
+
+        def made(found: _Trees) -> Annotation | None:
+            if found.split and self.missing == "error":
                 raise InputError(
                     f"{found.where}: '{found.split}' is several words here and one token in the "
                     f"text; parse the text as it is, one word for each token"
                 )
-            yield None if found is None else _asked(found, request)
-            if progress is not None:
-                progress(number, len(sentences))
+            return _asked(found, request)
+
+        yield from _lookup.each(
+            known, sentences, made,
+            files=self.files, missing=self.missing, progress=progress,
+        )  # fmt: skip
 
 
 class _Trees(NamedTuple):

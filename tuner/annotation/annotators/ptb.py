@@ -81,11 +81,14 @@ class Ptb(Annotator):
         """
         known = _read(_lookup.states(self.files))
         unit = math.log(self.log_base)
-        for number, tokens in enumerate(sentences, 1):
-            parses = _lookup.find(known, tokens, self.files, self.missing)
-            yield None if parses is None else _asked(parses, request, unit)
-            if progress is not None:
-                progress(number, len(sentences))
+
+        def made(parses: Sequence[_Parse]) -> Annotation:
+            return _asked(parses, request, unit)
+
+        yield from _lookup.each(
+            known, sentences, made,
+            files=self.files, missing=self.missing, progress=progress,
+        )  # fmt: skip
 
 
 class _Parse(NamedTuple):

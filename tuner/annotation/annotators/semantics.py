@@ -59,6 +59,7 @@ class Semantics(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "roles", "drs"})
+    looks_up: ClassVar[bool] = True
 
     def fingerprint(self) -> str:
         """Return the hash of the files and the options."""
@@ -89,11 +90,14 @@ class Semantics(Annotator):
             A sentence is in no file.
         """
         known = _read(_lookup.states(self.files))
-        for number, tokens in enumerate(sentences, 1):
-            found = _lookup.find(known, tokens, self.files, self.missing)
-            yield None if found is None else _asked(found, request, self.missing)
-            if progress is not None:
-                progress(number, len(sentences))
+
+        def made(found: Analysed) -> Annotation | None:
+            return _asked(found, request, self.missing)
+
+        yield from _lookup.each(
+            known, sentences, made,
+            files=self.files, missing=self.missing, progress=progress,
+        )  # fmt: skip
 
 
 def _has(found: Analysed, layer: Layer) -> bool:
