@@ -129,11 +129,11 @@ def test_a_decoder_that_fails_leaves_a_run_that_goes_on(finished, tmp_path, monk
 
 def test_damaged_weights_of_a_run_that_goes_on_are_named(tmp_path):
     folder = tmp_path / "work"
-    options = ["--sctype=PORT", f"--scconfig={PORT}", "--return-best-dev"]
-    tune(folder, "--maximum-iterations=1", *options)
+    own = QUICK[1:]  # the default optimizer starts its second step from the first step's weights
+    tune(folder, "--maximum-iterations=1", quick=own)
     dense = folder / "run1.dense"
     dense.write_text(dense.read_text().replace("LM0=", "LM7="))
-    result = tune(folder, "--maximum-iterations=2", "--continue", *options, status=1)
+    result = tune(folder, "--maximum-iterations=2", "--continue", quick=own, status=1)
     assert f"{dense}: no weight for feature LM0" in result.stderr
 
 
