@@ -67,6 +67,19 @@ def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, comman
     assert damaged.read_bytes() == before
 
 
+@pytest.mark.parametrize("key", ["dev_score", "unseen_score", "held_out", "hypotheses", "new"])
+def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
+    folder, few = finished
+    shutil.copytree(folder, tmp_path / "run")
+    damaged = tmp_path / "run" / "iteration-01" / "scores.json"
+    content = json.loads(damaged.read_text())
+    del content[key]
+    damaged.write_text(json.dumps(content))
+    given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
+    said = fault("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
+    assert f"{damaged}: {key} is not what portmert writes there" in said
+
+
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_path, kind):
     shutil.copytree(finished[0], tmp_path / "run")

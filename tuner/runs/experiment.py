@@ -412,6 +412,7 @@ class _Run:
         )
         experiment.decoder.write_config(weights, config_path, header=header)
         test = self.evaluator.test(weights, lambda: self.folder.test)
+        self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
         write_json(
             path / "result.json",

@@ -63,6 +63,12 @@ class RunFolder:
         """Return where the decoder keeps logs and what it must not lose in a run."""
         return self._made("scratch")
 
+    def clear_scratch(self) -> None:
+        """Remove what a decoder that was killed left behind; its logs stay."""
+        for path in self.scratch.iterdir():
+            if path.suffix != ".log" and path.is_file():
+                path.unlink()
+
     @property
     def test(self) -> Path:
         """Return where the test set's output lies."""

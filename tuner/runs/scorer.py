@@ -300,7 +300,7 @@ def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
     Parameters
     ----------
     kinds
-        Keys and of what type their values are; None is that of a key that is not there.
+        Keys that must be there, and of what type their values are.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise StateError(f"{path}: not what portmert writes; {_HINT}")
     for key, kind in kinds.items():
-        if not isinstance(content.get(key), kind):
+        if not isinstance(content.get(key, _MISSING), kind):
             raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content
 

@@ -125,3 +125,11 @@ def test_open_run_refuses_a_second_process(tmp_path):
 
 def test_products_name_no_folder_above():
     assert not any("/" in pattern for pattern in PRODUCTS)
+
+
+def test_what_a_killed_decoder_left_behind_is_removed_and_its_logs_stay(tmp_path):
+    folder = claim(tmp_path)
+    for name in ("moses.nbest", "moses.out", "thot.journal", "moses.log"):
+        (folder.scratch / name).write_text("x")
+    folder.clear_scratch()
+    assert [path.name for path in folder.scratch.iterdir()] == ["moses.log"]
