@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Structure
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that a text is, None if it is none from 0 to 999999999."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def is_one_word(text: str) -> bool:
+    """Return whether a text is one word: as in texts, only ASCII white space parts words."""
+    data = text.encode()
+    return data.split() == [data]
 
 
 @dataclass(frozen=True)

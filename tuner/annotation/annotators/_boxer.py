@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from tuner.annotation.annotators._analysed import Analysed
+from tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
 from tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 TAGS = frozenset((
     "drs", "sdrs", "alfa", "merge", "smerge", "timex", "named", "pred", "card", "rel", "role",
@@ -62,7 +62,7 @@ class Element:
 
 def looks_like(line: str) -> bool:
     """Return whether a file that begins so may be XML."""
-    return line.lstrip("\ufeff \t").startswith("<")
+    return line.lstrip(" \t").startswith("<")
 
 
 def read(path: str, text: str) -> Iterator[Analysed]:
@@ -117,6 +117,12 @@ def _parse(path: str, text: str) -> Element:
     return top.children[0]
 
 
+def _span(values: Mapping[str, str]) -> list[tuple[int, int]]:
+    """Return the places `from` and `to` of letters, nothing if they are not given."""
+    begin, end = (whole_number(values.get(key, "")) for key in ("from", "to"))
+    return [] if begin is None or end is None else [(begin, end)]
+
+
 class _Reader:
     """Reads one sentence."""
 
@@ -149,11 +155,9 @@ class _Reader:
     def _read_tokens(self) -> None:
         for token in self._element.all("tagtoken"):
             tags = {tag.values.get("type", ""): tag.text.strip() for tag in token.all("tag")}
-            begin, end = tags.get("from", ""), tags.get("to", "")
-            if end == "-1":  # what stands for nothing
+            if tags.get("to") == "-1":  # what stands for nothing
                 continue
-            if begin.isdigit() and end.isdigit():
-                self._spans.append((int(begin), int(end)))
+            self._spans += _span(tags)
             self._add(token, tags.get("tok") or tags.get("word", ""), tags.get("pos", ""))
         kinds = {tag.values.get("index", ""): tag.text.strip()
                  for tag in self._element.all("postag")}  # fmt: skip
@@ -164,7 +168,7 @@ class _Reader:
             raise InputError(f"{self._where}: no tokens, expected <taggedtokens> or <words>")
 
     def _add(self, element: Element, word: str, tag: str) -> None:
-        if not word or word != "".join(word.split()):
+        if not is_one_word(word):
             raise InputError(
                 f"{self._path}:{element.line}: the token is '{word}', expected one without spaces"
             )
@@ -175,13 +179,8 @@ class _Reader:
     def _check_tags(self) -> None:
         unknown: Counter[str] = Counter()
         first = 0
-        todo = [child for child in self._element.children if child.name in TAGS | PASSED]
-        others = {"taggedtokens", "words", "postags", "netags", "neTags"}
-        todo += [
-            child
-            for child in self._element.children
-            if child.name not in TAGS | PASSED | IGNORED | others
-        ]
+        others = IGNORED | {"taggedtokens", "words", "postags", "netags", "neTags"}
+        todo = [child for child in self._element.children if child.name not in others]
         while todo:
             one = todo.pop()
             if one.name not in TAGS | PASSED | IGNORED:
@@ -210,12 +209,12 @@ class _Reader:
             if name not in self._places:
                 raise InputError(f"{self._path}:{index.line}: no token is '{name}'")
             found.append(self._places[name])
-        begin, end = element.values.get("from", ""), element.values.get("to", "")
-        if not indices and begin.isdigit() and end.isdigit():
+        if not indices:
             found = [
                 place
+                for begin, end in _span(element.values)
                 for place, (first, last) in enumerate(self._spans)
-                if first < int(end) and int(begin) < last
+                if first < end and begin < last
             ]
         return sorted(found)
 

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._analysed import Analysed
+from tuner.annotation.annotators._analysed import Analysed, whole_number
 from tuner.annotation.annotators._boxer import TIMES
 from tuner.annotation.annotators._meaning import Part, discourse_tree
 from tuner.errors import InputError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _BOX = re.compile(r"b[0-9]+")
+_CLAUSE = re.compile(r'(?:"[^"]*"|[^%])*')
+"""What stands before the comment; a constant may hold the sign of a comment."""
+
 _TOKEN = re.compile(r"(\S+) \[([0-9]+)\.\.\.([0-9]+)\]")
 _PIECE = re.compile(r'"[^"]*"|\S+')
 _CONSTANT = re.compile(r'"([^"]*)"')
@@ -97,13 +100,15 @@ def read(path: str, lines: Sequence[str]) -> Iterator[Analysed]:
 
 
 def _add(path: str, number: int, line: str, document: _Document) -> None:
-    clause, _, comment = line.partition("%")
+    clause = _CLAUSE.match(line)[0]  # type: ignore[index]  # it matches anything
     spans = []
-    for word, begin, end in _TOKEN.findall(comment):
-        span = int(begin), int(end)
-        if span[0] < span[1]:  # what stands for nothing has no length
-            document.tokens[span] = word
-            spans.append(span)
+    for word, *places in _TOKEN.findall(line, len(clause)):
+        begin, end = map(whole_number, places)
+        if begin is None or end is None:
+            raise InputError(f"{path}:{number}: '{word}' stands beyond all texts")
+        if begin < end:  # what stands for nothing has no length
+            document.tokens[begin, end] = word
+            spans.append((begin, end))
     pieces = _PIECE.findall(clause)
     if not pieces:
         return
@@ -233,6 +238,8 @@ class _Builder:
         if operator == "REF":
             box.words += [("referent", place) for place in self._at(clause)]
         elif operator == "PRESUPPOSITION" or operator in RELATIONS:
+            if boxes != arguments:
+                raise self._no_box(clause, "a box")
             for name in boxes:
                 self._box(name)
         elif operator in FOLLOWS:
@@ -279,11 +286,7 @@ class _Builder:
 
     def _expect(self, clause: _Clause, boxes: list[str], count: int) -> None:
         if len(boxes) != count or len(clause.arguments) != count:
-            what = "a box" if count == 1 else "two boxes"
-            raise InputError(
-                f"{self._path}:{clause.line}: {clause.operator} of "
-                f"'{' '.join(clause.arguments)}', expected {what}, as b2"
-            )
+            raise self._no_box(clause, "a box" if count == 1 else "two boxes")
         for name in boxes:
             if not any(
                 name in (one.box, *one.arguments) for one in self._clauses if one != clause
@@ -292,6 +295,12 @@ class _Builder:
                     f"{self._path}:{clause.line}: box {name} has no clause: it is opened and "
                     f"nothing is in it"
                 )
+
+    def _no_box(self, clause: _Clause, expected: str) -> InputError:
+        return InputError(
+            f"{self._path}:{clause.line}: {clause.operator} of '{' '.join(clause.arguments)}', "
+            f"expected {expected}, as b2"
+        )
 
     def _check_cycles(self, roots: list[str]) -> None:
         """Refuse boxes that are below themselves: no root leads to them."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tuner.annotation.annotators import _forest
-from tuner.annotation.annotators._analysed import Analysed
+from tuner.annotation.annotators._analysed import Analysed, whole_number
 from tuner.annotation.annotators._meaning import roles_tree
 from tuner.annotation.annotators._propositions import Sentence
 from tuner.errors import InputError
@@ -47,11 +47,6 @@ class Row:
 
     line: int
     columns: list[str]
-
-
-def looks_like(line: str) -> bool:
-    """Return whether a line may be one of a word in columns."""
-    return _form(line) is not None
 
 
 def read(path: str, lines: Sequence[str]) -> Iterator[Analysed]:
@@ -106,14 +101,16 @@ def _form(line: str) -> Form | None:
 def _sentence(path: str, form: Form, rows: list[Row]) -> Analysed:
     words = tuple(row.columns[form.word] for row in rows)
     tags = tuple(row.columns[form.tag] for row in rows)
+    for row in rows:
+        if not row.columns[form.word]:
+            raise InputError(f"{path}:{row.line}: the word is empty")
     where = f"{path}:{rows[0].line}"
     reader = _heads if form.head >= 0 else _spans
-    return Analysed(
-        where,
-        words,
-        () if any(tag in NOTHING[:3] for tag in tags) else tags,
-        roles_tree(reader(path, form, rows, words)),
-    )
+    try:
+        roles = roles_tree(reader(path, form, rows, words))
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    return Analysed(where, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles)
 
 
 def _heads(
@@ -132,10 +129,12 @@ def _heads(
         )
     links = []
     for row in rows:
-        head = row.columns[form.head]
-        if not head.isdigit() or len(head) > 6:
-            raise InputError(f"{path}:{row.line}: HEAD is '{head}', expected a number")
-        links.append((int(head), "_"))
+        head = whole_number(row.columns[form.head])
+        if head is None:
+            raise InputError(
+                f"{path}:{row.line}: HEAD is '{row.columns[form.head]}', expected a number"
+            )
+        links.append((head, "_"))
     bad = _forest.place(tuple(links))
     if bad:
         raise InputError(f"{path}:{rows[bad - 1].line}: {_forest.fault(tuple(links))}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from metrics._base import WORD_KINDS
+from tuner.annotation.annotators._analysed import is_one_word
 from tuner.annotation.annotators._base import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""
@@ -18,7 +17,8 @@ Argument = tuple[str, tuple[int, ...]]
 Proposition = tuple[int, tuple[Argument, ...]]
 """Position of the predicate, and its arguments."""
 
-CONTINUED = re.compile(r"[CR]-")
+CONTINUED = ("C-", "R-")
+"""Before roles: the argument goes on, or refers to another one."""
 
 NUMBERED = ("or", "imp", "whq", "duplex")
 """Tags whose children have numbers, for their order counts; `duplex` is Boxer's later `whq`."""
@@ -50,6 +50,11 @@ def roles_tree(propositions: Iterable[Proposition]) -> Structure:
     """Return semantic roles as a tree: the root, predicates, arguments.
 
     The prefixes C- (goes on) and R- (refers) of roles are left out.
+
+    Raises
+    ------
+    ValueError
+        A role is no name, or an argument has no words or one of them twice.
     """
     nodes: list[tuple[str, int, str]] = [("roles", -1, "roles")]
     words: list[tuple[int, str, int | str]] = []
@@ -58,7 +63,11 @@ def roles_tree(propositions: Iterable[Proposition]) -> Structure:
         nodes.append(("predicate", 0, "predicate"))
         words.append((predicate, "word", place))
         for role, positions in arguments:
-            name = CONTINUED.sub("", role, count=1) if CONTINUED.match(role) else role
+            name = role[2:] if role.startswith(CONTINUED) else role
+            if not is_one_word(name):
+                raise ValueError(f"the role '{role}', expected a name without spaces, as A0")
+            if not positions or len(set(positions)) < len(positions):
+                raise ValueError(f"argument {role} has no words, or one of them twice")
             words += [(len(nodes), "word", position) for position in positions]
             nodes.append((name, predicate, name))
     return Structure(tuple(nodes), tuple(words))
@@ -72,7 +81,7 @@ def discourse_tree(root: Part) -> Structure:
     Raises
     ------
     ValueError
-        It is too deep.
+        It is too deep, or a tag is no name.
     """
     nodes: list[tuple[str, int, str]] = []
     words: list[tuple[int, str, int | str]] = []
@@ -81,10 +90,15 @@ def discourse_tree(root: Part) -> Structure:
         part, parent, suffix, level = todo.pop()
         if level > DEEPEST:
             raise ValueError(f"boxes in boxes, more than {DEEPEST} deep")
+        if not is_one_word(part.tag):
+            raise ValueError(f"the tag '{part.tag}', expected a name without spaces, as pred")
         here = len(nodes)
         label = ".".join(_plain(name) for name in (part.tag, part.type, part.symbol) if name)
         nodes.append((label + suffix, parent, part.tag + suffix))
-        words += [(here, kind, value) for kind, value in part.words]
+        words += [
+            (here, kind, _plain(value) if isinstance(value, str) else value)
+            for kind, value in part.words
+        ]
         numbered = part.tag in NUMBERED
         below = [
             (child, here, f"-{number}" if numbered else "", level + 1)
@@ -111,10 +125,3 @@ def propositions_of(structure: Structure) -> list[Proposition]:
         elif parent > 0:
             found[-1][1].append((label, tuple(positions.get(place, ()))))
     return [(place, tuple(arguments)) for place, arguments in found]
-
-
-def check_kinds(kinds: Sequence[str]) -> None:
-    """Raise ValueError for what is none of `WORD_KINDS`."""
-    for kind in kinds:
-        if kind not in WORD_KINDS:
-            raise ValueError(f"'{kind}', expected one of {', '.join(WORD_KINDS)}")

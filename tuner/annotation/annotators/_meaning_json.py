@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metrics._base import WORD_KINDS
-from tuner.annotation.annotators._analysed import Analysed
+from tuner.annotation.annotators._analysed import Analysed, is_one_word
 from tuner.annotation.annotators._columns import proposition
 from tuner.annotation.annotators._meaning import (
+    NUMBERED,
     Part,
     discourse_tree,
     propositions_of,
@@ -73,7 +74,7 @@ def _box(structure: Structure) -> dict[str, Any]:
     for label, parent, kind in structure.nodes:
         tag = kind
         above = made[parent] if parent >= 0 else None
-        if above is not None and above["tag"] in ("or", "imp", "whq", "duplex"):
+        if above is not None and above["tag"] in NUMBERED:
             number = f"-{len(above.get('children', ())) + 1}"
             tag, label = tag.removesuffix(number), label.removesuffix(number)  # noqa: PLW2901
         node: dict[str, Any] = {"tag": tag}
@@ -97,21 +98,20 @@ def _sentence(where: str, line: str) -> Analysed:
         raise InputError(f"{where}: expected an object with {', '.join(KEYS)}")
     words = _strings(where, found, "words")
     tags = _strings(where, found, "tags") if "tags" in found else ()
-    if not words or any(word != "".join(word.split()) or not word for word in words):
+    if not words or not all(map(is_one_word, words)):
         raise InputError(f"{where}: words are without spaces, and at least one")
     if tags and len(tags) != len(words):
         raise InputError(f"{where}: {len(tags)} tags for {len(words)} words")
-    roles = None
-    if "roles" in found:
-        roles = roles_tree(_roles(where, words, found["roles"]))
-    elif "verbs" in found:
-        roles = roles_tree(_verbs(where, words, found["verbs"]))
-    drs = None
-    if found.get("drs") is not None:
-        try:
+    roles = drs = None
+    try:
+        if "roles" in found:
+            roles = roles_tree(_roles(where, words, found["roles"]))
+        elif "verbs" in found:
+            roles = roles_tree(_verbs(where, words, found["verbs"]))
+        if found.get("drs") is not None:
             drs = discourse_tree(_part(where, len(words), found["drs"]))
-        except ValueError as error:
-            raise InputError(f"{where}: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
     return Analysed(where, words, tags, roles, drs)
 
 
@@ -143,7 +143,7 @@ def _roles(where: str, words: tuple[str, ...], found: object) -> Iterator[Propos
         arguments: list[Argument] = []
         for each in given:
             role = each.get("role")
-            if not isinstance(role, str) or not role or role != "".join(role.split()):
+            if not isinstance(role, str):
                 raise InputError(f"{where}: role {role!r} of '{words[verb]}' is no name")
             at = _positions(where, len(words), each.get("words"), f"argument {role}")
             arguments.append((role, at))

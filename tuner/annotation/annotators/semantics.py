@@ -16,6 +16,7 @@ from tuner.annotation.annotators import (
     _meaning_json,
     _models,
 )
+from tuner.annotation.annotators._analysed import is_one_word
 from tuner.annotation.annotators._base import Annotation, Annotator, Layer
 from tuner.annotation.annotators._lookup import Missing
 from tuner.errors import InputError
@@ -106,6 +107,14 @@ def _has(found: Analysed, layer: Layer) -> bool:
 
 
 def _asked(found: Analysed, request: Request, missing: Missing) -> Annotation | None:
+    wide = next((token for token in found.tokens if not is_one_word(token)), None)
+    if wide is not None:
+        if missing == "unparsed":
+            return None
+        raise InputError(
+            f"{found.where}: '{wide}' is one word here and several tokens in the text; analyse "
+            f"the text as it is, one word for each token"
+        )
     for layer in LAYERS:
         if layer in request.layers and not _has(found, layer):
             if missing == "unparsed":
@@ -135,6 +144,7 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, Analysed]:
 
 def _sentences(path: str) -> Iterator[Analysed]:
     lines = read_lines(path)
+    lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
     if _boxer.looks_like(first):
         return _boxer.read(path, "\n".join(lines))

@@ -115,6 +115,10 @@ COLUMN_FAULTS = [
     ),
     (CONLL_2009.replace("_\t4\t4\tNMOD", "_\t9\t4\tNMOD"), "file:3: word 3 has head 9"),
     (CONLL_2009.replace("_\t4\t4\tNMOD", "_\tx\t4\tNMOD"), "file:3: HEAD is 'x'"),
+    (CONLL_2009.replace("_\t4\t4\tNMOD", "_\t²\t4\tNMOD"), "file:3: HEAD is '²', expected"),
+    (CONLL_2009.replace("C-A1", "C-"), "file:1: the role 'C-', expected a name without spaces"),
+    (CONLL_2009.replace("C-A1", "A 1"), "file:1: the role 'A 1', expected a name"),
+    (CONLL_2009.replace("3\tthe", "3\t"), "file:3: the word is empty"),
     ("a b c\n", "file:1: these are not the columns of CoNLL-2009, CoNLL-2012 or Universal"),
 ]
 
@@ -190,6 +194,9 @@ CLAUSE_FAULTS = [
     ),
     ("b1 NEGATION b2 % not [0...3]\n", "file:1: box b2 has no clause: it is opened and nothing"),
     ("b1 NEGATION x1 % not [0...3]\n", "file:1: NEGATION of 'x1', expected a box, as b2"),
+    ("b1 CONTRAST x1 % but [0...3]\n", "file:1: CONTRAST of 'x1', expected a box, as b2"),
+    ("b1 PRESUPPOSITION x1 % a [0...1]\n", "file:1: PRESUPPOSITION of 'x1', expected a box"),
+    (f"b1 REF x1 % a [0...{'9' * 5000}]\n", "file:1: 'a' stands beyond all texts"),
     (
         "b1 NEGATION b2 % a [0...1]\nb2 NEGATION b1 % b [2...3]\n",
         "file:1: box b1, b2: boxes that are in one another (a cycle)",
@@ -207,6 +214,13 @@ def test_faults_of_clauses_are_named(text, message):
         sentences(text, _clauses)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_constant_may_hold_the_sign_of_a_comment():
+    text = 'b1 REF x1 % 50% [0...3]\nb1 Quantity x1 "50%" % 50% [0...3] "so" [4...6]\n'
+    (found,) = sentences(text, _clauses)
+    assert found.tokens == ("50%", '"so"')
+    assert found.drs.nodes[1] == ("card.50%", 0, "card")
 
 
 OLD_BOXER = """<?xml version="1.0"?>
@@ -276,6 +290,18 @@ def test_faults_of_xml_are_named(text, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("number", ["²", "9" * 5000])
+def test_places_of_letters_that_are_no_numbers_are_none(number):
+    text = (
+        '<xdrs-output><xdrs><taggedtokens><tagtoken><tags><tag type="tok">man</tag>'
+        '<tag type="from">{}</tag><tag type="to">3</tag></tags></tagtoken></taggedtokens>'
+        '<drs><pred symbol="man" from="0" to="3"/></drs></xdrs></xdrs-output>'
+    )
+    for begin, words in (("0", ((1, "word", 0),)), (number, ())):
+        (found,) = _boxer.read("file", text.format(begin))
+        assert found.drs.words == words
+
+
 def line(**found):
     return json.dumps({"words": ["he", "gave", "books"]} | found)
 
@@ -318,7 +344,24 @@ JSON_FAULTS = [
         line(roles=[{"verb": 1, "arguments": [{"role": "A1", "words": [9]}]}]),
         "argument A1 is of word 9, the sentence has words 0 to 2",
     ),
-    (line(roles=[{"verb": 1, "arguments": [{"role": "", "words": []}]}]), "role '' of 'gave'"),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": "", "words": [0]}]}]),
+        "the role '', expected",
+    ),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": 7, "words": [0]}]}]),
+        "role 7 of 'gave' is no",
+    ),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": "A0", "words": []}]}]),
+        "argument A0 has no words, or one of them twice",
+    ),
+    (
+        line(roles=[{"verb": 1, "arguments": [{"role": "A0", "words": [0, 0]}]}]),
+        "argument A0 has no words, or one of them twice",
+    ),
+    (line(verbs=[{"tags": ["B", "B-V", "O"]}]), "the role '', expected a name without spaces"),
+    (line(drs={"tag": ""}), "the tag '', expected a name without spaces, as pred"),
     (line(verbs=[{"tags": ["O", "O", "O"]}]), "0 spans V of a verb, expected one"),
     (line(verbs=[{"tags": ["O", "X", "O"]}]), "'X', expected B-ROLE, I-ROLE or O"),
     (line(verbs=[{"tags": ["O"]}]), "1 tags of a verb for 3 words"),
@@ -374,6 +417,24 @@ def test_an_empty_file_is_refused(tmp_path):
     path.write_text("\n")
     with pytest.raises(InputError, match="no sentence; expected roles or discourse"):
         annotator(path).has()
+
+
+def test_a_word_of_several_tokens_is_named(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text(CONLL_2009.replace("\tTom\t", "\tTom Joad\t", 1))
+    words = ["Tom", "Joad", "gave", "the", "giver", "books"]
+    request = Request(frozenset({"roles"}))
+    with pytest.raises(InputError, match=r"a.conll:1: 'Tom Joad' is one word here and several"):
+        list(annotator(path).annotate([words], request))
+    assert list(annotator(path, missing="unparsed").annotate([words], request)) == [None]
+
+
+def test_only_ascii_white_space_parts_words_and_a_byte_order_mark_is_none(tmp_path):
+    path = tmp_path / "a.jsonl"
+    words = ["10\u00a0000", "books"]
+    path.write_text("\ufeff" + json.dumps({"words": words, "drs": {"tag": "drs"}}) + "\n")
+    (found,) = annotator(path).annotate([words], Request(frozenset({"drs"})))
+    assert found.drs.nodes == (("drs", -1, "drs"),)
 
 
 @real
