@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from tuner.errors import InputError
+from tuner.errors import InputError, shown
 from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows, with_sparse
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tuner.weights.feature_weights import FeatureNames
 
 
-_SHOWN = 60
-"""Characters of a faulty field that a message shows."""
 MOST_FILLED = 100
 """Where absent means 0: with more features than this that some hypotheses lack they are lexical
 ones, and stay sparse."""
@@ -380,5 +378,4 @@ class NBestReader:
 
 def _shown(found: bytes) -> str:
     """Return input as a message shows it."""
-    text = found.decode("utf-8", errors="replace")
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return shown(found.decode("utf-8", errors="replace"))

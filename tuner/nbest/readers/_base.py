@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from tuner.errors import InputError
+from tuner.errors import InputError, shown
 from tuner.files import decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows
@@ -39,7 +39,6 @@ HEAD_LINES = 20
 Place = int | str
 """Where something stands in a list: the number of its line from 1, or a way through its JSON."""
 
-_SHOWN = 60
 _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _ID = re.compile(r"[0-9]{1,9}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -178,17 +177,10 @@ def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
         The file cannot be read or is empty.
     """
     where = "stdin" if str(path) == "-" else str(path)
-    data = read_bytes(path)
+    data = read_bytes(path).removeprefix(_BYTE_ORDER_MARK)
     if not data:
         raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
-    return ListFile(
-        where, data.removeprefix(_BYTE_ORDER_MARK), SegmentNames() if names is None else names
-    )
-
-
-def shown(found: str) -> str:
-    """Return input as a message shows it."""
-    return found if len(found) <= _SHOWN else found[:_SHOWN] + "..."
+    return ListFile(where, data, SegmentNames() if names is None else names)
 
 
 @dataclass
@@ -205,6 +197,11 @@ class Collector:
         Every segment id must be below it.
     remark : str
         What to tell of the list.
+
+    Raises
+    ------
+    InputError
+        Two features have the same name: weights are found by name.
     """
 
     file: ListFile
@@ -217,6 +214,15 @@ class Collector:
     _values: list[list[float]] = field(default_factory=list)
     _scores: list[float] = field(default_factory=list)
     _links: list[list[tuple[int, int]] | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.names]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"{self.file.where}: two features are called '{shown(twice)}'; each needs a name "
+                f"of its own"
+            )
 
     def named_segment(self, place: Place, text: str) -> int:
         """Return the number of a segment whose id may be a name; the first decides for all."""
@@ -348,6 +354,15 @@ class CollectingReader(Reader):
     ) -> ArrivedList:
         """Parse a whole file."""
         return self.collect(file, segments).finish(vocabulary)
+
+
+def check_all_used(other: ListFile, left: Sequence[str], file: ListFile) -> None:
+    """Raise `InputError` if a file of scores has keys that the list it belongs to has not."""
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        raise InputError(
+            f"{other.where}: {left[0]}{more} not in {file.where}; is that list cut off?"
+        )
 
 
 def finite_number(file: ListFile, place: Place, text: str, what: str) -> float:

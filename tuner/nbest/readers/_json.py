@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tuner.documents import parse_json
-from tuner.errors import InputError
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place, shown
+from tuner.errors import InputError, shown
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
 from tuner.numbers import FINITE, bounded
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def objects(file: ListFile) -> Iterator[tuple[Place, int, dict[str, Any]]]:
     """
     lines = file.lines()
     first = lines[0].strip()
-    if first in ("{", "[") or first.startswith("[{"):
+    if first == "{" or first.startswith("["):
         content = _parsed(file, lines)
         several = content if isinstance(content, list) else [content]
         numbered: Iterator[tuple[Place, Any]] = (
@@ -150,14 +150,20 @@ def wrong(
     *,
     of: dict[str, Any] | None = None,
 ) -> NoReturn:
-    """Raise the error of a key that holds something else; `of`: the object in which it is not."""
-    if found is not None:
-        text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
-    else:
-        text = "null" if of is not None and key in of else "missing"
-        names = sorted(of or ())
+    """Raise the error of a key that holds something else.
+
+    Parameters
+    ----------
+    of
+        The object that the key was looked for in; None: what was found was there.
+    """
+    text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
+    if found is None and of is not None:
+        names = sorted(of) or ["none"]
         keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
-    file.fail(place, f"'{key}' is {text}, expected {expected}{keys if of is not None else ''}")
+        if key not in of:
+            text = "missing"
+    file.fail(place, f"'{key}' is {text}, expected {expected}{keys}")
 
 
 def get_text(file: ListFile, place: Place, content: dict[str, Any], key: str) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import ConfigError, InputError
+from tuner.errors import ConfigError, InputError, shown
 from tuner.families import component, names
-from tuner.nbest.readers._base import ListFile, Reader, shown
+from tuner.nbest.readers._base import ListFile, Reader
 from tuner.nbest.readers.moses import Moses
 
 if TYPE_CHECKING:

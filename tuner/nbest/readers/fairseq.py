@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number, shown
+from tuner.errors import shown
+from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

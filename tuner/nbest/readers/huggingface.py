@@ -9,9 +9,8 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import InputError
+from tuner.errors import InputError, shown
 from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._base import shown
 from tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
@@ -135,8 +134,16 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
         for array in held.values():
             if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character
                 "".join(array.ravel().tolist()).encode().decode()
-        return {key: array.tolist() for key, array in held.items()}
     except MemoryError:
         raise InputError(f"{file.where}: its arrays do not fit into memory") from None
     except Exception as error:  # noqa: BLE001  the parsers of a damaged archive raise anything
         raise InputError(f"{file.where}: not what numpy.savez writes: {error}") from None
+    for key, array in held.items():
+        if array.dtype.kind not in "Ubiuf":
+            raise InputError(
+                f"{file.where}: '{key}' is an array of {array.dtype}, expected texts or numbers"
+            )
+    return {
+        key: (array.astype(np.float64) if array.dtype.kind == "f" else array).tolist()
+        for key, array in held.items()
+    }

@@ -13,6 +13,7 @@ from tuner.nbest.readers._base import (
     CollectingReader,
     Collector,
     ListFile,
+    check_all_used,
     finite_number,
     read_list,
 )
@@ -85,7 +86,9 @@ class Kaldi(CollectingReader):
                     },
                 )
         collector = Collector(file, tuple((name, 1) for name in columns), segments)
+        used = set()
         for number, key, text in _keyed(file):
+            used.add(key)
             values = []
             for other, known in columns.values():
                 if key not in known:
@@ -97,6 +100,8 @@ class Kaldi(CollectingReader):
                 values.append(known[key])
             segment = collector.named_segment(number, key.rpartition("-")[0])
             collector.add(number, segment=segment, text=text, values=values)
+        for other, known in columns.values():
+            check_all_used(other, [key for key in known if key not in used], file)
         if columns and self.costs:
             collector.remark = "costs times -1"
         elif not columns:

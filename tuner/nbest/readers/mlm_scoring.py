@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from tuner.errors import InputError
 from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._base import read_list
+from tuner.nbest.readers._base import check_all_used, read_list
 from tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
@@ -65,12 +65,14 @@ class MlmScoring(JsonReader):
             text = js.get_text(file, place, item, "text")
             values = [js.number(file, place, "score", item.get("score"), of=item)]
             for other, known in others.values():
-                same = known.get(place)
+                same = known.pop(place, None)
                 if same is None or same.get("text") != item["text"]:
                     other.fail(place, f"not the hypothesis '{text}' that {file.where} has there")
                 values.append(js.number(other, place, "score", same.get("score"), of=same))
             segment = place.rpartition(".")[0]
             yield js.Found(place, segment, text, names, values, values[0])
+        for other, left in others.values():
+            check_all_used(other, list(left), file)
 
 
 def _hypotheses(file: ListFile) -> Iterator[tuple[str, dict[str, Any]]]:

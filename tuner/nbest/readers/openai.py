@@ -63,7 +63,8 @@ class Openai(JsonReader):
             if "response" in content:
                 answer = js.get(content, "response.body")
                 if not isinstance(answer, dict):
-                    js.wrong(file, place, "response.body", answer, "an answer (did it fail?)")
+                    expected = "an answer (did it fail?)"
+                    js.wrong(file, place, "response.body", answer, expected, of=content)
             key = "outputs" if "choices" not in answer and "outputs" in answer else "choices"
             items = js.get_list(file, place, answer, key, dict, "a list of objects")
             for choice in sorted_by_index(file, place, items):

@@ -52,7 +52,7 @@ def scored(**item):
         (
             "openai",
             "{}",
-            "list:1: 'choices' is missing, expected a list of objects (keys found: )",
+            "list:1: 'choices' is missing, expected a list of objects (keys found: none)",
         ),
         ("openai", '{"choices": []}', "list:1: 'choices' is empty: a segment has at least one"),
         ("openai", '{"choices": [3]}', "list:1: 'choices' is [3], expected a list of objects"),
@@ -84,7 +84,10 @@ def scored(**item):
         (
             "openai",
             '{"custom_id": "x", "response": null, "error": {"message": "too long"}}',
-            "list:1: 'response.body' is missing, expected an answer (did it fail",
+            (
+                "list:1: 'response.body' is missing, expected an answer (did it fail?) (keys "
+                "found: custom_id, error, response)"
+            ),
         ),
         (
             "openai",
@@ -92,6 +95,22 @@ def scored(**item):
             "list:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
         ),
         ("openai:id=key", completion(), "list:1: 'key' is missing, expected a segment id: a name"),
+        (
+            "openai:features=logprob",
+            completion(logprob=1),
+            "list: two features are called 'logprob'; each needs a name of its own",
+        ),
+        (
+            "huggingface:features=a+a",
+            '{"sequences": ["b"], "a": [-1]}',
+            "list: two features are called 'a'",
+        ),
+        (
+            "jsonl:features=x+y",
+            '{"id": 0, "text": "", "x": {"LM": 1}, "y": {"LM": 2}}',
+            "list: two features are called 'LM'",
+        ),
+        ("tsv:features=LM+LM", "id\thyp\tLM\n0\ta\t1\n", "list: two features are called 'LM'"),
         (
             "openai:features=reward",
             completion(),
@@ -115,7 +134,7 @@ def scored(**item):
         (
             "huggingface",
             '{"sequences": ["a"], "sequences_scores": [null]}',
-            "list:1: 'sequences_scores' is missing, expected a number",
+            "list:1: 'sequences_scores' is null, expected a number",
         ),
         (
             "huggingface:n=2",
@@ -129,12 +148,13 @@ def scored(**item):
         ),
         ("huggingface", b"PK\x03\x04rubbish", "list: "),
         ("nemo", '{"beams": [["a"]]}', "list:1: 'beams' is [\"a\"], expected a text and a score"),
-        ("nemo", '{"beams": [["a", null]]}', "list:1: 'score' is missing, expected a number"),
+        ("nemo", '{"beams": [["a", null]]}', "list:1: 'score' is null, expected a number"),
         (
             "nemo",
             '{"pred_text": "a"}',
             "list:1: 'beams' is missing, expected a list of hypotheses",
         ),
+        ("espnet", '{"utts": {"u": null}}', "list: utts: 'u' is null, expected an object with"),
         ("espnet", '{"utts": []}', "list:1: 'utts' is [], expected an object of utterances"),
         (
             "espnet",
@@ -208,6 +228,20 @@ def test_costs_of_another_list_are_refused(tmp_path):
     )
     assert fails(tmp_path, f"{name}+{costs}", "u-1 a\n") == (
         "ac_cost.txt: a second file of a feature '-ac_cost'; rename it"
+    )
+
+
+def test_scores_of_more_than_the_list_are_refused(tmp_path):
+    costs = tmp_path / "ac_cost"
+    costs.write_text("u-1 1\nu-2 2\nv-1 1\n")
+    assert fails(tmp_path, f"kaldi:costs={costs}", "u-1 a\n") == (
+        "ac_cost: u-2 and 1 more not in list; is that list cut off?"
+    )
+    name = f"mlm-scoring:scores={tmp_path}/lm.json"
+    one, two = {"score": 1, "text": "a"}, {"score": 2, "text": "b"}
+    (tmp_path / "lm.json").write_text(json.dumps({"u": {"hyp_1": one, "hyp_2": two}}))
+    assert fails(tmp_path, name, scored(**one)) == (
+        "lm.json: u.hyp_2 not in list; is that list cut off?"
     )
 
 
@@ -296,6 +330,29 @@ def test_archive_with_pickled_objects_is_refused(tmp_path):
     np.savez(tmp_path / "list.npz", sequences=np.array([{}], dtype=object))
     message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
     assert message.startswith("list: not what numpy.savez writes: Object arrays cannot be loaded")
+
+
+@pytest.mark.parametrize(
+    ("scores", "kind"),
+    [
+        (np.array([1j]), "complex128"),
+        (np.array([1], dtype="M8[s]"), "datetime64[s]"),
+        (np.array([b"1"]), "|S1"),
+        (np.zeros(1, dtype=[("a", "i4")]), "[('a', '<i4')]"),
+    ],
+)
+def test_archive_of_other_arrays_is_refused(tmp_path, scores, kind):
+    np.savez(tmp_path / "list.npz", sequences=["a"], sequences_scores=scores)
+    assert fails(tmp_path, "huggingface", (tmp_path / "list.npz").read_bytes()) == (
+        f"list: 'sequences_scores' is an array of {kind}, expected texts or numbers"
+    )
+
+
+def test_archive_of_numbers_in_any_precision(tmp_path):
+    for kind in (np.float16, np.longdouble, np.int8, np.uint64):
+        np.savez(tmp_path / "x.npz", sequences=["a"], sequences_scores=np.ones(1, dtype=kind))
+        nbest = read(tmp_path, "huggingface", (tmp_path / "x.npz").read_bytes())
+        assert columns(nbest) == (["sequences_scores"], [[1.0]])
 
 
 def test_costs_are_negated_and_printed_tensors_are_numbers(tmp_path):

@@ -121,8 +121,9 @@ def test_blank_lines_only(tmp_path):
 
 @pytest.mark.parametrize("name", registry.names("reader"))
 def test_an_empty_file_is_refused(tmp_path, name):
-    message = fails(tmp_path, name + (":n=2" if name == "flat" else ""), "")
-    assert message == "list1: empty file, expected an n-best list; did the decoder fail?"
+    for text in ("", "\ufeff"):
+        message = fails(tmp_path, name + (":n=2" if name == "flat" else ""), text)
+        assert message == "list1: empty file, expected an n-best list; did the decoder fail?"
 
 
 def test_wrong_options_are_refused():
@@ -236,7 +237,7 @@ def test_long_lines_are_recognised(tmp_path):
         pytest.param(
             "jsonl", "[" * 100_000, "list1:1: not JSON: brackets are nested too deep", id="deep"
         ),
-        ("jsonl", "[1]\n", "list1:1: '[1]' is no JSON object"),
+        ("jsonl", "[1]\n", "list1: entry 1: '1' is no JSON object"),
         (
             "jsonl",
             '{"text": "a", "features": 1}\n',
