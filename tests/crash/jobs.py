@@ -1,6 +1,5 @@
 """What is killed: calls of the command line, each with a folder of good files, all small."""
 
-import random
 import sys
 from contextlib import chdir
 from dataclasses import dataclass
@@ -8,9 +7,8 @@ from pathlib import Path
 
 from tests.crash import programs
 from tests.support import annotation_models
-from tests.support import strategies_readers as made
 from tests.support.cli import run
-from tests.support.run_folders import REFERENCE, write_corpus, write_lines
+from tests.support.run_folders import DATA, RECORDED, write_lines, write_lists
 from tuner.demo.grammar import generate
 
 
@@ -44,26 +42,17 @@ class Job:
     out: tuple[str, ...] = ("run",)
 
 
-CONFIG = """\
+CONFIG = f"""\
 [tune]
 output = "run"
 iterations = 2
 nbest = 6
-[data]
-source = "test.src"
-references = ["test.ref"]
-reference_links = ["test.links"]
-test_source = "test.src"
-test_references = ["test.ref"]
-test_reference_links = ["test.links"]
+{DATA}\
 [metric]
 name = "port"
 [optimizer]
 name = "mert"
 effort = 2
-[decoder]
-name = "recorded"
-lists = ["dev.nbest"]
 """
 INI = "[weight]\nF0= 0.5\nF1= -1\n"
 MOSES = (
@@ -125,18 +114,11 @@ def new_place(folder, name):
     return place
 
 
-def write_lists(place):
-    """Write a test set, lists of it and a configuration that tunes on them."""
-    write_corpus(place)
-    rng = random.Random(1)
-    for name in ("dev.nbest", "other.nbest"):
-        listed = [
-            made.Hypothesis(n, tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
-                            (rng.random(), rng.random()), 0.0, ((0, 0),))
-            for n, line in enumerate(REFERENCE) for _ in range(8)
-        ]  # fmt: skip
-        (place / name).write_text(made.moses(listed, linked=True), encoding="utf-8")
-    (place / "tune.toml").write_text(CONFIG)
+def listed_place(folder, name):
+    """Make the folder of a job with a test set, lists of it, and what tunes on them."""
+    place = new_place(folder, name)
+    write_lists(place, "dev.nbest", "other.nbest")
+    (place / "tune.toml").write_text(CONFIG + RECORDED)
     return place
 
 
@@ -148,7 +130,7 @@ def _tune(folder):
         "tune-bootstrap": ("tune.bootstrap=3", "tune.iterations=1", "tune.held_out=0.5"),
     }
     for name, settings in kinds.items():
-        write_lists(new_place(folder, name))
+        listed_place(folder, name)
         words = [word for setting in settings for word in ("--set", setting)]
         yield Job(name, ("tune", "tune.toml", "--threads", "1", *words))
     place = new_place(folder, "tune-thot")
@@ -164,14 +146,14 @@ def _tune(folder):
 
 def _moses(folder):
     for name, words in (("moses", ()), ("moses-replicas", ("--replicas=2", "--seed=1"))):
-        place = write_lists(new_place(folder, name))
+        place = listed_place(folder, name)
         _decoder(place)
         yield Job(name, (*MOSES, *words), again=("--continue",), begun="finished_step.txt",
                   faults=programs.DECODER_FAULTS)  # fmt: skip
-    place = write_lists(new_place(folder, "tune-moses"))
+    place = listed_place(folder, "tune-moses")
     _decoder(place)
     ours = '[decoder]\nname = "moses"\nconfig = "moses.ini"\nprogram = "./decoder"\nthreads = 1\n'
-    (place / "tune.toml").write_text(CONFIG.partition("[decoder]")[0] + ours)
+    (place / "tune.toml").write_text(CONFIG + ours)
     yield Job("tune-moses", ("tune", "tune.toml", "--threads", "1"),
               faults=programs.DECODER_FAULTS[:-1])  # fmt: skip
 
@@ -185,18 +167,18 @@ def _decoder(place):
 
 def _lists(folder):
     given = ("--nbest", "dev.nbest", "--ref", "test.ref", "--metric", "bleu", "--threads", "1")
-    write_lists(new_place(folder, "replicas"))
+    listed_place(folder, "replicas")
     few = ("--optimizer", "mert", "--set", "effort=2", "--replicas", "2", "--out-dir", "run")
     test = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
     yield Job("replicas", ("optimize", *given, *few, *test))
-    write_lists(new_place(folder, "crossval"))
+    listed_place(folder, "crossval")
     few = ("--optimizer", "mert:effort=1", "--optimizer", "kbmira", "--splits", "2", "--no-timing")
     out = ("--out-dir", "run", "--json", "out.json", "--html", "out.html")
     yield Job("crossval", ("crossval", *given, *few, *out), out=("run", "out.json", "out.html"))
-    write_lists(new_place(folder, "optimize"))
+    listed_place(folder, "optimize")
     few = ("--optimizer", "mert", "--set", "effort=2", "--out", "out.json")
     yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
-    (write_lists(new_place(folder, "metric")) / "metric.py").write_text(programs.METRIC)
+    (listed_place(folder, "metric") / "metric.py").write_text(programs.METRIC)
     metric = ("--metric", f"command:{sys.executable} metric.py")
     yield Job("metric", ("optimize", *given[:4], *metric, *few), out=("out.json",),
               faults=programs.METRIC_FAULTS)  # fmt: skip
@@ -231,7 +213,7 @@ def _alignment(folder):
 
 def _comparison(folder):
     for job in ("compare", "report"):
-        place = write_lists(new_place(folder, job))
+        place = listed_place(folder, job)
         with chdir(place):
             for seed, name in enumerate(("one", "two")):
                 settings = (f'tune.output="{name}"', "tune.iterations=1", f"tune.seed={seed}")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.__main__ import fuzz
+from tests.fuzz.__main__ import judge_of
 from tests.fuzz.judging import Ended, faults
 from tests.fuzz.targets import Target
+from tests.support.cases import Judged, tried
 
 TARGET = Target("lists", (), ("list",), out=("out.json",))
 LINUX = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="system: no /proc")
@@ -14,11 +15,31 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="system
 
 @LINUX
 def test_damaged_input_ends_with_one_line_and_harms_nothing(tmp_path):
-    statuses, found = fuzz(1, range(300), tmp_path, tmp_path / "findings", seconds=600)
+    judge = judge_of(1, "*", tmp_path)
+    counts, found = tried(range(300), judge, tmp_path / "findings", seconds=600)
     assert found == []
-    assert statuses.total() == 300
-    assert statuses[0] > 30  # what is accepted is tried too
-    assert statuses[1] > 150
+    assert counts.total() == 300
+    assert counts["with status 0"] > 30  # what is accepted is tried too
+    assert counts["with status 1"] > 150
+
+
+def test_what_is_found_is_kept(tmp_path):
+    files = tmp_path / "case"
+    files.mkdir()
+
+    def judge(case):
+        (files / "list").write_text(str(case))
+        return Judged("lists", "ends", ["litter"] * (case == 2), files, ("it said this",))
+
+    counts, found = tried(range(4), judge, tmp_path / "kept", seconds=600)
+    kept = tmp_path / "kept" / "case-2"
+    assert (counts, found) == ({"ends": 4}, [f"case 2 (lists): litter; see {kept}"])
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["case-2"]
+    assert (kept / "list").read_text() == "2"
+    assert (kept / "judged.txt").read_text() == "litter\nit said this"
+    assert tried([3], judge, tmp_path / "kept", seconds=600, keep_all=True)[1] == []
+    assert (tmp_path / "kept" / "case-3" / "judged.txt").read_text() == "it said this"
+    assert tried(range(4), judge, tmp_path / "late", seconds=-1) == ({}, [])
 
 
 GOOD = "portmert: error: list:1: not this\n"

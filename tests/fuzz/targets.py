@@ -1,7 +1,6 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
 import io
-import random
 import shutil
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -15,7 +14,15 @@ from tests.fuzz.target import Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
 from tests.support.places import CONFIGS
-from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_corpus, write_lines
+from tests.support.run_folders import (
+    DATA,
+    LINKS,
+    RECORDED,
+    REFERENCE,
+    SOURCE,
+    write_lines,
+    write_lists,
+)
 from tuner.annotation.cache import AnnotationCache, line_key
 from tuner.components import registry
 from tuner.errors import InputError
@@ -291,43 +298,28 @@ def _few(**other):
 
 def _corpus(folder, name):
     place = new_place(folder, name)
-    write_corpus(place)
-    rng = random.Random(1)
-    listed = [
-        made.Hypothesis(n, tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
-                        (rng.random(), rng.random()), 0.0, ((0, 0),))
-        for n, line in enumerate(REFERENCE) for _ in range(8)
-    ]  # fmt: skip
-    (place / "dev.nbest").write_text(made.moses(listed, linked=True))
+    write_lists(place, "dev.nbest")
     (place / "tune.toml").write_text(CONFIG)
     return place
 
 
-CONFIG = """\
+CONFIG = f"""\
 [tune]
 output = "run"
 seed = 1
 patience = 3
 min_weight_change = 0.001
-[data]
-source = "test.src"
-references = ["test.ref"]
-reference_links = ["test.links"]
-test_source = "test.src"
-test_references = ["test.ref"]
-test_reference_links = ["test.links"]
+{DATA}\
 lowercase = false
 [metric]
 name = "port"
 alpha = 0.5
 [optimizer]
 name = "mert"
-[decoder]
-name = "recorded"
-lists = ["dev.nbest"]
+{RECORDED}\
 [constraints]
-signs = { F1 = "-" }
-bounds = { F0 = [-3, 3] }
+signs = {{ F1 = "-" }}
+bounds = {{ F0 = [-3, 3] }}
 """
 
 

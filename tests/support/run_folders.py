@@ -1,16 +1,15 @@
 """Folders of finished runs, made in a moment: what `tune` leaves, without the tuning."""
 
 import json
+import random
 
+from tests.support.strategies_readers import Hypothesis, moses
 from tuner.files import write_text
 from tuner.runs.config import load_config
 from tuner.runs.folder import open_run
 from tuner.runs.inputs import write_inputs
 
-CONFIG = """\
-[tune]
-output = "{name}"
-replicas = {replicas}
+DATA = """\
 [data]
 source = "test.src"
 references = ["test.ref"]
@@ -18,12 +17,20 @@ reference_links = ["test.links"]
 test_source = "test.src"
 test_references = ["test.ref"]
 test_reference_links = ["test.links"]
-[metric]
-name = "{metric}"
+"""
+RECORDED = """\
 [decoder]
 name = "recorded"
 lists = ["dev.nbest"]
 """
+CONFIG = f"""\
+[tune]
+output = "{{name}}"
+replicas = {{replicas}}
+{DATA}\
+[metric]
+name = "{{metric}}"
+{RECORDED}"""
 
 SOURCE = ["s t u v", "u t s", "s s", "t u"]
 REFERENCE = ["a b c d e", "c b a", "a a", "b c"]
@@ -47,6 +54,25 @@ def write_corpus(folder):
     for name, lines in (("src", SOURCE), ("ref", REFERENCE), ("links", LINKS)):
         write_lines(folder / f"test.{name}", lines)
     write_lines(folder / "dev.nbest", [f"{n} ||| x ||| F= 0 ||| 0" for n in range(len(SOURCE))])
+
+
+def write_lists(folder, *names):
+    """Write n-best lists of the test set, eight hypotheses a segment, and the test set."""
+    write_corpus(folder)
+    rng = random.Random(1)
+    for name in names:
+        listed = [
+            Hypothesis(
+                n,
+                tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
+                (rng.random(), rng.random()),
+                0.0,
+                ((0, 0),),
+            )
+            for n, line in enumerate(REFERENCE)
+            for _ in range(8)
+        ]
+        (folder / name).write_text(moses(listed, linked=True), encoding="utf-8")
 
 
 def write_run(folder, name, outputs, *, metric="bleu"):
