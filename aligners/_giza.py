@@ -185,6 +185,7 @@ def train(
     class_runs: int,
     training_threads: int,
     at_once: int,
+    timeout_seconds: float,
 ) -> dict[str, int]:
     """Train both directions and leave vocabularies, classes, tables and logs in `folder`.
 
@@ -210,16 +211,18 @@ def train(
             log="plain2snt.log",
         ),
         folder,
+        timeout_seconds=timeout_seconds,
     )
     jobs = [_cooc(programs, way) for way in DIRECTIONS]
     if schedule.last in {"hmm", "ibm3", "ibm4"}:
         jobs += [_mkcls(programs, side, classes, class_runs) for side in SIDES]
-    run_programs(jobs, folder, at_once=at_once)
+    run_programs(jobs, folder, at_once=at_once, timeout_seconds=timeout_seconds)
     trained = [*schedule.iterations(), *options, "-ncpus", str(training_threads)]
     run_programs(
         [Command([*_mgiza(programs, way), *trained], log=f"{way}.log") for way in DIRECTIONS],
         folder,
         at_once=at_once,
+        timeout_seconds=timeout_seconds,
     )
     _keep_what_aligns(folder, schedule)
     return {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
@@ -280,6 +283,7 @@ def align(
     options: Sequence[str],
     heuristic: Heuristic,
     threads: int,
+    timeout_seconds: float,
 ) -> list[Links]:
     """Align pairs, each with 1 to `MAX_TOKENS` tokens a side, with the tables of `folder`.
 
@@ -303,7 +307,12 @@ def align(
             rows = [row for n in chosen[way] for row in (["1"], *pairs[n])]
             write(scratch / f"{way}.snt", rows)
             jobs.append(way)
-    run_programs([_cooc(programs, way) for way in jobs], scratch, at_once=min(2, threads))
+    run_programs(
+        [_cooc(programs, way) for way in jobs],
+        scratch,
+        at_once=min(2, threads),
+        timeout_seconds=timeout_seconds,
+    )
     each = max(1, threads // 2)  # links of a pair depend on its tables alone: any number will do
     run_programs(
         [
@@ -324,6 +333,7 @@ def align(
         ],
         scratch,
         at_once=min(2, threads),
+        timeout_seconds=timeout_seconds,
     )
     found: dict[str, list[Links]] = {way: [[] for _ in source] for way in DIRECTIONS}
     for way in jobs:

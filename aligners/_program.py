@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aligners._errors import AlignerError
+from aligners._watching import MOST_LOGGED, Bound, Watch, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,11 @@ LAST_LINES = 3
 """How many lines of a log an error repeats."""
 
 TAIL_BYTES = 4096
+
+PATIENCE_SECONDS = 24 * 3600.0
+"""A program that prints nothing for so long hangs: mkcls is silent for hours on a large bitext."""
+TIMES_INPUT = 100
+"""A result larger than so many times what lies in the folder is none: links are like texts."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +77,31 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
     return path
 
 
-def run_program(command: Command, folder: Path) -> None:
+def run_program(
+    command: Command, folder: Path, *, timeout_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Run a program in `folder` to its end.
 
     The folder is scratch: it goes when its work is done or has failed. So the log of a program
     that fails is copied beside it, and the error names the copy.
 
+    Parameters
+    ----------
+    timeout_seconds
+        It is ended when it prints nothing for so long; 0: never.
+
     Raises
     ------
     AlignerError
-        The program cannot be started, or ends with another status than 0.
+        The program cannot be started, ends with another status than 0, prints too much, or
+        nothing for too long.
     """
     program = Path(command.arguments[0])
     log = folder / command.log
+    bounds = {log: Bound()}
+    if command.out is not None:
+        given = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+        bounds[folder / command.out] = Bound(MOST_LOGGED + TIMES_INPUT * given)
     with log.open("wb") as printed:
         result = printed if command.out is None else (folder / command.out).open("wb")
         try:
@@ -100,17 +118,18 @@ def run_program(command: Command, folder: Path) -> None:
         finally:
             if result is not printed:
                 result.close()
-        try:
-            status = process.wait()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-    if status:
-        raise failure(program.name, _described(status), log)
+        status, fault = wait(process, Watch(bounds, timeout_seconds))
+    if status or fault:
+        raise failure(program.name, fault or _described(status), log)
 
 
-def run_programs(commands: Sequence[Command], folder: Path, *, at_once: int) -> None:
+def run_programs(
+    commands: Sequence[Command],
+    folder: Path,
+    *,
+    at_once: int,
+    timeout_seconds: float = PATIENCE_SECONDS,
+) -> None:
     """Run programs that do not depend on each other, some `at_once`.
 
     Raises
@@ -120,10 +139,13 @@ def run_programs(commands: Sequence[Command], folder: Path, *, at_once: int) -> 
     """
     if at_once == 1:
         for command in commands:
-            run_program(command, folder)
+            run_program(command, folder, timeout_seconds=timeout_seconds)
         return
     with ThreadPoolExecutor(at_once) as pool:
-        runs = [pool.submit(run_program, command, folder) for command in commands]
+        runs = [
+            pool.submit(run_program, command, folder, timeout_seconds=timeout_seconds)
+            for command in commands
+        ]
     for run in runs:
         run.result()
 

@@ -14,7 +14,15 @@ from aligners._bitext import digest, read_lines
 from aligners._errors import AlignerError
 from aligners._escape import escape
 from aligners._folders import read_record
-from aligners._program import Command, failure, find_program, run_program, scratch, write_lines
+from aligners._program import (
+    PATIENCE_SECONDS,
+    Command,
+    failure,
+    find_program,
+    run_program,
+    scratch,
+    write_lines,
+)
 from aligners._symmetrize import (
     Heuristic,
     symmetrize,
@@ -61,6 +69,9 @@ class Eflomal(Aligner):
         "grow-final-and".
     bin_dir : Path or None
         Folder of eflomal-align and eflomal-makepriors; None looks for them on PATH.
+    timeout_seconds : float
+        A program that prints nothing for so long is ended, with one line of error; a day by
+        default, 0: no limit.
     train_source, train_target : Path or None
         The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
     saved : Path or None
@@ -83,6 +94,7 @@ class Eflomal(Aligner):
     null_prior: Annotated[float, Ge(0), Lt(1)] = 0.2
     symmetrization: Heuristic = "grow-diag-final-and"
     bin_dir: Path | None = None
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
@@ -167,6 +179,7 @@ class Eflomal(Aligner):
                 log="eflomal-makepriors.log",
             ),
             folder,
+            timeout_seconds=self.timeout_seconds,
         )
         for name in ("source", "target", "forward", "reverse"):
             (folder / name).unlink()
@@ -194,6 +207,7 @@ class Eflomal(Aligner):
                 log="eflomal-align.log",
             ),
             room,
+            timeout_seconds=self.timeout_seconds,
         )
         found = []
         for name in ("reverse", "forward"):

@@ -13,7 +13,15 @@ from aligners._base import Aligner, Links, parse_links
 from aligners._errors import AlignerError
 from aligners._escape import escape
 from aligners._folders import read_record
-from aligners._program import Command, failure, find_program, run_programs, scratch, write_lines
+from aligners._program import (
+    PATIENCE_SECONDS,
+    Command,
+    failure,
+    find_program,
+    run_programs,
+    scratch,
+    write_lines,
+)
 from aligners._symmetrize import (
     Heuristic,
     symmetrize,
@@ -58,6 +66,9 @@ class FastAlign(Aligner):
         2 or more run the two directions side by side; results do not depend on it.
     bin_dir : Path or None
         Folder of the program; None looks for it on PATH.
+    timeout_seconds : float
+        A program that prints nothing for so long is ended, with one line of error; a day by
+        default, 0: no limit.
     train_source, train_target : Path or None
         The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
     saved : Path or None
@@ -81,6 +92,7 @@ class FastAlign(Aligner):
     symmetrization: Heuristic = "grow-diag-final-and"
     threads: Annotated[int, Ge(1)] = 2
     bin_dir: Path | None = None
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
@@ -153,7 +165,9 @@ class FastAlign(Aligner):
             )
             for way, flags in DIRECTIONS.items()
         ]
-        run_programs(commands, folder, at_once=min(2, self.threads))
+        run_programs(
+            commands, folder, at_once=min(2, self.threads), timeout_seconds=self.timeout_seconds
+        )
         notes: dict[str, Any] = {"pairs": len(full), "pairs_left_out": len(source) - len(full)}
         for way in DIRECTIONS:
             log = (folder / f"{way}.log").read_text(encoding="utf-8", errors="replace")
@@ -191,7 +205,9 @@ class FastAlign(Aligner):
                     environment=ONE_THREAD,
                 )
             )
-        run_programs(commands, room, at_once=min(2, self.threads))
+        run_programs(
+            commands, room, at_once=min(2, self.threads), timeout_seconds=self.timeout_seconds
+        )
         found = {way: _read_links(room, way, len(left)) for way in DIRECTIONS}
         return [
             symmetrize(self.symmetrization, by_source=by_source, by_target=by_target)

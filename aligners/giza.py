@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from aligners import _giza
 from aligners._base import Aligner, Links
 from aligners._folders import read_record
-from aligners._program import scratch
+from aligners._program import PATIENCE_SECONDS, scratch
 from aligners._symmetrize import Heuristic
 from aligners._training import Rows, Training, align_full, align_with, check_lengths
 
@@ -58,6 +58,9 @@ class Giza(Aligner):
         results do not depend on it.
     bin_dir : Path or None
         Folder of the programs; None looks for them on PATH.
+    timeout_seconds : float
+        A program that prints nothing for so long is ended, with one line of error; a day by
+        default, 0: no limit.
     train_source, train_target : Path or None
         The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
     saved : Path or None
@@ -86,6 +89,7 @@ class Giza(Aligner):
     training_threads: Annotated[int, Ge(1)] = 1
     threads: Annotated[int, Ge(1)] = 2
     bin_dir: Path | None = None
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
@@ -140,6 +144,7 @@ class Giza(Aligner):
                     options=shlex.split(made["options"]),
                     heuristic=self.symmetrization,
                     threads=self.threads,
+                    timeout_seconds=self.timeout_seconds,
                 )
 
         return align_with(folder, source, target, align)
@@ -164,4 +169,5 @@ class Giza(Aligner):
             class_runs=self.class_runs,
             training_threads=self.training_threads,
             at_once=min(2, self.threads),
+            timeout_seconds=self.timeout_seconds,
         )

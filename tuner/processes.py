@@ -7,6 +7,7 @@ was working on, and needs the calling script to be importable.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 from collections import deque
@@ -51,6 +52,26 @@ class Died(Exception):  # noqa: N818  whoever knows what it worked on makes the 
         return f"it ended with {ended}" + (f": {self.last}" if self.last else "")
 
 
+class Silent(Died):
+    """Says that a process gave no answer in time and was ended.
+
+    Parameters
+    ----------
+    seconds : float
+        How long it was waited for.
+    log : str
+        The file with all that it printed.
+    """
+
+    def __init__(self, seconds: float, log: str) -> None:
+        super().__init__(-signal.SIGKILL, "", log)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        """Return it as the rest of a sentence."""
+        return f"it gave no answer for {self.seconds:g} s and was ended"
+
+
 class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
     """Says that the work was given up."""
 
@@ -74,10 +95,13 @@ class LineProcess:
     module : str
     log : binary file
         Gets what the process prints besides answers; closed with the process.
+    timeout_seconds : float
+        It is ended when an answer takes longer; 0: it takes as long as it takes.
     """
 
-    def __init__(self, module: str, log: IO[bytes]) -> None:
+    def __init__(self, module: str, log: IO[bytes], *, timeout_seconds: float = 0.0) -> None:
         self._log = log
+        self._timeout_seconds = timeout_seconds
         self._process = subprocess.Popen(  # noqa: S603  our own program
             python(module),
             env=environment(),
@@ -102,14 +126,28 @@ class LineProcess:
         Raises
         ------
         Died
-            There is none.
+            There is none, or (`Silent`) not in time.
         """
         assert self._process.stdout is not None  # noqa: S101
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self.kill()
+
+        timer = threading.Timer(self._timeout_seconds, end)
+        timer.daemon = True
+        if self._timeout_seconds:
+            timer.start()
         self.tell(line)
         try:
             answer = self._process.stdout.readline()
         except ValueError:
             answer = ""
+        timer.cancel()
+        if late.is_set():
+            self._process.wait()
+            raise Silent(self._timeout_seconds, str(self._log.name))
         if not answer.endswith("\n"):
             raise Died(self._process.wait(), self._last_line(), str(self._log.name))
         return answer

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from aligners import _program
 from aligners._errors import AlignerError
 from aligners._program import Command, find_program, run_program, run_programs, scratch
+from aligners._watching import Bound
 
 
 def python(code, **more):
@@ -51,6 +53,23 @@ def test_a_killed_or_silent_program_is_described(room):
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     with pytest.raises(AlignerError, match="was killed by SIGKILL: no message; its log is "):
         run_program(python(kill), room)
+
+
+@pytest.mark.parametrize(
+    ("code", "out", "problem"),
+    [
+        ("import time; time.sleep(1000)", None, "wrote nothing for 0.5 s"),
+        ("while True: print('a' * 99)", None, "wrote more than 20000 bytes to job.log"),
+        ("while True: print('a' * 99)", "result", "wrote more than 30000 bytes to result"),
+    ],
+)
+def test_a_program_that_hangs_or_floods_is_ended(room, monkeypatch, code, out, problem):
+    monkeypatch.setattr(_program, "MOST_LOGGED", 20000)
+    monkeypatch.setattr(_program, "Bound", lambda most=20000: Bound(most))
+    (room / "pairs").write_bytes(b"a" * 100)
+    with pytest.raises(AlignerError, match=rf"{problem}.*; its log is ") as caught:
+        run_program(python(code, out=out), room, timeout_seconds=0.5 if "sleep" in code else 60)
+    assert len(str(caught.value)) < 1000
 
 
 def test_a_program_that_cannot_start_is_one_line(room):

@@ -57,7 +57,7 @@ effort = 2
 INI = "[weight]\nF0= 0.5\nF1= -1\n"
 MOSES = (
     "mert-moses", "test.src", "test.ref", "./decoder", "moses.ini", "--working-dir=run",
-    "--no-filter-phrase-table", "--nbest=6", "--maximum-iterations=2",
+    "--no-filter-phrase-table", "--nbest=6", "--maximum-iterations=2", "--timeout-seconds=15",
     "--sctype=PORT", "--scconfig=source:test.src,reflinks:test.links",
     "--mertmertargs=--type powell --set effort=2", "--threads=1",
 )  # fmt: skip
@@ -153,7 +153,7 @@ def _moses(folder):
     place = listed_place(folder, "tune-moses")
     _decoder(place)
     ours = '[decoder]\nname = "moses"\nconfig = "moses.ini"\nprogram = "./decoder"\nthreads = 1\n'
-    (place / "tune.toml").write_text(CONFIG + ours)
+    (place / "tune.toml").write_text(f"{CONFIG}{ours}timeout_seconds = 15\n")
     yield Job("tune-moses", ("tune", "tune.toml", "--threads", "1"),
               faults=programs.DECODER_FAULTS[:-1])  # fmt: skip
 

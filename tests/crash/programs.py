@@ -21,21 +21,25 @@ with open("list", "rb") as given:
     rows = given.readlines()
 if fault == "width":
     rows[-1] = rows[-1].replace(b"F1=", b"F1= 7")
-if fault in ("die", "killed", "hang", "short"):
+if fault in ("die", "killed", "hang", "stuck", "short"):
     rows = rows[: len(rows) // 2]
 with open(name, "wb") as out:
     out.writelines(rows)
+    while fault == "list-flood":
+        out.writelines(rows)
+        time.sleep(0.001)
 if fault == "die":
     sys.exit("the table is\\r\\ngone")
 if fault == "killed":
     os.kill(os.getpid(), 9)
-if fault == "hang":
+if fault in ("hang", "stuck"):
     time.sleep(1000)
 """
+# Nobody waits until one that hangs is ended, but for one that is stuck.
 # The last one comes before a run's first weights, which a run of tune then keeps.
 DECODER_FAULTS = (
-    "die", "killed", "hang", "flood", "lines", "width", "short", "silent", "shown-flood",
-    "shown-width",
+    "die", "killed", "hang", "stuck", "flood", "lines", "list-flood", "width", "short", "silent",
+    "shown-flood", "shown-width",
 )  # fmt: skip
 
 METRIC = """\

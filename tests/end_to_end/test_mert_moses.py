@@ -426,3 +426,22 @@ def test_who_asks_for_starts_or_a_type_gets_that_search(option, name):
     arguments = [*map(str, FOUR), "--no-filter-phrase-table", option]
     request = read_request(arguments, lambda _: None)
     assert request.optimizer.name() == name
+
+
+def test_a_decoder_and_a_filter_that_hang_are_one_line(tmp_path, monkeypatch):
+    filters = [option for option in QUICK if option != "--no-filter-phrase-table"]
+    late = ["--timeout-seconds=4", "--maximum-iterations=1"]
+    (tmp_path / "filter").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (tmp_path / "filter").chmod(0o755)
+    asked = f"--filtercmd={tmp_path / 'filter'}"
+    result = tune(tmp_path / "work", *late, asked, quick=filters, status=1)
+    assert (
+        "filter: wrote nothing for 4 s (timeout_seconds) and was ended, and no filtered"
+        in (result.stderr.splitlines()[-1])
+    )
+    monkeypatch.setenv("RECORDED_MOSES_FAULT", "hang")
+    result = tune(tmp_path / "work", *late, status=1)
+    assert "recorded_moses: wrote nothing for 4 s (timeout_sec" in result.stderr.splitlines()[-1]
+    for text, found in (("-1", "--timeout-seconds -1: expected 0 or more"), ("x", "a number")):
+        result = tune(tmp_path / "work", f"--timeout-seconds={text}", status=2)
+        assert found in result.stderr

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.support.places import ROOT
-from tuner.processes import Crew, Died, LineProcess
+from tuner.processes import Crew, Died, LineProcess, Silent
 
 WORKER = """
 import json, os, sys, time
@@ -30,8 +30,8 @@ def start(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))
     made = []
 
-    def new():
-        made.append(LineProcess("worker_of_a_test", tempfile.TemporaryFile()))  # noqa: SIM115  it closes it
+    def new(**limit):
+        made.append(LineProcess("worker_of_a_test", tempfile.TemporaryFile(), **limit))  # noqa: SIM115  it closes it
         return made[-1]
 
     yield new
@@ -64,6 +64,15 @@ def test_a_death_says_how_and_what_was_said_last(start):
         start().ask('"die"')
     assert (caught.value.status, caught.value.last) == (3, "last words")
     assert str(caught.value) == "it ended with status 3: last words"
+
+
+def test_one_that_is_silent_for_too_long_is_ended(start):
+    process = start(timeout_seconds=8)
+    assert process.ask('"word"') == "word\n"
+    with pytest.raises(Silent, match="it gave no answer for 8 s and was ended"):
+        process.ask('"sleep"')
+    with pytest.raises(Died):
+        process.ask('"word"')
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -8,7 +8,7 @@ import threading
 from typing import IO, TYPE_CHECKING, Self
 
 from tuner.errors import ProgramError
-from tuner.processes import Crew, Died, LineProcess
+from tuner.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -93,6 +93,7 @@ def answers(
     name: Callable[[int], str],
     progress: Progress,
     journal: Journal,
+    timeout_seconds: float,
 ) -> list[str]:
     """Send each request to one of some processes; return the answers in order.
 
@@ -110,11 +111,13 @@ def answers(
         Names a request in the error message.
     journal
         Open; requests that it has answers of are not sent again, new answers are added.
+    timeout_seconds
+        A process whose answer takes longer is ended; 0: none is.
 
     Raises
     ------
     ProgramError
-        A process died; says with which request.
+        A process died or was ended; says with which request.
     """
     found = dict(journal.found)
     missing = [index for index in range(len(requests)) if index not in found]
@@ -126,7 +129,7 @@ def answers(
     def start(begun: Callable[[LineProcess], None]) -> LineProcess:
         with lock:
             path = next(paths)
-        process = LineProcess(module, path.open("w+b"))
+        process = LineProcess(module, path.open("w+b"), timeout_seconds=timeout_seconds)
         begun(process)
         process.tell(first)
         return process
@@ -134,6 +137,11 @@ def answers(
     def work(ask: Ask, index: int) -> tuple[int, str]:
         try:
             answer = ask(requests[index])
+        except Silent as silence:
+            raise ProgramError(
+                f"{name(index)}: the decoder process is stuck: {silence} (timeout_seconds); its "
+                f"log is {silence.log}"
+            ) from None
         except Died as death:
             raise ProgramError(
                 f"{name(index)}: the decoder process ended with status {death.status}: "

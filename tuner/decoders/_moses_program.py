@@ -6,14 +6,16 @@ import queue
 import shlex
 import subprocess
 import threading
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aligners._watching import LOOK_SECONDS, Bound, Watch, wait
 from tuner.errors import ProgramError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides those of segments."""
@@ -21,6 +23,12 @@ MOST_OF_A_SEGMENT = 1 << 16
 
 SHOWN_LINES = 3
 """Last lines of a log that an error shows."""
+
+PATIENCE_SECONDS = 4 * 3600.0
+"""A decoder that writes nothing for so long hangs: its models load in minutes, and a segment takes
+seconds. It is hours for those who wait in a queue; what is given up goes on when started again."""
+CLOSING_SECONDS = 5.0
+"""What a program has started may hold its output open: it is not waited for."""
 
 PLACEHOLDER = "{command}"
 REMOTE_SHELLS = frozenset({"ssh", "rsh"})
@@ -41,12 +49,22 @@ class Job:
         Gets its command line and what it prints to stderr.
     most_bytes
         More than so many on stdout are a fault: nobody knows when they end.
+    bounds
+        How much it may write to other files.
+    timeout_seconds
+        It is ended when it writes nothing, nowhere, for so long; 0: never.
     """
 
     command: tuple[str, ...]
     output: Path
     log: Path
     most_bytes: int
+    bounds: Mapping[Path, Bound] = field(default_factory=dict)
+    timeout_seconds: float = PATIENCE_SECONDS
+
+    def watch(self) -> Watch:
+        """Return what tells when it hangs or floods."""
+        return Watch({self.log: Bound(), **self.bounds}, self.timeout_seconds)
 
     def failure(self, problem: str) -> ProgramError:
         """Return the error that says what went wrong, and all that is known besides."""
@@ -83,39 +101,74 @@ def run_jobs(jobs: Sequence[Job], on_line: Callable[[], None]) -> None:
     Raises
     ------
     ProgramError
-        A program cannot be started or ends with another status than 0.
+        A program cannot be started, ends with another status than 0, writes too much, or nothing
+        for too long.
     """
-    events: queue.SimpleQueue[tuple[Job, str] | None] = queue.SimpleQueue()
-    running: list[tuple[Job, subprocess.Popen[bytes]]] = []
+    events: queue.SimpleQueue[tuple[_Running, str | None]] = queue.SimpleQueue()
+    running: list[_Running] = []
     threads: list[threading.Thread] = []
     try:
         for job in jobs:
-            process = _start(job)
-            running.append((job, process))
-            thread = threading.Thread(target=_copy, args=(job, process, events), daemon=True)
+            running.append(_Running(job, _start(job), job.watch()))
+            thread = threading.Thread(target=_copy, args=(running[-1], events), daemon=True)
             threads.append(thread)
             thread.start()
-        left = len(jobs)
-        while left:
-            done = events.get()
-            if done is None:
-                on_line()
-                continue
-            left -= 1
-            ended, fault = done
-            process = next(p for job, p in running if job is ended)
-            if fault:
-                process.kill()
-                raise ended.failure(fault)
-            if status := process.wait():
-                raise ended.failure(_ended(status))
+        _until_done(running, events, on_line)
     finally:
-        for _, process in running:
-            process.kill()
+        for one in running:
+            one.process.kill()
         for thread in threads:
-            thread.join()
-        for _, process in running:
-            process.wait()
+            thread.join(CLOSING_SECONDS)
+        for one in running:
+            one.process.wait()
+
+
+def _until_done(
+    running: Sequence[_Running],
+    events: queue.SimpleQueue[tuple[_Running, str | None]],
+    on_line: Callable[[], None],
+) -> None:
+    """Wait for all to end well, and look at what they write meanwhile."""
+    working = list(running)
+    looked = time.monotonic()
+    while working:
+        try:
+            one, fault = events.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            pass
+        else:
+            one.watch.alive()
+            if fault is None:
+                on_line()
+            else:
+                one.finish(fault)
+                working.remove(one)
+        if time.monotonic() - looked >= LOOK_SECONDS:
+            for one in working:
+                one.look()
+            looked = time.monotonic()
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """Holds a job at work."""
+
+    job: Job
+    process: subprocess.Popen[bytes]
+    watch: Watch
+
+    def look(self) -> None:
+        """Raise a ProgramError if it hangs or floods."""
+        if fault := self.watch.fault():
+            raise self.job.failure(fault)
+
+    def finish(self, fault: str) -> None:
+        """Wait for its end, now that its output has ended; raise a ProgramError if it failed."""
+        if fault:
+            raise self.job.failure(fault)
+        status, fault = wait(self.process, self.watch)
+        if status or fault:
+            raise self.job.failure(fault or _ended(status))
 
 
 def _start(job: Job) -> subprocess.Popen[bytes]:
@@ -139,27 +192,24 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
             ) from None
 
 
-def _copy(
-    job: Job,
-    process: subprocess.Popen[bytes],
-    events: queue.SimpleQueue[tuple[Job, str] | None],
-) -> None:
+def _copy(running: _Running, events: queue.SimpleQueue[tuple[_Running, str | None]]) -> None:
     """Copy what a process prints, and tell of each line; at the end, of what went wrong."""
-    assert process.stdout is not None  # noqa: S101  a pipe was asked for
+    job, stdout = running.job, running.process.stdout
+    assert stdout is not None  # noqa: S101  a pipe was asked for
     fault, left = "", job.most_bytes
     try:
-        with process.stdout, job.output.open("wb") as output:
-            while part := process.stdout.readline(MOST_OF_A_SEGMENT):
+        with stdout, job.output.open("wb") as output:
+            while part := stdout.readline(MOST_OF_A_SEGMENT):
                 output.write(part)
                 left -= len(part)
                 if left < 0:
                     fault = f"printed more than {job.most_bytes} bytes"
                     break
                 if part.endswith(b"\n"):
-                    events.put(None)
+                    events.put((running, None))
     except OSError as error:
         fault = f"{job.output}: cannot write: {error.strerror or error}"
-    events.put((job, fault))
+    events.put((running, fault))
 
 
 def _ended(status: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from aligners._watching import Bound
 from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._moses_features import ShownFeatures, parse_shown
@@ -19,6 +20,7 @@ from tuner.decoders._moses_flags import flag_sections, parse_flags
 from tuner.decoders._moses_program import (
     MOST_OF_A_SEGMENT,
     MOST_PRINTED,
+    PATIENCE_SECONDS,
     Job,
     run_jobs,
     wrapped,
@@ -42,6 +44,9 @@ OURS = {
 """Switches of Moses that are set from elsewhere."""
 
 LIST_SWITCHES = ("print-alignment-info-in-n-best", "include-segmentation-in-n-best")
+MOST_LISTED = 1000
+"""Lines of an n-best list, besides twice those asked for, that show that it is endless: a program in
+place of Moses may give a few more than it is asked for."""
 SHOWN_DIGITS = 1e-6
 """`-show-weights` prints six digits behind the point."""
 
@@ -67,6 +72,10 @@ class Moses(Decoder):
         What starts the decoder, before its own command line: `nice -n 10`, `srun -c 8`,
         `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
         `qrsh -cwd {command}`. The files must be reachable under the same paths there.
+    timeout_seconds : float
+        A decoder that writes nothing, neither translations nor lists nor messages, for so long is
+        ended, and the run with it; started again it goes on there. The default is 4 hours, as a
+        launcher may wait in a queue; 0: no limit.
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("config",)
@@ -77,6 +86,7 @@ class Moses(Decoder):
     threads: Annotated[int, Ge(0)] = 0
     jobs: Annotated[int, Ge(1)] = 1
     command: str = ""
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
 
     def __post_init__(self) -> None:
         for name in ("flags", "command"):
@@ -160,6 +170,7 @@ class Moses(Decoder):
             workdir / "show-weights.out",
             workdir / "show-weights.log",
             MOST_PRINTED,
+            timeout_seconds=self.timeout_seconds,
         )
 
     # Decoding.
@@ -271,7 +282,16 @@ class Moses(Decoder):
                 ]
             )
             most = MOST_PRINTED + (end - begin) * MOST_OF_A_SEGMENT
-            job = Job(command, workdir / f"{name}.out", workdir / f"{name}.log", most)
+            asked = f"where {size} were asked for of each of {end - begin} segments"
+            listed = Bound(most * size, MOST_LISTED + 2 * (end - begin) * size, asked)
+            job = Job(
+                command,
+                workdir / f"{name}.out",
+                workdir / f"{name}.log",
+                most,
+                {nbest: listed},
+                self.timeout_seconds,
+            )
             words = any(line.strip() for line in lines[begin:end])
             parts.append(_Part(job, source, nbest, begin, end - begin, words))
         return parts

@@ -82,6 +82,9 @@ class Thot(Decoder):
         Decoding processes; 0 is one for each processor. Never changes the result.
     start : Path or None
         Start weights: our JSON, or what `write_config` wrote.
+    timeout_seconds : float
+        A process that takes longer for one segment, the first with loading the models, is ended,
+        and the run with it; started again it goes on there. 0: no limit.
 
     References
     ----------
@@ -105,6 +108,7 @@ class Thot(Decoder):
     stack_size: Annotated[int, Ge(1)] = 10
     processes: Annotated[int, Ge(0)] = 0
     start: Path | None = None
+    timeout_seconds: Annotated[float, Ge(0)] = 3600.0
 
     def read_weights(self) -> FeatureWeights:
         """Return the weights of `start`, or the built-in ones, in thot's order."""
@@ -222,6 +226,7 @@ class Thot(Decoder):
                 name=lambda segment: f"{source}:{segment + 1}",
                 progress=progress,
                 journal=journal,
+                timeout_seconds=self.timeout_seconds,
             )
             with writing(out) as file:
                 for answer in found:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.decoders._moses_program import PATIENCE_SECONDS
 from tuner.dropin import extractor, kbmira, mert, pro
 from tuner.dropin._perl_options import PerlOption
 from tuner.dropin._perl_options import parse as parse_perl
@@ -38,7 +39,7 @@ OPTIONS = tuple(
         "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig",
         "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
         "prev-aggregate-nbestlist maximum-iterations threads seed replicas",
-        "f": "historic-interpolation minimum-required-change-in-weights",
+        "f": "historic-interpolation minimum-required-change-in-weights timeout-seconds",
         "!": "filter-phrase-table",
         "": "continue skip-decoder shortest average closest nocase nonorm help verbose old-sge "
         "predictable-seeds historic-bests random-directions return-best-dev "
@@ -108,6 +109,8 @@ class Request:
         Share of new weights from the fourth run on; 0: no interpolation.
     from_pro
         Let PRO find one of the starting points.
+    timeout_seconds
+        A decoder or filter that writes nothing for so long is ended; 0: none is.
     """
 
     source: Path
@@ -139,6 +142,7 @@ class Request:
     from_pro: bool = False
     filter_command: str = ""
     filter_input: Path | None = None
+    timeout_seconds: float = PATIENCE_SECONDS
 
     @property
     def needs_links(self) -> bool:
@@ -218,6 +222,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
         from_pro="pro-starting-point" in given,
         filter_command=filter_command,
         filter_input=filter_input,
+        timeout_seconds=_timeout(text("timeout-seconds", f"{PATIENCE_SECONDS}")),
     )
 
 
@@ -276,6 +281,12 @@ def _at_least(least: int, value: int, name: str) -> int:
     if value < least:
         raise click.UsageError(f"{name} {value}: expected {least} or more")
     return value
+
+
+def _timeout(text: str) -> float:
+    if float(text) < 0:
+        raise click.UsageError(f"--timeout-seconds {text}: expected 0 or more seconds")
+    return float(text)
 
 
 def _scorer(

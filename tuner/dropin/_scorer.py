@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import subprocess
+import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._watching import Bound, Watch, wait
 from metrics._base import Ragged, Texts
 from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
@@ -38,6 +40,11 @@ NOT_HERE = {
     "meant": "it asks a server of semantic roles",
 }
 """Scorers of Moses that are no metrics here, and why."""
+
+FILTER_SECONDS = 600.0
+"""A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
+MOST_FILTERED, TIMES_INPUT = 1 << 20, 100
+"""A filter that writes more bytes, and more than so many times its input, floods."""
 
 
 @dataclass(frozen=True)
@@ -282,21 +289,7 @@ def _filtered(texts: Texts, command: str) -> Texts:
     before it writes, is no trouble.
     """
     lines = [" ".join(texts.words(row)) for row in range(len(texts))]
-    try:
-        done = subprocess.run(  # noqa: S603  the user's filter, no shell
-            shlex.split(command),
-            input="".join(f"{line}\n" for line in lines).encode(),
-            capture_output=True,
-            check=False,
-        )
-    except (OSError, ValueError) as error:
-        raise ProgramError(f"--filter {command}: cannot be started: {error}") from None
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        raise ProgramError(f"--filter {command}: exit status {done.returncode}: {said[-1]}")
-    found = done.stdout.decode("utf-8", "replace").split("\n")
-    if found[-1] == "":
-        found.pop()
+    found = _piped(lines, command)
     if len(found) != len(lines):
         raise ProgramError(
             f"--filter {command}: {len(lines)} lines in, {len(found)} lines out; it must write a "
@@ -312,6 +305,32 @@ def _filtered(texts: Texts, command: str) -> Texts:
             f"number of tokens: links would point to other words"
         )
     return replace(new, links=texts.links)
+
+
+def _piped(lines: Sequence[str], command: str) -> list[str]:
+    """Return what a program prints that reads lines; it is ended when it hangs or floods."""
+    text = "".join(f"{line}\n" for line in lines).encode()
+    with tempfile.TemporaryDirectory(prefix="portmert-") as name:
+        given, out, err = (Path(name) / file for file in ("in", "out", "err"))
+        given.write_bytes(text)
+        bounds = {out: Bound(MOST_FILTERED + TIMES_INPUT * len(text)), err: Bound()}
+        with given.open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
+            try:
+                process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
+                    shlex.split(command), stdin=stdin, stdout=stdout, stderr=stderr
+                )
+            except (OSError, ValueError) as error:
+                raise ProgramError(f"--filter {command}: cannot be started: {error}") from None
+            status, fault = wait(process, Watch(bounds, FILTER_SECONDS))
+        if status or fault:
+            with err.open("rb") as log:
+                said = log.read(MOST_FILTERED).decode("utf-8", "replace").strip().splitlines()
+            last = (said or ["it said nothing"])[-1]
+            raise ProgramError(f"--filter {command}: {fault or f'exit status {status}'}: {last}")
+        found = out.read_bytes().decode("utf-8", "replace").split("\n")
+    if found[-1] == "":
+        found.pop()
+    return found
 
 
 def read_plain(path: Path | str, scorer: Scorer, references: References) -> Texts:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import tuner
+from aligners._watching import Bound, Watch, wait
 from tuner.components import registry
 from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from tuner.dropin._program import number, printed_score
@@ -137,6 +138,7 @@ class _Run:
             "flags": request.flags,
             "threads": 1,
             "jobs": request.jobs,
+            "timeout_seconds": request.timeout_seconds,
         }
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
@@ -442,12 +444,14 @@ def _filtered(request: Request, log: Callable[[str], None]) -> Path:
     log(f"filtering the phrase tables: {shlex.join(command)}")
     out, err = request.folder / "filterphrases.out", request.folder / "filterphrases.err"
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        done = subprocess.run(  # noqa: S603  the user's filter, no shell
-            command, cwd=request.folder, stdout=stdout, stderr=stderr, check=False
+        process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
+            command, cwd=request.folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
         )
-    if done.returncode or not config.is_file():
+        watch = Watch({out: Bound(), err: Bound()}, request.timeout_seconds)
+        status, fault = wait(process, watch)
+    if fault or status or not config.is_file():
         raise ProgramError(
-            f"{command[0]}: exit status {done.returncode}, and "
+            f"{command[0]}: {fault or f'exit status {status}'}, and "
             f"{'a' if config.is_file() else 'no'} filtered/moses.ini; its log is {err}"
         )
     return config

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Table = TypeVar("Table")
 
-RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache"})
+RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache", "timeout_seconds"})
 """Keys, in any table, that change how long a run takes and nothing else."""
 
 WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})

@@ -8,7 +8,7 @@ from tuner.decoders._journal import Journal, answers
 from tuner.errors import ProgramError
 
 WORKER = """
-import os, sys
+import os, sys, time
 first = sys.stdin.readline().strip()
 for line in sys.stdin:
     word = line.strip()
@@ -16,6 +16,8 @@ for line in sys.stdin:
         os.kill(os.getpid(), 9)
     if word == "fail":
         raise ValueError("cannot say fail")
+    if word == "sleep":
+        time.sleep(1000)
     print(first + word, flush=True)
 """
 
@@ -38,6 +40,7 @@ def run(module, requests, tmp_path, processes=2, progress=lambda _done, _total: 
             name=lambda index: f"line {index + 1}",
             progress=progress,
             journal=journal,
+            timeout_seconds=8,
         )
 
 
@@ -46,6 +49,12 @@ def test_answers_come_in_the_order_of_the_requests(module, tmp_path, processes):
     requests = [str(number) for number in range(40)]
     found = run(module, requests, tmp_path, processes)
     assert found == [f"re:{number}\n" for number in range(40)]
+
+
+def test_a_process_that_hangs_is_ended_and_the_request_named(module, tmp_path):
+    stuck = "line 2: the decoder process is stuck: it gave no answer for 8 s and was ended"
+    with pytest.raises(ProgramError, match=rf"{stuck} \(timeout_seconds\); its log is .*\.log"):
+        run(module, ["one", "sleep"], tmp_path, processes=1)
 
 
 def test_no_request_needs_no_process(tmp_path):

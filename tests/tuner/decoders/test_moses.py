@@ -1,6 +1,7 @@
 import re
 import shutil
 import subprocess
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from metrics._base import Vocabulary
 from tests.support.places import ROOT, programs
 from tuner.components import registry
+from tuner.decoders import _moses_program
 from tuner.decoders._moses_features import parse_shown
 from tuner.decoders._moses_flags import flag_sections
 from tuner.decoders._moses_program import Job, run_jobs, wrapped
@@ -298,12 +300,15 @@ def test_sparse_weights_reach_the_decoder_and_the_tuned_moses_ini(small, tmp_pat
         ("short", "1 of 40 segments have no hypothesis (ids 39); give the whole list"),
         ("zeros", "all feature values are 0"),
         ("no-words", "every hypothesis is empty"),
+        ("hang", "wrote nothing for 4 s (timeout_seconds) and was ended"),
+        ("closed", "wrote nothing for 4 s (timeout_seconds) and was ended"),
+        ("endless", "more than 2600 lines to moses.nbest, where 20 were asked for of each of 40"),
     ],
 )
 def test_a_failing_decoder_is_one_readable_error(tmp_path, monkeypatch, fault, problem):
     monkeypatch.setenv("RECORDED_MOSES_FAULT", fault)
     with pytest.raises(ProgramError) as caught:
-        decode(recorded(tmp_path), RECORDED / "dev.src", tmp_path)
+        decode(recorded(tmp_path, timeout_seconds=4), RECORDED / "dev.src", tmp_path)
     message = str(caught.value)
     assert message.startswith("recorded_moses: ")
     assert problem in message
@@ -318,6 +323,16 @@ def test_a_failing_job_ends_the_others(tmp_path, monkeypatch):
     with pytest.raises(ProgramError, match="ended by signal 9"):
         decode(recorded(tmp_path, jobs=4), RECORDED / "dev.src", tmp_path)
     assert not (tmp_path / "list").exists()
+
+
+def test_a_decoder_that_leaves_something_behind_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(_moses_program, "CLOSING_SECONDS", 0.1)
+    words = ("sh", "-c", "echo begun; sleep 30 & exit")
+    job = Job(words, tmp_path / "out", tmp_path / "log", 99, timeout_seconds=1)
+    begin = time.monotonic()
+    with pytest.raises(ProgramError, match=r"sh: wrote nothing for 1 s.*it said nothing"):
+        run_jobs([job], lambda: None)
+    assert time.monotonic() - begin < 25
 
 
 def test_a_decoder_that_is_not_there(tmp_path):

@@ -15,7 +15,7 @@ from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
 from tuner.components import registry
-from tuner.dropin import evaluator, extractor, kbmira, megam, mert, pro
+from tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
 from tuner.dropin._program import number
 from tuner.errors import InputError
 from tuner.nbest.moses_dat import read_dat
@@ -217,7 +217,7 @@ def test_links_as_large_as_the_source_are_an_error(capsys):
     )
 
 
-def test_a_filter_that_buffers_and_one_that_loses_lines(capsys):
+def test_a_filter_that_buffers_and_some_that_do_wrong(capsys, monkeypatch):
     assert extract() == 0
     plain = Path("s.dat").read_bytes()
     assert extract("BLEU", "case:true", "--filter", "tail -n +1") == 0
@@ -226,6 +226,12 @@ def test_a_filter_that_buffers_and_one_that_loses_lines(capsys):
     assert "lines in, 3 lines out; it must write a line for each" in capsys.readouterr().err
     assert extract("BLEU", "case:true", "--filter", "nowhere") == 1
     assert "--filter nowhere: cannot be started" in capsys.readouterr().err
+    assert extract("BLEU", "case:true", "--filter", "yes") == 1
+    flooded = re.compile(r"--filter yes: wrote more than [0-9]+ bytes to out: it said nothing\n$")
+    assert flooded.search(capsys.readouterr().err)
+    monkeypatch.setattr(_scorer, "FILTER_SECONDS", 1)
+    assert extract("BLEU", "case:true", "--filter", "sleep 1000") == 1
+    assert "--filter sleep 1000: wrote nothing for 1 s (" in capsys.readouterr().err
     assert extract("PORT", PORT, "--filter", "sed s/^/x\\ /") == 1
     assert "another number of tokens: links would point to other words" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from tuner.annotation.annotators import _worker
 from tuner.annotation.annotators._base import Annotation, Request
 from tuner.annotation.annotators._wire import pack_request, unpack
 from tuner.errors import AnnotatorError
-from tuner.processes import Crew, Died, LineProcess
+from tuner.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,11 @@ CHUNK = 64
 
 HOPELESS = 20
 """Sentences that may fail one after the other, and none succeed, until the backend is at fault."""
+
+
+PATIENCE_SECONDS = 3600.0
+"""A process that takes longer to load its model, or for a chunk of sentences, hangs. That is a
+fault, not a sentence without a parse: what is kept must not depend on how busy a machine is."""
 
 
 class _Failed(Exception):  # noqa: N818  not an error of anyone who could see it
@@ -104,6 +109,11 @@ class Workers:
         line = json.dumps([pack_request(request), [list(words) for words in sentences]])
         try:
             answers = [unpack(answer) for answer in _said(ask(line))]
+        except Silent as silence:
+            raise AnnotatorError(
+                f"{self._name} is stuck{self._with}: {silence}; it was given {len(sentences)} "
+                f"sentences, the first is '{' '.join(sentences[0])}'"
+            ) from None
         except (Died, _Failed) as death:
             if len(sentences) > 1:  # find the sentence that it was
                 return [self._chunk(ask, request, [sentence])[0] for sentence in sentences]
@@ -119,7 +129,7 @@ class Workers:
 
     def _start(self, begun: Callable[[LineProcess], None]) -> LineProcess:
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
-        process = LineProcess(_worker.__name__, log)
+        process = LineProcess(_worker.__name__, log, timeout_seconds=PATIENCE_SECONDS)
         begun(process)
         try:
             _said(process.ask(self._first))

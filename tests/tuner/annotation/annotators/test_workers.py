@@ -89,6 +89,14 @@ def test_answers_come_in_order_whatever_the_number_of_processes(started, process
     assert tags(run(started(), words, processes=processes)) == words
 
 
+def test_a_process_that_hangs_is_a_fault_and_no_sentence_without_a_parse(monkeypatch):
+    monkeypatch.setattr(_workers, "PATIENCE_SECONDS", 8)
+    stuck = Workers(NAME, {"model": "m"}, "backend", 2)
+    message = r"backend is stuck with m: it gave no answer for 8 s.* 2 sentences, .* 'sleep well'"
+    with pytest.raises(AnnotatorError, match=message):
+        list(stuck.annotate([["sleep", "well"], ["a"]], TAGS, processes=1, progress=None))
+
+
 def test_an_answer_arrives_whole(started):
     request = Request(frozenset({"tags", "parses", "marginals"}), parses=7, gammas=(0.25, 1.0))
     found = run(started(), ["\u00e9 \u3000"], request)
