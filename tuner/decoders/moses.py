@@ -45,8 +45,8 @@ OURS = {
 
 LIST_SWITCHES = ("print-alignment-info-in-n-best", "include-segmentation-in-n-best")
 MOST_LISTED = 1000
-"""Lines of an n-best list, besides twice those asked for, that show that it is endless: a program in
-place of Moses may give a few more than it is asked for."""
+"""Lines of an n-best list, besides twice those asked for, that show that it is endless: a program
+in place of Moses may give a few more than it is asked for."""
 SHOWN_DIGITS = 1e-6
 """`-show-weights` prints six digits behind the point."""
 
