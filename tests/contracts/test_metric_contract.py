@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pickle
 import warnings
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -156,6 +157,13 @@ def test_source_is_one_line(name):
 @pytest.mark.parametrize("metric", METRICS)
 def test_signature_builds_the_same_metric(metric):
     assert registry.metric(metric.signature) == metric
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_same_metric_comes_out_in_another_process(metric):
+    again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
+    assert again == metric
+    assert again.signature == metric.signature
 
 
 @pytest.mark.parametrize("metric", METRICS)

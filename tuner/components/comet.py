@@ -98,6 +98,7 @@ class Comet(MeanOfScores):
     needs: ClassVar[frozenset[Need]] = frozenset({"source"})
     source: ClassVar[str] = "Rei et al., EMNLP 2020; unbabel-comet"
     _state: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     def load(self) -> None:
         """Find the model and what it reads; the network is loaded when it is first asked.
@@ -167,6 +168,11 @@ class Comet(MeanOfScores):
             )
         if kind == "unified_metric":
             segments = settings.get("input_segments", ["mt", "src", "ref"])
+            if not isinstance(segments, list):
+                raise ConfigError(
+                    f"{_settings_file(self.checkpoint)}: input_segments is {segments!r}, expected "
+                    f"a list as [mt, src, ref]"
+                )
             return "ref" in segments
         return kind != REFERENCE_FREE
 
@@ -194,10 +200,6 @@ class Comet(MeanOfScores):
         with self._lock:
             np.maximum.at(scores, owners, self._scores(samples))
         return np.column_stack([scores, np.ones(len(scores))])
-
-    @cached_property
-    def _lock(self) -> threading.RLock:
-        return threading.RLock()
 
     @property
     def _store(self) -> AnnotationCache:

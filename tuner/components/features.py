@@ -176,13 +176,14 @@ class Feature:
             It has no name, nothing behind the name, or a name of several words.
         """
         name, equals, value = spec.partition("=")
+        wrong = ConfigError(
+            f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of "
+            f"{', '.join(COMPUTED)}"
+        )
         if _key(spec) in COMPUTED:
             return cls(spec, spec, computed=spec)
         if not equals or not name.strip("-") or not all(value.split(",")):
-            computed = ", ".join(COMPUTED)
-            raise ConfigError(
-                f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of {computed}"
-            )
+            raise wrong
         if _key(value) in COMPUTED:
             return cls(spec, name, computed=value)
 
@@ -191,6 +192,8 @@ class Feature:
 
         metric, at, files = value.partition("@")
         if at and not os.path.isfile(paths(value)[0]):  # noqa: PTH113  long names
+            if not metric or not files:
+                raise wrong
             return cls(spec, name, metric=metric, files=paths(files))
         return cls(spec, name, files=paths(value))
 

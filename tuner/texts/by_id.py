@@ -49,8 +49,9 @@ def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
         raise InputError(f"{path}: the file is empty; expected an id and a text a line")
     if like is None:
         return LinesById(str(path), known.values(), known)
+    ids = frozenset(like.ids)
     for name in known:
-        if name not in like.ids:
+        if name not in ids:
             raise InputError(f"{path}:{places[name]}: id '{name}' is not in {like}")
     for name in like.ids:
         if name not in known:

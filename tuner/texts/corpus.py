@@ -293,6 +293,7 @@ def with_references(batch: Batch, numbers: Sequence[int]) -> Batch:
         batch.references.take(rows.ravel()),
         np.arange(len(batch) + 1, dtype=np.int64) * len(numbers),
         batch.source_lengths,
+        source=batch.source,
     )
 
 

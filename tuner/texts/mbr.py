@@ -14,6 +14,7 @@ from metrics._pair_kernels import first_equals
 from metrics._pairs import PairBatch, WeightedLists
 from tuner.errors import InputError
 from tuner.executors.team import each
+from tuner.numbers import LARGEST
 from tuner.processors import available_processors
 from tuner.texts.statistics import check_texts
 
@@ -155,7 +156,8 @@ def by_model(
     scores : (H,) float64
         Model scores; higher is better.
     temperature
-        Weights are the softmax of this many times the scores; None: all equal.
+        Weights are the softmax of this many times the scores, at most `LARGEST` times; None: all
+        equal.
     size
         So many of each list with the highest scores, of equal ones the first; all others weigh 0.
         None: all.
@@ -164,7 +166,7 @@ def by_model(
     for begin, end in pairwise(offsets.tolist()):
         own = scores[begin:end]
         kept = begin + np.argsort(-own, kind="stable")[:size]
-        logits = (temperature or 0.0) * scores[kept]
+        logits = min(temperature or 0.0, LARGEST) * scores[kept]
         shares = np.exp(logits - logits.max())
         weights[kept] = shares / shares.sum()
     return weights

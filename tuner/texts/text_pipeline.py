@@ -118,7 +118,8 @@ class TextPipeline:
             raise ConfigError("text step spm-encode needs a sentencepiece model")
         if model is not None and not spm:
             raise ConfigError(
-                "a sentencepiece model is given, but no text step spm-encode or spm-decode"
+                "a sentencepiece model is given, but no text step that takes one: spm-encode, "
+                f"spm-decode, {', '.join(FLORES)}"
             )
         cutting = sorted(spm - {"spm-decode"})
         if len(cutting) > 1:

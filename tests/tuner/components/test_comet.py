@@ -152,6 +152,7 @@ def test_models_that_are_none(model, tmp_path):
         ("!!python/object/apply:os.getcwd []", "no YAML of plain values"),
         ("- 1", "no table of settings"),
         ("a: 1", "no class_identifier"),
+        ("class_identifier: unified_metric\ninput_segments: 7", "input_segments is 7, expected a"),
     ):
         settings.write_text(content)
         with pytest.raises(PortmertError, match=message):
@@ -172,6 +173,14 @@ def test_the_source_is_needed(model):
         portmert.rerank(
             portmert.read_nbest(_list(model), notice=lambda _: None), mbr=f"comet:{model}"
         )
+
+
+def test_it_travels_to_other_processes():
+    metric = comet_of.Comet("model", batch=2)
+    metric.use(comet_of.Place())
+    again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
+    assert again == metric
+    assert not again._state
 
 
 def _list(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import selectors
 import sys
 
@@ -78,6 +79,18 @@ def test_program_is_asked_for_statistics_and_scores(tmp_path, closed):
     assert metric.score(stack).shape == (2, 4)
     assert metric.score(stack)[1].tolist() == metric.score(stats).tolist()
     assert metric.score(np.empty((0, 2))).shape == (0,)
+
+
+def test_a_formula_with_a_program_that_runs_travels_to_other_processes(tmp_path, closed):
+    whole = registry.metric(f'0.5*command:"{program(tmp_path)}" + 0.5*bleu')
+    closed(whole.metrics[0])
+    compute_stats(whole, texts_batch(["a b"], ["a b c"], each=1))
+    again = pickle.loads(pickle.dumps(whole))  # noqa: S301  our own
+    assert again == whole
+    stats = compute_stats(again, texts_batch(["a b"], ["a b c"], each=1))
+    assert again.metrics[0].process is not whole.metrics[0].process
+    closed(again.metrics[0])
+    assert again.score(stats) == whole.score(stats)
 
 
 def test_many_long_lines_do_not_block(tmp_path, closed):

@@ -77,6 +77,8 @@ def test_less_is_better_by_a_minus():
         ("one", "-=qe", "--feature -=qe: expected NAME=FILE"),
         ("one", "lenght", "--feature lenght: expected NAME=FILE, NAME=METRIC@FILE, or"),
         ("one", "qe=", "--feature qe=: expected NAME=FILE"),
+        ("one", "x=chrf@", "--feature x=chrf@: expected NAME=FILE, NAME=METRIC@FILE, or one of"),
+        ("one", "x=@short", "--feature x=@short: expected NAME=FILE"),
         ("one", "a=b=length", "b=length: No such file"),
         ("one", "length:words", "length:words: there is no length:words; write length"),
         ("one", "ratio:source", "there is no ratio:source; write ratio or ratio:list"),

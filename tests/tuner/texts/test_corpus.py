@@ -155,6 +155,12 @@ def test_references_stand_segment_by_segment(tmp_path):
     assert references.offsets.tolist() == [0, 2, 4]
     assert references.source_lengths.tolist() == [2, 1]
     assert len(references) == 2
+    texts = Texts.from_lines(["a", "b"], references.texts.vocabulary)
+    batch = corpus.make_batch(texts, np.array([0, 1, 2]), references)
+    some = corpus.with_references(batch, [1])
+    assert words(some.references) == [["c", "c", "c"], []]
+    assert some.source == ("x y", "z")
+    assert some.source_lengths.tolist() == [2, 1]
 
 
 def test_references_of_different_lengths_are_refused(tmp_path):

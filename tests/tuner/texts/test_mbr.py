@@ -51,6 +51,7 @@ def test_the_weights_are_those_of_the_definition():
     for temperature, size in ((1.0, None), (0.5, 3), (0.0, 2), (1e6, None)):
         found = by_model(offsets, scores, temperature=temperature, size=size)
         assert found[:4] == pytest.approx(oracle.truths(scores[:4].tolist(), temperature, size))
+    assert by_model(offsets, scores, temperature=1e308).tolist() == [0.5, 0, 0.5, 0, 1]
 
 
 @settings(deadline=None, max_examples=40)

@@ -113,7 +113,7 @@ def test_wrong_steps(steps, expected):
 
 
 def test_model_for_nothing(tmp_path):
-    with pytest.raises(ConfigError, match="no text step spm-encode or spm-decode"):
+    with pytest.raises(ConfigError, match="no text step that takes one: spm-encode, "):
         TextPipeline.parse("13a", tmp_path / "m.model")
 
 
