@@ -1,4 +1,4 @@
-"""Tokens that mean something to an outside aligner, in a form that does not."""
+"""Escapes tokens that mean something to an outside aligner."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class _File:
         self.fault = ""
 
     def grown(self) -> bool:
-        """Whether there is more than before; sees to it that it is not too much."""
+        """Return whether there is more than before; sees to it that it is not too much."""
         try:
             size = self._path.stat().st_size
         except OSError:  # not there yet

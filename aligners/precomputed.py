@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Precomputed(Aligner):
-    """Links from a file of Pharaoh lines (`0-0 1-2`, source-target, 0-based).
+    """Reads links from a file of Pharaoh lines (`0-0 1-2`, source-target, 0-based).
 
     It knows the pairs of one bitext only: line n of the file belongs to pair n.
 

@@ -38,7 +38,7 @@ def without_punctuation(batch: T) -> T:
 
 
 def _parts(corpus: Batch) -> Ragged:
-    """Ids of the parts of each word of the vocabulary."""
+    """Return the ids of the parts of each word of the vocabulary."""
     known = Vocabulary()
     return Ragged.from_rows(
         [

@@ -1,5 +1,5 @@
-# Long because kernels that call each other stay in one file: numba caches a caller with the
-# callee that it had.
+# Long because both halves look sequences up in one kind of table: kernels that call each other
+# share a file, for numba's cache does not see a callee in another file change.
 """Counts chains and subtrees that match, and computes tree kernels, compiled.
 
 Arrays and numbers in and out; inputs are read-only; every function releases the interpreter lock.
@@ -8,9 +8,6 @@ A forest is rows of `nodes` (V, 2) int32: label, and the parent's place in the r
 Children are ordered by their place. That of text t is
 `nodes[node_offsets[t]:node_offsets[t + 1]]`, nothing if the text has no parse.
 """
-
-# Long because both halves look sequences up in one kind of table: kernels that call each other
-# share a file, for numba's cache does not see a callee in another file change.
 
 from __future__ import annotations
 

@@ -29,6 +29,16 @@ MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
 RULES = 1
 """Version of the rules by which these follow from heads: raised with every change of them."""
 
+SOURCES: dict[str, Layer] = {
+    "tags": "tags",
+    "trees": "tree",
+    "parses": "parses",
+    "marginals": "marginals",
+    "roles": "roles",
+    "drs": "drs",
+}
+"""What is kept, but heads -> the layer of an answer that it is made of."""
+
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
 """Any of these has a dependency parse in it."""
 
@@ -92,17 +102,10 @@ def everything(gives: Gives) -> list[Need]:
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:
     """Return which layer of the annotator's answers one of the cache is made of."""
-    if layer.name == "tags":
-        return "tags"
     if layer.name == "heads":
-        return "heads" if "heads" in gives else "tree" if "tree" in gives else "parses"
-    if layer.name == "trees":
-        return "tree"
-    if layer.name == "roles":
-        return "roles"
-    if layer.name == "drs":
-        return "drs"
-    return "parses" if layer.name == "parses" else "marginals"
+        possible: tuple[Layer, ...] = ("heads", "tree", "parses")
+        return next(one for one in possible if one in gives)
+    return SOURCES[layer.name]
 
 
 def requests(layers: Sequence[KeptLayer], gives: Gives) -> list[tuple[Request, list[KeptLayer]]]:

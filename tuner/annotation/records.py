@@ -1,5 +1,5 @@
 # Long because what packs a record and what unpacks it are read together.
-"""Annotations as short records of bytes, and back to the arrays that metrics read.
+"""Packs annotations into short records of bytes, and unpacks them to what metrics read.
 
 One record for each sentence and layer; an empty record says that there is no parse. In it tags and
 labels are text, each ended by a line feed, so that those of many records are taken apart at once:
@@ -500,7 +500,7 @@ def _exactly(count: int, pieces: list[str]) -> list[str]:
 
 
 def _are_parents(parents: Sequence[int]) -> bool:
-    """Whether these are parents of nodes in preorder."""
+    """Return whether these are parents of nodes in preorder."""
     return parents[:1] == [-1] and all(
         0 <= parent < place for place, parent in enumerate(parents[1:], 1)
     )

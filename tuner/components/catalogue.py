@@ -161,7 +161,7 @@ def describe(family: str, text: str) -> Component:
 
 
 def _is_complete(cls: type[Any]) -> bool:
-    """Whether every option has a default."""
+    """Return whether every option has a default."""
     return all(_default(field) is not None for field in dataclasses.fields(cls))
 
 

@@ -80,7 +80,7 @@ _OPERATIONS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 
 def is_formula(text: str) -> bool:
-    """Whether a metric is written as a formula, and not as `name` or `name:option=value,...`."""
+    """Return whether a metric is written as a formula, not as `name:option=value,...`."""
     if re.fullmatch(_METRIC, text) or re.fullmatch(_OUTSIDE, text):
         return False
     bare = re.fullmatch(rf"{_NAME}:[^\s()*/]*", text)  # a faulty option, but no formula
@@ -274,7 +274,7 @@ class Formula(Metric):
         return np.split(stats, ends[:-1], axis=-1)
 
     def _rises(self) -> bool:
-        """Whether the formula rises as its metrics get better; between scores of 0 and 1."""
+        """Return whether it rises as its metrics get better; between scores of 0 and 1."""
         slopes: dict[str, float] = {}
         for i, metric in enumerate(self.metrics):
             scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]

@@ -116,7 +116,7 @@ def _canonical(text: str) -> str:
 
 
 def _names_a_file(text: str) -> bool:
-    """Whether a text is `name:option=value,...`, all slashes in it being those of paths."""
+    """Return whether a text is `name:option=value,...`, all its slashes being those of paths."""
     name, _, rest = _canonical(text).partition(":")
     if re.search(r"[\s()*]", text) or name not in names("metric"):
         return False

@@ -1,4 +1,4 @@
-"""Links between source and target for metrics that need them, made once and kept.
+"""Makes links of source and target for metrics that need them, once, and keeps them.
 
 Links of references are read from files or made by the aligner and written beside the run. Links of
 hypotheses come from the n-best list where the decoder gives them; else the aligner makes them, one

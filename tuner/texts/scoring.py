@@ -149,7 +149,7 @@ def _lengths_line(scores: Sequence[Score]) -> str:
 
 
 def _is_share(key: str) -> bool:
-    """Whether a part is a share, to be printed in percent; all others are counts."""
+    """Return whether a part is a share, to be printed in percent; all others are counts."""
     return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
 
 

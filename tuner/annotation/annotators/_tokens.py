@@ -1,4 +1,4 @@
-"""Tokens as parsers want them and as treebanks write them; one given token stays one token."""
+"""Writes tokens as parsers want them and as treebanks do; one given token stays one token."""
 
 from __future__ import annotations
 

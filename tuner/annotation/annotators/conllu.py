@@ -1,4 +1,4 @@
-"""Parses made elsewhere, in CoNLL-U files."""
+"""Looks up parses made elsewhere, in CoNLL-U files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Conllu(Annotator):
-    """Sentences looked up in CoNLL-U files by their tokens, wherever they stand in them.
+    """Looks sentences up in CoNLL-U files by their tokens, wherever they stand in them.
 
     Several trees with the same `# sent_id = ` are an n-best list, each with
     `# parse_logprob = ` (natural logarithm). Of equal sentences the first one counts.

@@ -31,7 +31,7 @@ _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 
 @dataclass(frozen=True)
 class Ptb(Annotator):
-    """Sentences looked up in files of bracketed trees by their tokens.
+    """Looks sentences up in files of bracketed trees by their tokens.
 
     A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
     N times a line with the score of a parse and a line with its tree. A tree may go on in lines
