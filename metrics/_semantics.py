@@ -171,7 +171,45 @@ class SegmentMean(Metric):
 
 
 @dataclass(frozen=True)
-class RoleOverlap(SegmentMean):
+class TypedOverlap(SegmentMean):
+    """Measures which items of one type, or of all types, are shared.
+
+    A subclass lists the items (`_items`) of what it compares (`layer`).
+
+    Parameters
+    ----------
+    type
+        Of items; `*` is all types together.
+    average
+        Of `*`: the mean over types of what they share, instead of all items together.
+    """
+
+    type: str = ALL_TYPES
+    average: bool = False
+
+    layer: ClassVar[Literal["roles", "drs"]]
+
+    def __post_init__(self) -> None:
+        """Check the type."""
+        if not self.type or self.type != "".join(self.type.split()):
+            raise ValueError(
+                f"type is '{self.type}', expected a name without spaces, or {ALL_TYPES}"
+            )
+
+    def _overlaps(self, single: Batch) -> Overlaps:
+        own, sizes = self._items(single.hypotheses, "hypothesis")
+        others, other_sizes = self._items(single.references, "reference")
+        values = _overlap(own, others, single.offsets, average=self.average)
+        some = (sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets))
+        return Overlaps(values, _present(single, self.layer) & some)
+
+    @abstractmethod
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+        """Return the items of N texts, and (N,) how many of any type each has."""
+
+
+@dataclass(frozen=True)
+class RoleOverlap(TypedOverlap):
     """Measures what arguments of predicates share.
 
     A subclass says whether an item is a word of an argument or all its words (`items`), and
@@ -185,38 +223,25 @@ class RoleOverlap(SegmentMean):
         Of `*`: the mean over roles of what they share, instead of all items together.
     """
 
-    type: str = ALL_TYPES
-    average: bool = False
-
     items: ClassVar[int] = WORDS
     with_verb: ClassVar[bool] = False
+    layer: ClassVar[Literal["roles", "drs"]] = "roles"
     needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
     examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("A0",)}
 
-    def __post_init__(self) -> None:
-        """Check the type."""
-        check_type(self.type)
-
-    def _overlaps(self, single: Batch) -> Overlaps:
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
         names = self.type == NO_NAME and self.items == WORDS and not self.with_verb
-        made = []
-        for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
-            wanted = ANY if names else _wanted(texts.vocabulary, self.type)
-            made.append(
-                _semantic_kernels.role_items(
-                    _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
-                    NAMES if names else self.items,
-                    self.with_verb,
-                    wanted,
-                )
-            )
-        (own, sizes), (others, other_sizes) = made
-        values = _overlap(own, others, single.offsets, average=self.average)
-        return Overlaps(values, _present(single, "roles") & _some(single, sizes, other_sizes))
+        items: tuple[Items, IntArray] = _semantic_kernels.role_items(
+            _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
+            NAMES if names else self.items,
+            self.with_verb,
+            ANY if names else _wanted(texts.vocabulary, self.type),
+        )
+        return items
 
 
 @dataclass(frozen=True)
-class DiscourseOverlap(SegmentMean):
+class DiscourseOverlap(TypedOverlap):
     """Measures what the words at the nodes of discourse representations share.
 
     A subclass says whether tags stand for words (`of_tags`).
@@ -225,37 +250,22 @@ class DiscourseOverlap(SegmentMean):
     ----------
     type
         A tag, as `pred` or `drs-1`; `dr` is the words of referents; `*` is all types together.
-    average
-        Of `*`: the mean over types of what they share, instead of all items together.
     """
 
-    type: str = ALL_TYPES
-    average: bool = False
-
     of_tags: ClassVar[bool] = False
+    layer: ClassVar[Literal["roles", "drs"]] = "drs"
     examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("pred",)}
 
-    def __post_init__(self) -> None:
-        """Check the type."""
-        check_type(self.type)
-
-    def _overlaps(self, single: Batch) -> Overlaps:
-        made = []
-        for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
-            name = f"the discourse representation of each {what}"
-            if self.of_tags and texts.tags is None:
-                raise ValueError(f"the metric needs the tags of each {what}")
-            wanted = REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type)
-            made.append(
-                _semantic_kernels.discourse_items(
-                    _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
-                    not self.of_tags,
-                    wanted,
-                )
-            )
-        (own, sizes), (others, other_sizes) = made
-        values = _overlap(own, others, single.offsets, average=self.average)
-        return Overlaps(values, _present(single, "drs") & _some(single, sizes, other_sizes))
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+        if self.of_tags and texts.tags is None:
+            raise ValueError(f"the metric needs the tags of each {what}")
+        name = f"the discourse representation of each {what}"
+        items: tuple[Items, IntArray] = _semantic_kernels.discourse_items(
+            _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
+            not self.of_tags,
+            REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
+        )
+        return items
 
 
 def path_overlaps(single: Batch, length: int, *, average: bool) -> Overlaps:
@@ -279,12 +289,6 @@ def path_overlaps(single: Batch, length: int, *, average: bool) -> Overlaps:
     return Overlaps(np.asarray(values), _present(single, "drs"))
 
 
-def check_type(name: str) -> None:
-    """Raise ValueError if a type is no name."""
-    if not name or name != "".join(name.split()):
-        raise ValueError(f"type is '{name}', expected a name without spaces, or {ALL_TYPES}")
-
-
 def _wanted(vocabulary: Vocabulary, name: str) -> int:
     if name == ALL_TYPES:
         return ANY
@@ -298,11 +302,6 @@ def _present(single: Batch, layer: str) -> BoolArray:
         getattr(texts, layer).nodes.lengths > 0 for texts in (single.hypotheses, single.references)
     )
     return np.asarray(own & np.repeat(other, np.diff(single.offsets)))
-
-
-def _some(single: Batch, sizes: IntArray, other_sizes: IntArray) -> BoolArray:
-    """Return (H,) whether the hypothesis or the reference has an item of any type."""
-    return np.asarray((sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets)))
 
 
 def _analysed(
