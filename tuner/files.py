@@ -214,6 +214,20 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
                 os.unlink(entry.path)  # noqa: PTH108
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, with those above it, unless it is there.
+
+    Raises
+    ------
+    PortmertError
+        It cannot be made; says why.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PortmertError(f"{path}: cannot be made: {error.strerror or error}") from None
+
+
 def check_writable(path: Path | str) -> None:
     """Raise PortmertError now if `path` could not be written later: before the work, not after.
 

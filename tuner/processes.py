@@ -12,12 +12,14 @@ import subprocess
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from aligners._python import module_path, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
     Ask = Callable[[str], str]
 
@@ -74,6 +76,29 @@ class Silent(Died):
 
 class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
     """Says that the work was given up."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals that end this program wait until what is started here is known, to be ended too.
+
+    A handler runs between any two steps of Python, also before what a call returns has a name.
+    """
+    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
+    waiting: list[tuple[int, FrameType | None]] = []
+    if threading.current_thread() is threading.main_thread():  # no other gets signals
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                handlers[number] = handler
+                signal.signal(number, lambda *told: waiting.append(told))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in waiting:
+            handlers[number](number, frame)
 
 
 def environment() -> dict[str, str]:

@@ -279,7 +279,7 @@ def test_more_of_the_options(tmp_path):
     (tmp_path / "filter").chmod(0o755)
     options = [
         f"--filtercmd={tmp_path / 'filter'}", "--historic-bests", "--random-directions",
-        "--range=LM0:0..2", "--prev-aggregate-nbestlist=0", "--historic-interpolation=0.5",
+        "--range=LM0:0..2,0..9", "--prev-aggregate-nbestlist=0", "--historic-interpolation=0.5",
         "--use-config-weights-for-first-run", "--jobs=2", "--threads=2",
         "--minimum-required-change-in-weights=0", "--maximum-iterations=4", "--mertdir=/nowhere",
         "--random-restarts=3", "--mertmertargs=--set restarts=2",
@@ -288,6 +288,7 @@ def test_more_of_the_options(tmp_path):
     result = tune(folder, *options, four=four, quick=["--decoder-flags=-v 0", "--nbest=5"])
     assert "note: --mertdir is ignored: the programs in it are not needed" in result.stderr
     assert "note: --random-restarts is ignored: the search restarts by itself" in result.stderr
+    assert "--range: 2 ranges for LM0, of which mert-moses.pl too uses 1" in result.stderr
     assert (folder / "filterphrases.out").read_text() == f"filtered {RECORDED / 'dev.src'}\n"
     assert (folder / "run1.init.opt").read_text().splitlines()[2].split() == [
         "1.0", "2.0", *["1.0"] * 6,
@@ -345,13 +346,39 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--continue"], 1, "finished_step.txt: is not there, so there is nothing to --continue"),
         (["--mertargs=-o LM7_0"], 1, "there is no feature LM7_0; did you mean 'LM0_0'?"),
         (["--activate-features=LM7_0"], 1, "there is no feature LM7_0; did you mean 'LM0_0'?"),
-        (["--range=LM7:0..1"], 1, "--range: there is no feature LM7"),
+        (["--range=LM7:0..1"], 1, "--range: there is no feature LM7; did you mean 'LM0'?"),
+        (["--nbest=0"], 2, "--nbest 0: expected 1 or more"),
+        (["--filter-phrase-table", "--filtercmd= "], 2, "--filtercmd ' ': "),
+        (["--filter-phrase-table", "--filtercmd=x 'y"], 2, "--filtercmd 'x 'y': No closing quot"),
+        (["--filter-phrase-table", "--filtercmd=gone"], 1, "--filtercmd gone: not executable"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_had_is_an_error_that_says_why(tmp_path, options, status, message):
     result = tune(tmp_path / "work", *options, status=status)
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+    assert not list((tmp_path / "work").glob("run1.best*"))  # nothing is decoded before
+
+
+def test_a_filter_is_one_of_the_current_folder_and_what_cannot_run_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    quick = ["--decoder-flags=-v 0", "--nbest=5", "--maximum-iterations=1"]
+    for name, text in (
+        ("filter", '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1"\n'),
+        ("other", "no program\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    tune(tmp_path / "work", quick=[*quick, "--filtercmd=./filter"])
+    assert (tmp_path / "work" / "filtered" / "moses.ini").is_file()
+    result = tune(tmp_path / "second", quick=[*quick, "--filtercmd=./other"], status=1)
+    assert result.stderr.endswith(f"{tmp_path}/other: cannot be started: Exec format error\n")
+
+
+def test_a_working_folder_that_is_a_file_is_named(tmp_path):
+    (tmp_path / "work").write_text("")
+    result = tune(tmp_path / "work", status=1)
+    assert result.stderr.endswith(f"{tmp_path}/work: cannot be made: File exists\n")
 
 
 def test_missing_files_are_named(tmp_path):

@@ -1,6 +1,8 @@
 """Processes of our own."""
 
 import ast
+import os
+import signal
 import tempfile
 import threading
 import time
@@ -8,7 +10,7 @@ import time
 import pytest
 
 from tests.support.places import ROOT
-from tuner.processes import Crew, Died, LineProcess, Silent
+from tuner.processes import Crew, Died, LineProcess, Silent, undisturbed
 
 WORKER = """
 import json, os, sys, time
@@ -21,6 +23,44 @@ for line in sys.stdin:
         os._exit(3)
     print(word, flush=True)
 """
+
+
+@pytest.fixture
+def told():
+    """A handler as the command line has it, and what it was told."""
+    numbers = []
+
+    def end(number, _):
+        numbers.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    yield numbers
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_waits_until_what_was_started_is_known(told):
+    known = []
+
+    def disturbed():
+        with undisturbed():
+            os.kill(os.getpid(), signal.SIGTERM)
+            known.append("process")
+
+    with pytest.raises(KeyboardInterrupt):
+        disturbed()
+    assert (known, told) == (["process"], [signal.SIGTERM])
+    with pytest.raises(KeyboardInterrupt):  # the handler is back
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_nothing_of_python_handles_is_left_alone():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with undisturbed():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture

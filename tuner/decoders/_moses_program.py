@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from aligners._watching import LOOK_SECONDS, Bound, Watch, wait
 from tuner.errors import ProgramError
+from tuner.processes import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -109,10 +110,11 @@ def run_jobs(jobs: Sequence[Job], on_line: Callable[[], None]) -> None:
     threads: list[threading.Thread] = []
     try:
         for job in jobs:
-            running.append(_Running(job, _start(job), job.watch()))
-            thread = threading.Thread(target=_copy, args=(running[-1], events), daemon=True)
-            threads.append(thread)
-            thread.start()
+            with undisturbed():
+                running.append(_Running(job, _start(job), job.watch()))
+                thread = threading.Thread(target=_copy, args=(running[-1], events), daemon=True)
+                threads.append(thread)
+                thread.start()
         _until_done(running, events, on_line)
     finally:
         for one in running:

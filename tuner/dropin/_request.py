@@ -202,7 +202,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
         optimizer=_optimizer(given, more),
         flags=_flags(text),
         jobs=max(1, number("jobs", 1)),
-        nbest=number("nbest", 100),
+        nbest=_at_least(1, number("nbest", 100), "--nbest"),
         iterations=number("maximum-iterations", 25),
         threads=max(1, number("threads", _whole(more["mert"], "threads", 1))),
         aggregate=number("prev-aggregate-nbestlist", -1),
@@ -354,12 +354,18 @@ def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[s
     if not command and "rootdir" in given:
         command = shlex.quote(str(Path(text("rootdir")) / "training" / FILTER))
     command = command or shlex.quote(_found_filter(text))
-    program = Path(shlex.split(command)[0])
-    if not os.access(program, os.X_OK):
+    try:
+        program, *more = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--filtercmd '{command}': {error or 'no words'}") from None
+    found = shutil.which(program)
+    if found is None:
         raise ConfigError(
             f"--filtercmd {program}: not executable; name another, or give "
             f"--no-filter-phrase-table"
         )
+    # It runs in the working folder.
+    command = shlex.join([str(Path(found).absolute()), *more])
     return command, _file(text("filterfile") or text("input"))
 
 

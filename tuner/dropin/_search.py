@@ -70,6 +70,14 @@ def column_names(names: FeatureNames) -> list[str]:
     return [f"{name}_{k}" for name, size in names for k in range(size)]
 
 
+def check_columns(wanted: Sequence[str], names: FeatureNames) -> None:
+    """Raise `InputError` if one of these columns is none of the features'."""
+    columns = column_names(names)
+    for name in wanted:
+        if name not in columns:
+            raise InputError(f"there is no feature {name}{suggest(name, columns)}")
+
+
 def search(
     lists: DatLists,
     metric: Metric,
@@ -106,9 +114,7 @@ def search(
     lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
     names = lists.feature_names
     columns = column_names(names)
-    for name in (*active, *positive):
-        if name not in columns:
-            raise InputError(f"there is no feature {name}{suggest(name, columns)}")
+    check_columns((*active, *positive), names)
     points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
     if starts.has_ranges and len(points) < optimizer.restarts:
         rng = streams.whole(seed)

@@ -20,10 +20,10 @@ from aligners._watching import Bound, Watch, wait
 from tuner.components import registry
 from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from tuner.dropin._program import number, printed_score
-from tuner.dropin._search import DEFAULT_RANGE, Starts, column_names, search
+from tuner.dropin._search import DEFAULT_RANGE, Starts, check_columns, column_names, search
 from tuner.dropin.extractor import extract
-from tuner.errors import InputError, ProgramError, StateError
-from tuner.files import copy_file, writing
+from tuner.errors import InputError, ProgramError, StateError, suggest
+from tuner.files import copy_file, make_folder, writing
 from tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -100,14 +100,14 @@ def run(
     PortmertError
         The input does not fit, the decoder failed, the folder cannot be continued.
     """
-    request.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(request.folder)
     config = _filtered(request, log)
     if request.replicas == 1:
         return [_Run(request, config, log, progress).result()]
     results = []
     for replica in range(1, request.replicas + 1):
         folder = request.folder / f"replica-{replica}"
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         log(f"replica {replica} of {request.replicas}")
         own = replace(request, folder=folder, seed=request.replicas * request.seed + replica)
         if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
@@ -143,6 +143,12 @@ class _Run:
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
+        # What is wrong with features that were named need not wait for a decoding.
+        self._ranges()
+        for name, size in self.names:
+            if (count := len(request.ranges.get(name, ()))) > size:
+                log(f"--range: {count} ranges for {name}, of which mert-moses.pl too uses {size}")
+        check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, shown.names, request.scorer)
         self.files.write_features_list(shown)
 
@@ -329,14 +335,24 @@ class _Run:
         return Starts(tuple(points), lowest, highest)
 
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
+        """Return the (F,) lowest and highest weights of random starts.
+
+        Raises
+        ------
+        InputError
+            The decoder has no such feature.
+        """
         ranges: list[tuple[float, float]] = []
         given = self.request.ranges
         for name, size in self.names:
             own = list(given.get(name, []))[:size]
             ranges += own + [DEFAULT_RANGE] * (size - len(own))
-        unknown = [name for name in given if name not in dict(self.names)]
+        known = dict(self.names)
+        unknown = [name for name in given if name not in known]
         if unknown:
-            raise InputError(f"--range: there is no feature {unknown[0]}")
+            raise InputError(
+                f"--range: there is no feature {unknown[0]}{suggest(unknown[0], known)}"
+            )
         low, high = np.array(ranges).T
         return low, high
 
@@ -444,9 +460,12 @@ def _filtered(request: Request, log: Callable[[str], None]) -> Path:
     log(f"filtering the phrase tables: {shlex.join(command)}")
     out, err = request.folder / "filterphrases.out", request.folder / "filterphrases.err"
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
-            command, cwd=request.folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
+        try:
+            process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
+                command, cwd=request.folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            )
+        except OSError as error:
+            raise ProgramError(f"{command[0]}: cannot be started: {error.strerror}") from None
         watch = Watch({out: Bound(), err: Bound()}, request.timeout_seconds)
         status, fault = wait(process, watch)
     if fault or status or not config.is_file():

@@ -1,5 +1,7 @@
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -402,3 +404,28 @@ def test_a_nul_in_the_arguments_is_one_line(tmp_path):
     job = Job(("decoder", "-weight-overwrite", "LM\0= 1"), tmp_path / "out", tmp_path / "log", 9)
     with pytest.raises(ProgramError, match="cannot be started: a NUL character in its arguments"):
         run_jobs([job], lambda *_: None)
+
+
+def test_a_signal_while_a_decoder_is_started_ends_it_too(tmp_path, monkeypatch):
+    real, started = subprocess.Popen, []
+
+    def disturbed(*words, **more):
+        started.append(real(*words, **more))
+        os.kill(os.getpid(), signal.SIGTERM)  # its result has no name yet
+        return started[-1]
+
+    def end(number, _):
+        raise KeyboardInterrupt(number)
+
+    monkeypatch.setattr("subprocess.Popen", disturbed)
+    before = signal.signal(signal.SIGTERM, end)
+    job = Job(("sleep", "600"), tmp_path / "out", tmp_path / "log", most_bytes=1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs([job], lambda: None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    try:
+        assert started[0].poll() == -signal.SIGKILL
+    finally:
+        started[0].kill()

@@ -18,9 +18,9 @@ import numpy as np
 import tuner
 from tuner import streams
 from tuner.documents import parse_json, to_json
-from tuner.errors import InputError, PortmertError, StateError
+from tuner.errors import InputError, StateError
 from tuner.evaluation.crossval.choices import leave_out
-from tuner.files import clear_parts, read_bytes, write_text
+from tuner.files import clear_parts, make_folder, read_bytes, write_text
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Constraints
 from tuner.search.optimization import Setup, equal_weights, optimize_stats
@@ -326,10 +326,7 @@ def _key(plan: Plan, choice: Choice, lists: str, split: int, repeat: int) -> str
 
 def _made(folder: Path) -> Path:
     cells = folder / "cells"
-    try:
-        cells.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PortmertError(f"{cells}: cannot be made: {error.strerror or error}") from None
+    make_folder(cells)
     clear_parts(cells)
     return cells
 
