@@ -90,6 +90,17 @@ class Scorer:
         Raises
         ------
         InputError
+            As `plain_references`; or the metric needs an annotator and there is none.
+        """
+        read = self.plain_references(paths, vocabulary)
+        return replace(read, texts=self.prepared(read.texts))
+
+    def plain_references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
+        """Read the references as they stand.
+
+        Raises
+        ------
+        InputError
             They do not fit, or the metric needs links and there are none.
         """
         if "links" in self.metric.needs and not (self.source and self.links):
@@ -99,10 +110,9 @@ class Scorer:
                 f"source:FILE,reflinks:FILE (one file for each reference, with + between them; "
                 f"`portmert align` makes links)"
             )
-        read = corpus.read_references(
+        return corpus.read_references(
             paths, vocabulary=vocabulary, source=self.source, links=self.links
         )
-        return replace(read, texts=self.prepared(read.texts))
 
     def prepared(self, texts: Texts) -> Texts:
         """Return texts as the metric sees them: filtered, of some factors, parsed, lowercased."""

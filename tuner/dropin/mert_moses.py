@@ -17,6 +17,7 @@ import numpy as np
 
 import tuner
 from aligners._watching import Bound, Watch, wait
+from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from tuner.dropin._program import number, printed_score
@@ -143,7 +144,8 @@ class _Run:
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
-        # What is wrong with features that were named need not wait for a decoding.
+        # What is wrong with references and named features need not wait for a decoding.
+        request.scorer.plain_references(request.references, Vocabulary())
         self._ranges()
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:
