@@ -87,16 +87,16 @@ def undisturbed() -> Iterator[None]:
     handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
     waiting: list[tuple[int, FrameType | None]] = []
     if threading.current_thread() is threading.main_thread():  # no other gets signals
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            handler = signal.getsignal(number)
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(ending)
             if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, lambda *told: waiting.append(told))
+                handlers[ending] = handler
+                signal.signal(ending, lambda *told: waiting.append(told))
     try:
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for ended, usual in handlers.items():
+            signal.signal(ended, usual)
         for number, frame in waiting:
             handlers[number](number, frame)
 
