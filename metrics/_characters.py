@@ -65,7 +65,7 @@ def _spelling(corpus: Batch) -> Ragged:
 
 
 def _behind_spaces(corpus: Batch) -> Ragged:
-    """Code points of each word of the vocabulary behind a space."""
+    """Return the code points of each word of the vocabulary behind a space."""
     spelling = _spelling(corpus)
     points = np.insert(spelling.values, spelling.offsets[:-1], ord(" "))
     return Ragged(points, spelling.offsets + np.arange(len(spelling.offsets)))

@@ -130,6 +130,72 @@ def _set_bits(word: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _shared_bits(
+    token_offsets: IntArray,
+    first: int,
+    last: int,
+    max_order: int,
+    pieces: TokenArray,
+    texts: TokenArray,
+    places: TokenArray,
+) -> tuple[Any, IntArray, IntArray]:
+    """Write which pieces each of the texts first..last-1 has as bits.
+
+    A piece that one text alone has matches only in the text itself, whose matches are all its
+    n-grams; one that all texts have always matches. The others get a bit each.
+
+    Parameters
+    ----------
+    pieces
+        What `_find_pieces` wrote.
+    texts
+        How many texts have each piece; modified in place: 0 for all.
+    places
+        Work space, one for each slot of the table.
+
+    Returns
+    -------
+    bits : (n, W) uint64
+        Of each text.
+    ends : (N + 1,) int64
+        Words `ends[k]..ends[k + 1] - 1` are those of n-grams of k + 1 tokens.
+    always : (N,) int64
+        How many of so many tokens always match.
+    """
+    n = last - first
+    sizes, always = np.zeros(max_order, dtype=np.int64), np.zeros(max_order, dtype=np.int64)
+    places[:] = -1
+    k = 0
+    for t in range(first, last):
+        end = token_offsets[t + 1]
+        for begin in range(token_offsets[t], end):
+            for order in range(min(max_order, end - begin)):
+                piece = pieces[k]
+                if texts[piece] == n:
+                    always[order] += 1
+                elif texts[piece] > 1:
+                    places[piece] = sizes[order]
+                    sizes[order] += 1
+                texts[piece] = 0
+                k += 1
+    ends = np.zeros(max_order + 1, dtype=np.int64)
+    for order in range(max_order):
+        ends[order + 1] = ends[order] + (sizes[order] + 63) // 64
+    bits = np.zeros((n, ends[max_order]), dtype=np.uint64)
+    k = 0
+    for t in range(first, last):
+        end = token_offsets[t + 1]
+        for begin in range(token_offsets[t], end):
+            for order in range(min(max_order, end - begin)):
+                place = places[pieces[k]]
+                if place >= 0:
+                    word = ends[order] + (place >> 6)
+                    bits[t - first, word] |= np.uint64(1) << np.uint64(place & 63)
+                k += 1
+    return bits, ends, always
+
+
+@njit(cache=True, nogil=True)
 def pair_matches(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -167,8 +233,6 @@ def pair_matches(
     pieces = np.empty(most, dtype=np.int32)
     texts = np.empty(largest, dtype=np.int32)  # how many texts have a piece
     places = np.empty(largest, dtype=np.int32)  # the bit of a piece, -1 for none
-    sizes, always = np.empty(max_order, dtype=np.int64), np.empty(max_order, dtype=np.int64)
-    ends = np.zeros(max_order + 1, dtype=np.int64)
     rows = np.empty(longest, dtype=np.int64)  # where the pairs of a reference begin
     q = at = 0
     while q < chosen.size:
@@ -180,37 +244,9 @@ def pair_matches(
         texts[:size] = 0
         for k in range(_count_pieces(token_offsets, first, last, max_order)):
             texts[pieces[k]] += 1
-        # A piece that one text alone has matches only in the text itself, whose matches are all
-        # its n-grams; one that all texts have always matches. The others get a bit each.
-        sizes[:] = 0
-        always[:] = 0
-        places[:size] = -1
-        k = 0
-        for t in range(first, last):
-            end = token_offsets[t + 1]
-            for begin in range(token_offsets[t], end):
-                for order in range(min(max_order, end - begin)):
-                    piece = pieces[k]
-                    if texts[piece] == n:
-                        always[order] += 1
-                    elif texts[piece] > 1:
-                        places[piece] = sizes[order]
-                        sizes[order] += 1
-                    texts[piece] = 0
-                    k += 1
-        for order in range(max_order):
-            ends[order + 1] = ends[order] + (sizes[order] + 63) // 64
-        bits = np.zeros((n, ends[max_order]), dtype=np.uint64)
-        k = 0
-        for t in range(first, last):
-            end = token_offsets[t + 1]
-            for begin in range(token_offsets[t], end):
-                for order in range(min(max_order, end - begin)):
-                    place = places[pieces[k]]
-                    if place >= 0:
-                        word = ends[order] + (place >> 6)
-                        bits[t - first, word] |= np.uint64(1) << np.uint64(place & 63)
-                    k += 1
+        bits, ends, always = _shared_bits(
+            token_offsets, first, last, max_order, pieces, texts, places[:size]
+        )
         rows[:n] = -1
         while q < chosen.size and firsts[q] == first:
             r = chosen[q] - first

@@ -84,7 +84,7 @@ def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
     Raises
     ------
     AnnotatorError
-        One cannot be read, or there is none.
+        One cannot be read or is a folder, or there is none.
     """
     if not files:
         raise AnnotatorError("no file is given; name them: files = [...]")
@@ -94,5 +94,7 @@ def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
             state = path.stat()
         except OSError as error:
             raise AnnotatorError(f"{path}: {error.strerror or error}") from None
+        if path.is_dir():  # else the whole folder would be hashed first
+            raise AnnotatorError(f"{path}: a folder; name the files in it")
         found.append((str(path), state.st_mtime_ns, state.st_size))
     return tuple(found)

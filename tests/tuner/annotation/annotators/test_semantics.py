@@ -417,6 +417,8 @@ def test_an_empty_file_is_refused(tmp_path):
     path.write_text("\n")
     with pytest.raises(InputError, match="no sentence; expected roles or discourse"):
         annotator(path).has()
+    with pytest.raises(AnnotatorError, match="a folder; name the files in it"):
+        annotator(tmp_path).fingerprint()
 
 
 def test_a_word_of_several_tokens_is_named(tmp_path):
