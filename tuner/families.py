@@ -121,15 +121,26 @@ def component(family: str, name: str) -> type[Any]:
     return classes[0]
 
 
+_PLAIN = {
+    "path_type": "expected the name of a file or folder",
+    "string_type": "expected text in quotes",
+    "too_short": "expected at least {min_length}",
+    "tuple_type": "expected a list",
+}
+"""What pydantic says in terms of Python, in those of who writes TOML."""
+
+
 def reason(error: ValidationError) -> str:
-    """Return the first thing that is wrong with the options of a component, in one line."""
+    """Return the first thing that is wrong with keys or options, in one line."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":
         return f"{key} must be given"
     if not key:  # the component's own check, which says what it found
         return first["msg"].removeprefix("Value error, ")
-    return f"{key}: {first['msg']}, found {first.get('input')!r}"
+    plain = _PLAIN.get(first["type"])
+    wanted = first["msg"] if plain is None else plain.format(**first.get("ctx", {}))
+    return f"{key}: {wanted}, found {first.get('input')!r}"
 
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:

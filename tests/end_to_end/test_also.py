@@ -66,6 +66,29 @@ def test_without_others_a_line_reminds(tmp_path):
     assert "\nalso bleu:max_order=4" in result.output
 
 
+def test_what_another_metric_lacks_is_said_before_the_search():
+    searched = []
+    with pytest.raises(portmert.PortmertError, match="metric port compares word orders"):
+        portmert.optimize(
+            QUALITY / "dev.nbest.gz",
+            [QUALITY / "dev.ref"],
+            metric="chrf",
+            also=["port"],
+            notice=lambda _: None,
+            searching=lambda *come: searched.append(come),
+        )
+    assert not searched
+
+
+def test_equal_metrics_report_once_and_so_do_notes(tmp_path):
+    given = ("--nbest", QUALITY / "dev.nbest.gz", "--ref", QUALITY / "dev.ref")  # in subwords
+    also = ("--also", "bleu", "--also", "bleu:max_order=4", "--also", "ter")
+    search = ("--optimizer", "mert", "--restarts", 1, "--out", tmp_path / "w.json")
+    result = run("optimize", *given, "--metric", "chrf", *also, *search)
+    assert result.stdout.count("\nalso ") == 2
+    assert result.stderr.count("of the hypotheses' tokens stand in no reference") == 1
+
+
 def test_wrong_usage(tmp_path):
     files = ("--features", QUALITY / "dev.ref", "--scores", QUALITY / "dev.ref")
     result = run(

@@ -250,11 +250,24 @@ def test_several_test_sets_in_one_call(tmp_path):
     [
         ("", "expected tables [[set]], one of each test set"),
         ("x = 1\n[[set]]\n", "expected tables [[set]], one of each test set, nothing else"),
-        ("[[set]]\n", "sets.toml: test set 1: human: Field required"),
+        ("[[set]]\n", "sets.toml: test set 1: human must be given"),
         ("[[set]", "sets.toml: not TOML"),
         ('[[set]]\nhuman="h"\noutputs="o"\nrefs=["r"]\n', "test set 1 has no name"),
-        ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=[]\n', "test set 1: refs"),
-        ('[[set]]\nname="a"\nhumans="h"\n', "test set 1: "),
+        ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=[]\n', "refs: expected at least 1"),
+        ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs="r"\n', "refs: expected a list"),
+        ('[[set]]\nname="a"\nhuman=3\n', "human: expected the name of a file or folder, found 3"),
+        (
+            '[[set]]\nname=7\nhuman="h"\noutputs="o"\nrefs=["r"]\n',
+            "name: expected text in quotes, found 7",
+        ),
+        (
+            '[[set]]\nname="a"\nhumans="h"\n',
+            "test set 1: no key 'humans'; did you mean 'human'?",
+        ),
+        (
+            ('[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\nlinks="links"\n'),
+            "good.links: links need the source text to be checked; give it too",
+        ),
         (
             2 * '[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=["r"]\n',
             "two test sets are named 'a'",

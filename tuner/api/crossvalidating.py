@@ -11,7 +11,7 @@ from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.searching import as_constraints, as_weights
-from tuner.api.texts import ById, log_notice, pipeline_of, preparing
+from tuner.api.texts import ById, log_notice, once, pipeline_of, preparing
 from tuner.components import registry
 from tuner.documents import to_json
 from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
@@ -185,6 +185,7 @@ def crossval(
         by_id = ById.of(refs)
         refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
         ref_links = by_id.all(ref_links, "links of references")
+    notice = once(notice)
     metrics = {_label(one): as_metric(one) for one in _several(metric)}
     optimizers = {
         _label(one): registry.optimizer(one) if isinstance(one, str) else one

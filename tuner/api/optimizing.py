@@ -13,7 +13,7 @@ from tuner.api.also import OtherScore, others, remind
 from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.searching import Ended, as_weights, list_problem, setup_of
-from tuner.api.texts import ById, log_notice
+from tuner.api.texts import ById, log_notice, once
 from tuner.documents import to_json
 from tuner.errors import InputError
 from tuner.nbest.model import without_texts
@@ -236,7 +236,7 @@ def optimize(
     >>> best.tolist()
     [1, 1]
     """
-    begin = time.perf_counter()
+    begin, notice = time.perf_counter(), once(notice)
     start = as_weights(weights)
     setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
     if scores is not None or stats is not None:
@@ -258,7 +258,8 @@ def optimize(
         by_id = ById.of(refs)
         refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
         ref_links = by_id.all(ref_links, "links of references")
-    chosen, judges = as_metric(metric), [as_metric(one) for one in also]
+    chosen = as_metric(metric)
+    judges = list({one.signature: one for one in map(as_metric, also)}.values())
     remind(chosen, also, notice)
     with list_problem(
         cast("ListsLike", lists),

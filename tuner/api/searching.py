@@ -19,7 +19,8 @@ from tuner.search.constraints import Constraints
 from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from tuner.search.optimization import Setup
 from tuner.search.stat_tables import statistics_table
-from tuner.texts.statistics import needs_of
+from tuner.texts.corpus import make_batch
+from tuner.texts.statistics import check_texts, needs_of
 from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
 if TYPE_CHECKING:
@@ -194,6 +195,10 @@ def list_problem(
             extra_features=extra_features,
             notice=notice,
         )
+        for one in also:  # what it lacks is said before the search; annotators come after it
+            if not needs_of([one]):
+                nbest = read.scored
+                check_texts(one, make_batch(nbest.texts, nbest.offsets, read.references))
         read_at = time.perf_counter()
         stats = statistics_table(
             read.scored,

@@ -41,6 +41,18 @@ def log_notice(line: str) -> None:
     logging.getLogger("portmert").warning(line)
 
 
+def once(notice: Notice) -> Notice:
+    """Return what says each line once, as where several metrics find the same fault."""
+    said: set[str] = set()
+
+    def say(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            notice(line)
+
+    return say
+
+
 def text_file(given: TextLike, name: str) -> TextFile:
     """Return a text as the rooms below read it; `name` is what messages call its lines."""
     return given if isinstance(given, Path | str | Lines) else Lines(name, given)

@@ -13,6 +13,7 @@ import numpy as np
 
 import tuner
 from metrics._base import Ragged
+from tuner.errors import InputError
 from tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
 from tuner.texts.statistics import needs_of
 from tuner.texts.text_pipeline import TextPipeline
@@ -196,8 +197,10 @@ def read_output(
     """
     texts = read_texts(path, references.texts.vocabulary)
     check_lines(path, len(texts), beside, len(references))
-    if links is None or references.source_lengths is None:
+    if links is None:
         return texts
+    if references.source_lengths is None:
+        raise InputError(f"{links}: links need the source text to be checked; give it too")
     lengths = texts.tokens.lengths
     read = read_links(links, source_lengths=references.source_lengths, target_lengths=lengths)
     return replace(texts, links=read)

@@ -74,7 +74,8 @@ def test_what_is_written_is_read(tmp_path_factory, scores):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "0 lines; expected a line of column names and scores"),
+        ("", "the file is empty; expected a line of column names, then a line a score"),
+        (HEADER, "no scores behind the column names"),
         ("a\tb\n1\t2\n", "human.tsv:1: no column 'system'"),
         ("system\tsegment\tscore\tscore\nA\t0\t1\t1\n", "more than one column 'score'"),
         (HEADER + "A\t0\td\n", "human.tsv:2: 3 columns, the first line names 4"),

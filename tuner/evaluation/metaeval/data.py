@@ -305,10 +305,8 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
     """
     lines = []
     if left_out:
-        lines.append(
-            f"{left_out} of {left_out + len(data.human)} segments are left out: not every system "
-            f"has a score of them"
-        )
+        why = "not every system has a score of them" if data.each is None else "nobody judged them"
+        lines.append(f"{left_out} of {left_out + len(data.human)} segments are left out: {why}")
     if len(data.systems) == 1:
         lines.append("one system: nothing is said of systems, nor of their outputs of one segment")
     if len(data.systems) == 2:

@@ -63,7 +63,8 @@ def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) 
     if len(each) != 1 or each[0] < 2:
         raise InputError(
             "KING and ORANGE hold out one reference and score it against the others: every "
-            f"segment needs at least two references, here it has {each.min()}; repeat --ref"
+            f"segment needs at least two references, here it has {each.min()}; repeat --ref, or "
+            "name more refs of the test set"
         )
     count, segments = int(each[0]), len(batch)
     scores = []

@@ -5,16 +5,17 @@ Each is a table `[[set]]` with the keys of `TestSet`; paths are taken from where
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from tuner.documents import parse_toml
-from tuner.errors import InputError
+from tuner.errors import InputError, suggest
 from tuner.evaluation.human_scores import Several
+from tuner.families import reason
 from tuner.files import read_lines
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Name = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
 class TestSet:
     """Says where human scores and outputs of one test set are.
 
@@ -73,13 +74,16 @@ def read_test_sets(path: Path) -> tuple[TestSet, ...]:
     if set(content) != {"set"} or not isinstance(listed, list) or not listed:
         raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")
     found: list[TestSet] = []
+    known = [key.name for key in fields(TestSet)]
     for number, table in enumerate(listed, 1):
+        for key in table if isinstance(table, dict) else ():
+            if key not in known:
+                near = suggest(key, known)
+                raise InputError(f"{path}: test set {number}: no key '{key}'{near}")
         try:
             one = TypeAdapter(TestSet).validate_python(table)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"{path}: test set {number}: {key}: {first['msg']}") from None
+            raise InputError(f"{path}: test set {number}: {reason(error)}") from None
         if not one.name:
             raise InputError(f'{path}: test set {number} has no name; add name = "..."')
         if one.name in (other.name for other in found):

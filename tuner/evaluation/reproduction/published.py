@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tuner.documents import parse_toml
 from tuner.errors import InputError
+from tuner.families import reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,9 +51,7 @@ def read_published(path: Path) -> Published:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {key}: {first['msg']}") from None
+        raise InputError(f"{path}: {reason(error)}") from None
     except ValueError as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     for table in found.table:
