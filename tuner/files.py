@@ -118,6 +118,11 @@ def read_lines(path: TextFile) -> list[str]:
     ]
 
 
+def text_digest(text: str) -> str:
+    """Return the hash of a file that `write_text` makes."""
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+
+
 def file_digest(path: Path) -> str:
     """Return a hash of what a file holds, as it lies there.
 

@@ -1,5 +1,6 @@
 """Segments that are found by their ids, and references in another order than the lists."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,59 @@ def test_crossval_finds_segments_by_id():
     assert "learnt from 2 segments" in result.stdout or "learnt from 1 segment" in result.stdout
 
 
+SEARCH = ("--optimizer", "mert", "--restarts", 1, "--threads", 1)
+
+
+def test_replicas_find_segments_by_id_and_so_does_who_compares_them(folder):
+    (folder / "plain").write_text("b b\na a\nc\n")  # in the order of the list
+    call = ("optimize", "--metric", "wer", "--nbest", "list", "--test-nbest", "list", *SEARCH)
+    found = []
+    for ref, ids in (("text", ["--ids"]), ("plain", [])):
+        given = ("--ref", ref, "--test-ref", ref, "--replicas", 2, *ids)
+        result = portmert(*call, *given, "--out-dir", f"of-{ref}")
+        assert result.exit_code == 0, result.stderr
+        found.append(json.loads((folder / f"of-{ref}" / "result.json").read_text()))
+    by_id, plain = found
+    assert by_id == plain
+    assert by_id["test_score"]["mean"] == 1
+    compared = portmert("compare", "of-text", "of-plain", "--metric", "wer", "--json", "c.json")
+    assert compared.exit_code == 0, compared.stderr
+    (folder / "text").write_text(TEXT.replace("u3 c", "u3 d"))
+    assert "holds work of another experiment" in refused(
+        *call,
+        "--ref",
+        "text",
+        "--test-ref",
+        "text",
+        "--replicas",
+        2,
+        "--ids",
+        "--out-dir",
+        "of-text",
+    )
+
+
+def test_rerank_tune_finds_segments_by_id(folder):
+    call = ("rerank-tune", "--metric", "wer", "--also", "chrf", "--nbest", "list", *SEARCH)
+    given = ("--ref", "text", "--test-nbest", "list", "--test-ref", "text", "--ids")
+    result = portmert(*call, *given, "--replicas", 2, "--out-dir", "tuned", "--json", "t.json")
+    assert result.exit_code == 0, result.stderr
+    assert (folder / "tuned" / "output.txt").read_text() == "b b\na a\nc\n"
+    compared = json.loads((folder / "t.json").read_text())["comparison"]
+    oracle = [one for one in compared["scores"] if one["system"] == "oracle"]
+    assert [one["score"] for one in oracle] == [1, 1]
+
+
+def test_ids_of_the_source_are_no_words_of_it_where_there_are_no_references(folder):
+    (folder / "src").write_text("u1 x x x x\nu2 y\nu3 z z z\n")
+    call = ("rerank", "--nbest", "list", "--source", "src", "--ids", "--feature", "ratio")
+    (folder / "w.json").write_text('{"weights": {"ratio": 1, "F": 0.4, "G": 0}}')
+    # Of u1 the ratios are 1/4 and 1/2: 1/4 + 0.4 is more than 1/2; of u2 both are 2.
+    assert portmert(*call, "--weights", "w.json").stdout == "u2 b x\nu1 a\nu3 c\n"
+    (folder / "src").write_text("u1 x x\nu2 y\n")
+    assert "src: no line for id 'u3'" in refused(*call, "--weights", "w.json")
+
+
 @pytest.mark.usefixtures("folder")
 def test_without_names_line_n_is_of_the_nth_segment(folder):
     (folder / "plain").write_text("b b\na a\nc\n")
@@ -108,13 +162,3 @@ def test_files_beside_the_first_reference_have_the_same_ids(folder):
     assert refused(*words) == "other: no line for id 'u2' of text"
     (folder / "other").write_text("u1 a\nu3 c\nu2 b\nu5 b\n")
     assert refused(*words) == "other:4: id 'u5' is not in text"
-
-
-@pytest.mark.usefixtures("folder")
-def test_ids_do_not_go_with_replicas():
-    result = portmert(
-        "optimize", "--metric", "wer", "--nbest", "list", "--ref", "text", "--ids",
-        "--replicas", 2, "--out-dir", "d",
-    )  # fmt: skip
-    assert result.exit_code == 2
-    assert "--ids does not go with --replicas" in result.stderr

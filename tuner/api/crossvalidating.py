@@ -11,7 +11,7 @@ from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.searching import as_constraints, as_weights
-from tuner.api.texts import ById, log_notice, once, pipeline_of, preparing
+from tuner.api.texts import log_notice, once, pipeline_of, preparing
 from tuner.components import registry
 from tuner.documents import to_json
 from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
@@ -181,10 +181,6 @@ def crossval(
     shrunk 1.0
     untuned 0.0
     """
-    if ids:
-        by_id = ById.of(refs)
-        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-        ref_links = by_id.all(ref_links, "links of references")
     notice = once(notice)
     metrics = {_label(one): as_metric(one) for one in _several(metric)}
     optimizers = {
@@ -233,6 +229,7 @@ def crossval(
                 metrics=list(metrics.values()),
                 source=source,
                 ref_links=ref_links,
+                ids=ids,
                 nbest_format=nbest_format,
                 extra_features=extra_features,
                 notice=notice,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metrics._base import Vocabulary
-from tuner.api.texts import PathLike, log_notice, text_file, text_files
+from tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
 from tuner.components import registry
 from tuner.components.features import with_features
 from tuner.errors import InputError
@@ -17,7 +17,7 @@ from tuner.nbest.check import check_links
 from tuner.nbest.model import NBest
 from tuner.nbest.segment_names import SegmentNames, positions
 from tuner.texts import corpus
-from tuner.texts.by_id import LinesById
+from tuner.texts.by_id import LinesById, read_by_id
 
 if TYPE_CHECKING:
     from metrics._base import IntArray, Metric
@@ -112,6 +112,7 @@ def read_lists(
     metrics: Sequence[Metric] = (),
     source: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    ids: bool = False,
     nbest_format: str | Reader = "auto",
     extra_features: Sequence[str] = (),
     notice: Notice = log_notice,
@@ -119,8 +120,14 @@ def read_lists(
     """Read lists and references, check that they fit, and make the texts ready.
 
     References are annotated at once, hypotheses when they are asked for. Segments stand in the
-    order of the lists; references with ids (`LinesById`) are brought into it.
+    order of the lists; texts whose lines begin with `ids` are brought into it.
     """
+    known = None
+    if ids and (refs or source is None):
+        by_id = ById.of(refs)
+        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+        ref_links = by_id.all(ref_links, "links of references")
+        known = by_id.names
     vocabulary = lists.texts.vocabulary if isinstance(lists, NBest) else Vocabulary()
     references = None
     if refs:
@@ -134,9 +141,6 @@ def read_lists(
         )
     elif reading := [metric for metric in metrics if metric.reads_references]:
         raise InputError(f"metric {reading[0].name()} compares with references; give them too")
-    known = None
-    if not isinstance(refs, Path | str) and refs and isinstance(first := refs[0], LinesById):
-        known = SegmentNames({name: n for n, name in enumerate(first.ids)}, str(first))
     if isinstance(lists, NBest):
         nbest = lists
     else:
@@ -147,7 +151,7 @@ def read_lists(
             metric.check_lists(paths, nbest.list_sizes)
     if references is not None:
         references = _in_order(nbest, references, known, notice)
-    lines = _source_lines(nbest, references, source)
+    lines = _source_lines(nbest, references, source, ids=ids)
     lengths = None if lines is None else corpus.token_counts(lines)
     nbest = with_features(
         nbest, extra_features, ready=ready, source_lengths=lengths, notice=notice
@@ -161,15 +165,32 @@ def read_lists(
 
 
 def _source_lines(
-    nbest: NBest, references: References | None, source: TextLike | None
+    nbest: NBest, references: References | None, source: TextLike | None, *, ids: bool
 ) -> tuple[str, ...] | None:
     """Return the source text of each segment, where it is known."""
     if references is not None or source is None:
         return None if references is None else references.source
-    lines = corpus.read_source(text_file(source, "the source"))
+    text = in_order(nbest, source, "the source") if ids else text_file(source, "the source")
+    lines = corpus.read_source(text)
     if len(lines) != len(nbest):
         raise InputError(f"the source has {len(lines)} lines, the lists {len(nbest)} segments")
     return lines
+
+
+def in_order(nbest: NBest, text: TextLike, name: str) -> LinesById:
+    """Return a text whose lines begin with ids in the order of the lists' segments, without ids.
+
+    Raises
+    ------
+    InputError
+        An id is on one side only.
+    """
+    return read_by_id(text_file(text, name), LinesById("the n-best lists", (), _ids(nbest)))
+
+
+def _ids(nbest: NBest) -> tuple[str, ...]:
+    """Return what the lists call their segments; numbers from 0 where they have no names."""
+    return nbest.ids or tuple(str(n) for n in range(len(nbest)))
 
 
 def _in_order(
@@ -177,9 +198,8 @@ def _in_order(
 ) -> References:
     """Return references in the order of the lists' segments."""
     if known is not None and known.known is not None:
-        ids = nbest.ids or tuple(str(n) for n in range(len(nbest)))
         return references.take(
-            positions(ids, known.known, lists="the n-best lists", where=known.where)
+            positions(_ids(nbest), known.known, lists="the n-best lists", where=known.where)
         )
     if nbest.ids is not None:
         first = [references.texts.words(int(row))[:1] for row in references.offsets[:-1]]

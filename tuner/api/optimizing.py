@@ -13,7 +13,7 @@ from tuner.api.also import OtherScore, others, remind
 from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.searching import Ended, as_weights, list_problem, setup_of
-from tuner.api.texts import ById, log_notice, once
+from tuner.api.texts import log_notice, once
 from tuner.documents import to_json
 from tuner.errors import InputError
 from tuner.nbest.model import without_texts
@@ -254,10 +254,6 @@ def optimize(
         )
     if metric is None or isinstance(lists, np.ndarray):
         raise ValueError("give lists and a metric, or arrays with scores or stats")
-    if ids:
-        by_id = ById.of(refs)
-        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-        ref_links = by_id.all(ref_links, "links of references")
     chosen = as_metric(metric)
     judges = list({one.signature: one for one in map(as_metric, also)}.values())
     remind(chosen, also, notice)
@@ -268,6 +264,7 @@ def optimize(
         also=judges,
         source=source,
         ref_links=ref_links,
+        ids=ids,
         nbest_format=nbest_format,
         extra_features=extra_features,
         text=text,

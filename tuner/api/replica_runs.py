@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tuner import streams
-from tuner.api.lists import read_lists
+from tuner.api.lists import in_order, read_lists
 from tuner.api.reranking import Reranked
 from tuner.errors import InputError
 from tuner.files import write_text
@@ -27,7 +27,7 @@ from tuner.weights.feature_weights import FeatureWeights
 from tuner.weights.weights_file import WeightsFile, read_weights_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from metrics._base import IntArray, Metric
@@ -285,6 +285,8 @@ def read_test_lists(
     extra_features: Sequence[str],
     threads: int,
     notice: Notice,
+    *,
+    ids: bool,
 ) -> TestLists | None:
     """Read the lists of the test set, if there are any, and count where they can be scored."""
     if not data.test_lists:
@@ -298,6 +300,7 @@ def read_test_lists(
         metrics=[metric] if scorable else [],
         source=data.test_source,
         ref_links=data.test_reference_links,
+        ids=ids and (bool(data.test_references) or data.test_source is not None),
         nbest_format=nbest_format,
         extra_features=extra_features,
         notice=notice,
@@ -316,6 +319,38 @@ def read_test_lists(
         annotate=read.annotate,
     )
     return TestLists(read, stats)
+
+
+def in_order_of_lists(
+    data: ListsData, dev: Lists, test: TestLists | None
+) -> dict[str, tuple[str, ...]]:
+    """Return texts whose lines begin with ids in the order of the lists, without the ids.
+
+    Returns
+    -------
+    dict
+        Key of `data` -> the text of each of its files.
+    """
+    found = {}
+    for kind, lists in (("", dev), ("test_", None if test is None else test.read)):
+        for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
+            given = getattr(data, key)
+            if given and lists is not None:
+                paths = given if isinstance(given, tuple) else (given,)
+                found[key] = tuple(as_lines(in_order(lists.nbest, one, str(one))) for one in paths)
+    return found
+
+
+def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:
+    """Write texts into a folder, and name them in place of those that they were made from."""
+    folder.mkdir(exist_ok=True)
+    named: dict[str, Any] = {}
+    for key, several in texts.items():
+        paths = tuple(folder / f"{key}-{number}" for number in range(1, len(several) + 1))
+        for path, text in zip(paths, several, strict=True):
+            write_text(path, text)
+        named[key] = paths if isinstance(getattr(data, key), tuple) else paths[0]
+    return replace(data, **named)
 
 
 def _check_same_features(dev: NBest, test: NBest) -> None:

@@ -12,13 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tuner
-from tuner.api.replica_runs import Chosen, ReplicaRun, read_test_lists
+from tuner.api.replica_runs import (
+    Chosen,
+    ReplicaRun,
+    in_order_of_lists,
+    read_test_lists,
+    with_texts,
+)
 from tuner.api.searching import as_weights, list_problem, setup_of
 from tuner.api.texts import log_notice, pipeline_of
 from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.errors import ConfigError
 from tuner.executors.opening import opened
+from tuner.files import text_digest
 from tuner.runs.config import ListsData
 from tuner.runs.contents import content_of
 from tuner.runs.folder import open_run
@@ -104,6 +111,7 @@ def replicate(
     test_ref_links: PathLike | Sequence[PathLike] = (),
     source: PathLike | None = None,
     ref_links: PathLike | Sequence[PathLike] = (),
+    ids: bool = False,
     nbest_format: str = "auto",
     extra_features: Sequence[str] = (),
     test_features: Sequence[str] = (),
@@ -143,6 +151,8 @@ def replicate(
     test_lists, test_refs, test_source, test_ref_links
         Files of the test set: its n-best lists, decoded under whatever weights. Without
         references outputs are chosen, but not scored.
+    ids
+        As of `optimize`, of the files of either set.
     extra_features, test_features
         As of `read_nbest`; the lists of the test set must have the same ones. What is computed
         without a file need not be said again.
@@ -188,6 +198,7 @@ def replicate(
             metric=metric,
             source=data.source,
             ref_links=data.reference_links,
+            ids=ids,
             nbest_format=nbest_format,
             extra_features=extra_features,
             text=pipeline_of(text, text_model),
@@ -211,17 +222,20 @@ def replicate(
         for key, specs in (("features", extra_features), ("test_features", of_test)):
             contents = [content_of(Feature.parse(spec)) for spec in specs]
             prints[f"data.{key}"] = json.dumps(contents, sort_keys=True)
+        test = read_test_lists(
+            problem, data, nbest_format, of_test, setup.threads, notice, ids=ids
+        )
+        texts = in_order_of_lists(data, problem.read, test) if ids else {}
+        for key, several in texts.items():
+            held = [text_digest(text) for text in several]
+            prints[f"data.{key}"] = json.dumps(held[0] if key.endswith("source") else held)
         with open_run(
             Path(out_dir), prints, origin="what is asked for now", fresh=fresh
         ) as folder:
+            if texts:
+                data = with_texts(data, texts, folder.path / "texts")
             write_list_inputs(folder.path, data, named)
-            run = ReplicaRun(
-                folder,
-                problem,
-                setup,
-                read_test_lists(problem, data, nbest_format, of_test, setup.threads, notice),
-                notice,
-            )
+            run = ReplicaRun(folder, problem, setup, test, notice)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, searching)
             average, document = run.finish([run.replica(n) for n in numbers])

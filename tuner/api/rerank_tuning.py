@@ -17,6 +17,7 @@ from tuner.documents import to_json
 from tuner.errors import ConfigError
 from tuner.evaluation.comparison.scores import shown
 from tuner.files import write_text
+from tuner.runs.inputs import read_inputs
 from tuner.tables import Table
 from tuner.texts.corpus import read_texts
 from tuner.texts.statistics import needs_of
@@ -136,7 +137,7 @@ def rerank_tune(
         The folder of `replicate`, to which come `output.txt`, `comparison.html` and
         `comparison.json`.
     more
-        Whatever else `replicate` takes, as `extra_features` and `test_features`.
+        Whatever else `replicate` takes, as `extra_features`, `test_features` and `ids`.
 
     Raises
     ------
@@ -180,7 +181,7 @@ def rerank_tune(
             (folder / name).unlink(missing_ok=True)
         notice("no reference of the test set (--test-ref): its outputs are not compared")
         return RerankTuned(found, lines, None)
-    compared = _compared(folder, found.baselines, judges, test_ref_links, more, notice)
+    compared = _compared(folder, found.baselines, judges, more, notice)
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)
@@ -217,13 +218,13 @@ def _compared(
     folder: Path,
     baselines: dict[str, Chosen],
     judges: Sequence[str],
-    ref_links: PathLike | Sequence[PathLike],
     more: dict[str, Any],
     notice: Notice,
 ) -> Compared:
     """Compare the run in the folder with all else that was chosen."""
     others = {name: files for name, files in baselines.items() if not name.startswith("replica-")}
-    links = [ref_links] if isinstance(ref_links, Path | str) else list(ref_links)
+    inputs = read_inputs(folder)
+    links = () if inputs is None else inputs.data.test_reference_links
     outputs = [files.links for files in baselines.values()]
     sets = []
     if links and None not in outputs:

@@ -12,7 +12,7 @@ from tuner.api.components import as_metric
 from tuner.api.lists import read_lists
 from tuner.api.optimizing import Optimized
 from tuner.api.searching import as_weights
-from tuner.api.texts import ById, log_notice, pipeline_of, preparing
+from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
 from tuner.search.length_penalty import penalised
@@ -134,10 +134,6 @@ def rerank(
     >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
     Reranked(lines=('b a',))
     """
-    if ids and refs:
-        by_id = ById.of(refs)
-        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-        ref_links = by_id.all(ref_links, "links of references")
     metric = None if oracle_metric is None else as_metric(oracle_metric)
     metrics = [] if metric is None else [metric]
     if mbr is not None and metric is not None:
@@ -152,6 +148,7 @@ def rerank(
             metrics=metrics,
             source=source,
             ref_links=ref_links,
+            ids=ids and (bool(refs) or source is not None),
             nbest_format=nbest_format,
             extra_features=extra_features,
             notice=notice,

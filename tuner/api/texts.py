@@ -14,6 +14,7 @@ from tuner.components import registry
 from tuner.components.comet import Place, neural
 from tuner.errors import InputError
 from tuner.files import Lines
+from tuner.nbest.segment_names import SegmentNames
 from tuner.processors import available_processors
 from tuner.texts.by_id import LinesById, read_by_id
 from tuner.texts.prepare import Preparation
@@ -83,6 +84,11 @@ class ById:
         if not given:
             raise InputError("the ids of segments are those of references; give them too")
         return cls(read_by_id(given[0]))
+
+    @property
+    def names(self) -> SegmentNames:
+        """The ids, as those that lists may have."""
+        return SegmentNames({name: n for n, name in enumerate(self.first.ids)}, str(self.first))
 
     def one(self, given: TextLike | None, name: str) -> LinesById | None:
         """Return a text; `name` is what messages call its lines."""

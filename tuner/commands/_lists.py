@@ -52,10 +52,11 @@ def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--feature",
         "extra_features",
         multiple=True,
-        metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio",
+        metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
         help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
         ".npy; of several lists with commas between them); -NAME=FILE where less is better; "
-        "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length. "
+        "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length; "
+        "mbr:chrf, the mean score against the others of the list. "
         "Repeat for more.",
     )(command)
 
@@ -137,6 +138,7 @@ def lowercase_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def list_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what says how lists are read, what they are compared with, and what texts become."""
     for option in (
+        ids_option,
         annotator_options,
         text_options,
         lowercase_option,

@@ -126,7 +126,7 @@ def systems_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def source_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --source."""
     return click.option(
-        "--source", type=FILE, help="Source text, needed with links and for --feature ratio."
+        "--source", type=FILE, help="Source text; links, and some metrics and features, need it."
     )(command)
 
 

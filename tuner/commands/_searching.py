@@ -8,7 +8,14 @@ import click
 
 from tuner import api
 from tuner.commands._lists import steps
-from tuner.commands._options import FILE, FiniteRange, Whole, set_option, threads_option
+from tuner.commands._options import (
+    FILE,
+    FiniteRange,
+    Whole,
+    seed_option,
+    set_option,
+    threads_option,
+)
 from tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
@@ -48,10 +55,11 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=DEFAULT_OPTIMIZER,
             show_default=True,
             metavar="NAME[:OPTION=VALUE,...]",
+            help="What searches; `portmert components optimizer` lists all.",
         ),
         set_option("Option of the optimizer, as effort=1600."),
         click.option("--restarts", type=Whole(1), help="Independent searches."),
-        click.option("--seed", type=Whole(0), default=1, show_default=True),
+        seed_option,
         threads_option,
         constraint_options,
         click.option(
@@ -64,7 +72,7 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--prior",
             type=FiniteRange(0),
             default=0.0,
-            help="Pull towards the start weights; the penalty is at most 4 times this. 0: none.",
+            help="Strength of a pull towards the start weights. 0, the default: none.",
         ),
     )
     for option in reversed(options):

@@ -8,7 +8,7 @@ import click
 
 from tuner import api
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import ids_option, list_options, steps
+from tuner.commands._lists import list_options, steps
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FOLDER,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 @click.command()
 @several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
 @list_options
-@ids_option
 @metrics_option(
     "Metric to tune on; repeat for more. Each choice is judged by all of them.", required=True
 )

@@ -8,7 +8,7 @@ import click
 
 from tuner import api
 from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import ids_option, list_options, options_of_test
+from tuner.commands._lists import list_options, options_of_test
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
@@ -51,7 +51,6 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator", "also")
     "hypotheses the first stays.",
 )
 @list_options
-@ids_option
 @metrics_option(
     "Say too what this metric makes of the weights; repeat for more.", name="also", option="--also"
 )
@@ -105,7 +104,7 @@ def command(
     _check_replicas(out, features, given)
     take_search(given)
     if given["replicas"] is not None:
-        del given["samples"], given["also"], given["ids"]
+        del given["samples"], given["also"]
         with tuning(given["annotator"], on=given["executor"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
@@ -145,8 +144,6 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
         if given.pop("executor") != "local":
             raise click.UsageError("--executor needs --replicas: one search stays on one machine")
         return
-    if given["ids"]:
-        raise click.UsageError("--ids does not go with --replicas")
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
     if features or given["samples"] or given["also"]:

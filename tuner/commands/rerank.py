@@ -20,12 +20,14 @@ from tuner.commands._lists import (
 from tuner.commands._notice import notice
 from tuner.commands._options import (
     FILE,
+    OUT_FILE,
     FiniteRange,
     defaulted,
     ref_links_option,
     refs_option,
     source_option,
 )
+from tuner.commands._outputs import check_outputs
 from tuner.commands._progress import annotating
 from tuner.errors import InputError
 from tuner.files import writing
@@ -97,10 +99,15 @@ if TYPE_CHECKING:
 )
 @text_options
 @annotator_options
-@click.option("--out", default="-", metavar="FILE", help="One hypothesis a line; default stdout.")
-@click.option("--links-out", metavar="FILE", help="Their word alignments, `0-0 1-2` a line.")
+@click.option("--out", default="-", type=OUT_FILE, help="One hypothesis a line; default stdout.")
+@click.option("--links-out", type=OUT_FILE, help="Their word alignments, `0-0 1-2` a line.")
 def command(
-    *, lists: tuple[str, ...], weights: str | None, out: str, links_out: str | None, **given: Any
+    *,
+    lists: tuple[str, ...],
+    weights: Path | None,
+    out: Path,
+    links_out: Path | None,
+    **given: Any,
 ) -> None:
     """Write the best hypothesis of each segment under the weights.
 
@@ -114,11 +121,9 @@ def command(
     portmert rerank --nbest test.samples.jsonl --mbr chrf --out test.output
     """  # noqa: D301  \b is click's sign for lines to leave alone
     metric, refs = given["oracle_metric"], given["refs"]
-    if links_out == out:
-        raise click.UsageError("--out and --links-out name the same file")
     inputs = {Path(path).resolve() for path in (*lists, *given["refs"], weights) if path}
     for option, path in (("--out", out), ("--links-out", links_out)):
-        if path not in (None, "-") and Path(str(path)).resolve() in inputs:
+        if path is not None and str(path) != "-" and path.resolve() in inputs:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     mbr = _mbr(given)
     if weights is None and metric is None and mbr is None:
@@ -131,6 +136,7 @@ def command(
         raise click.UsageError("--source goes with --oracle or --feature")
     if metric is not None and not refs and api.metric(metric).reads_references:
         raise click.UsageError("--oracle needs --ref")
+    check_outputs(out, links_out)
     announce_compiling()
     with annotating() as progress:
         found = api.rerank(lists, weights, mbr=mbr, notice=notice, progress=progress, **given)
@@ -149,7 +155,7 @@ def _mbr(given: dict[str, Any]) -> api.Mbr | None:
     return None
 
 
-def _write(found: Reranked, ids: list[str], first: str, out: str, links_out: str | None) -> None:
+def _write(found: Reranked, ids: list[str], first: str, out: Path, links_out: Path | None) -> None:
     links = found.links
     if links_out is not None and links is None:
         raise InputError(

@@ -175,8 +175,8 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
     """
     lines = read_lines(path)
     if len(lines) < 2:
-        found = "no scores behind the column names" if lines else "the file is empty"
-        raise InputError(f"{path}: {found}; expected a line of column names, then a line a score")
+        state = "no scores behind the column names" if lines else "the file is empty"
+        raise InputError(f"{path}: {state}; expected a line of column names, then a line a score")
     names = lines[0].removeprefix("\ufeff").split("\t")
     for needed in ("system", "segment", "score"):
         if names.count(needed) != 1:

@@ -30,6 +30,7 @@ PRODUCTS = (
     "annotations",
     "scratch",
     "test",
+    "texts",
     "bootstrap",
     "replica-[0-9]*",
     "average",
