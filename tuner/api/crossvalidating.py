@@ -14,7 +14,7 @@ from tuner.api.searching import as_constraints, as_weights
 from tuner.api.texts import log_notice, once, pipeline_of, preparing
 from tuner.components import registry
 from tuner.documents import to_json
-from tuner.evaluation.crossval.cells import Judged, Plan, digest, measure
+from tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
 from tuner.evaluation.crossval.choices import choices_of
 from tuner.evaluation.crossval.report import headlines, tables_of
 from tuner.evaluation.crossval.summary import document_of
@@ -218,7 +218,7 @@ def crossval(
                 raise ValueError("a length penalty needs lists: arrays do not know the lengths")
             nbest, table, chosen = of_arrays
             signature = signature_of(chosen, "arrays")
-            judge = Judged(chosen, StatTable(table), signature, digest(table))
+            judge = Judge(chosen, StatTable(table), signature, digest(table))
             judges = dict.fromkeys(metrics, judge)
         else:
             ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
@@ -278,7 +278,7 @@ def _label(given: object) -> str:
 
 def _judged(
     read: Lists, ready: Preparation, metric: Metric, threads: int, notice: Notice
-) -> Judged:
+) -> Judge:
     table = statistics_table(
         read.scored,
         read.references,
@@ -289,8 +289,8 @@ def _judged(
     )
     signature = ready.signature(metric, read.references.offsets)
     if not table.is_lazy:
-        return Judged(metric, table, signature, digest(table.rows))
+        return Judge(metric, table, signature, digest(table.rows))
     texts = (read.scored.texts.tokens, read.references.texts.tokens)  # what it will follow from
     parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
     words = "\n".join(read.scored.texts.vocabulary.words)
-    return Judged(metric, table, signature, digest(words, *parts))
+    return Judge(metric, table, signature, digest(words, *parts))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Judge:
     """Holds a metric, and the statistics of all hypotheses.
 
     Parameters
@@ -77,7 +77,7 @@ class Plan:
     """
 
     nbest: NBest
-    judges: Mapping[str, Judged]
+    judges: Mapping[str, Judge]
     start: FeatureWeights | None = None
     constraints: Constraints = field(default_factory=Constraints)
     splits: int = 10
@@ -275,7 +275,7 @@ def _judged(
     best = best_hypotheses(nbest, model_scores(nbest, weights))
     seen, unseen = (best[part] for part in plan.parts(split))
 
-    def score(judged: Judged, rows: IntArray) -> float:
+    def score(judged: Judge, rows: IntArray) -> float:
         return float(judged.metric.score(judged.stats.total(rows)))
 
     return {

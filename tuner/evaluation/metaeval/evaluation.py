@@ -49,8 +49,6 @@ DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
 LIKENESS = ("likeness.king", "likeness.orange")
 MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
 """Level and correlation; those that the data are enough for."""
-MAIN = ("segment.acc_eq", "segment.pearson")
-"""What summaries say who beats whom on: the second where there is one system."""
 
 
 @dataclass(frozen=True)

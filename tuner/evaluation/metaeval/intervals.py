@@ -235,10 +235,6 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
     }
 
 
-PAIR_SUMS = 5
-"""Numbers that `pair_sums` returns for each sample."""
-
-
 def pair_sums(data: Judged, scores: FloatArray, draws: Draws, *, epsilon: float) -> FloatArray:
     """Return (B, 5): right, wrong and all pairs, rows' accuracies with ties, and rows.
 

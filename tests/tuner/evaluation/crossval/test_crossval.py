@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tuner.api.arrays import lists_of_arrays
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
-from tuner.evaluation.crossval.cells import Judged, Measured, Plan, measure
+from tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
 from tuner.evaluation.crossval.choices import choices_of, leave_out
 from tuner.evaluation.crossval.report import headlines, tables_of
 from tuner.evaluation.crossval.summary import corrected_p, document_of
@@ -29,7 +29,7 @@ def plan_of(segments=6, **given):
     nbest, stats, metric = lists_of_arrays(
         features, np.tile([0.25, 0.75], (segments, 1)), None, None, ["A", "B"], None
     )
-    return Plan(nbest, {"mean": Judged(metric, StatTable(stats), "mean|v", "d")}, **given)
+    return Plan(nbest, {"mean": Judge(metric, StatTable(stats), "mean|v", "d")}, **given)
 
 
 @given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())
