@@ -72,7 +72,7 @@ def _lines(label: str, least: int) -> Callable[[int, int], None]:
 
 
 def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
-    """Give a function progress(done, total) of sentences that are annotated, as `decoding` does."""
+    """Give a function progress(done, total) of sentences annotated, as `decoding` does."""
     return decoding("annotating", least=ANNOTATIONS_SHOWN)
 
 
