@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from tuner.api.lists import read_nbest as read_nbest
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
+    from tuner.api.planning import Plan as Plan
+    from tuner.api.planning import plan as plan
     from tuner.api.replicating import Replicas as Replicas
     from tuner.api.replicating import replicate as replicate
     from tuner.api.rerank_tuning import rerank_tune as rerank_tune
@@ -73,6 +75,7 @@ _NAMES = {
     "tuner.api.crossvalidating": "crossval CrossValidation",
     "tuner.api.lists": "read_nbest",
     "tuner.api.optimizing": "optimize Optimized",
+    "tuner.api.planning": "plan Plan",
     "tuner.api.replicating": "replicate Replicas",
     "tuner.api.rerank_tuning": "rerank_tune RerankTuned",
     "tuner.api.reranking": "rerank Reranked",

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from tuner.api.optimizing import Optimized as Optimized
     from tuner.api.optimizing import optimize as optimize
     from tuner.api.optimizing import optimize_dat as optimize_dat
+    from tuner.api.planning import Needs as Needs
+    from tuner.api.planning import Plan as Plan
+    from tuner.api.planning import Planned as Planned
+    from tuner.api.planning import Range as Range
+    from tuner.api.planning import plan as plan
     from tuner.api.replicating import Replicas as Replicas
     from tuner.api.replicating import replicate as replicate
     from tuner.api.reporting import report as report
@@ -64,6 +69,7 @@ _NAMES = {
     "metric_learning": "checked_groups train_metric",
     "lists": "read_nbest",
     "optimizing": "Optimized optimize optimize_dat",
+    "planning": "Needs Plan Planned Range plan",
     "replicating": "Replicas replicate",
     "reporting": "report reproduce",
     "rerank_tuning": "RerankTuned rerank_tune",

@@ -29,14 +29,20 @@ class Decoder(ABC):
     inputs : tuple of str
         The fields whose files must be there before a run begins: what a run holds is told by
         what they hold, so that one begun without them could not go on with them.
+    reads_whole : bool
+        Whether it decodes nothing but the whole text that it is made for.
     """
 
     inputs: ClassVar[tuple[str, ...]] = ()
+    reads_whole: ClassVar[bool] = False
 
     @classmethod
     def name(cls) -> str:
         """Return the name used in configurations: the file's, with hyphens."""
         return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    def train(self) -> None:  # noqa: B027  most have nothing to train
+        """Train models that are not there yet and are kept; `decode` does it when it must."""
 
     @abstractmethod
     def read_weights(self) -> FeatureWeights:

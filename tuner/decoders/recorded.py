@@ -53,6 +53,7 @@ class Recorded(Decoder):
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("lists", "features", "start", "config")
+    reads_whole: ClassVar[bool] = True
 
     lists: tuple[Path, ...]
     start: Path | None = None

@@ -106,6 +106,17 @@ def run(
             return work.result()
 
 
+def start_weights(experiment: Experiment) -> FeatureWeights:
+    """Return the weights that a run begins at: those given, else the decoder's own."""
+    weights = experiment.decoder.read_weights()
+    experiment.constraints.check(weights.names)  # before anything takes long
+    given = experiment.tune.weights
+    if given is None:
+        return weights
+    vector = read_weights(given).vector(weights.names, origin=str(given))
+    return FeatureWeights.from_vector(weights.names, vector)
+
+
 class _Run:
     """Makes one run; every method that makes a file first looks whether it is there."""
 
@@ -171,18 +182,9 @@ class _Run:
     def _weights_of(self, number: int) -> FeatureWeights:
         path = self.folder.iteration(number) / "weights.json"
         if not path.exists():
-            weights = self._start() if number == 1 else self._after(number - 1)
+            weights = start_weights(self.experiment) if number == 1 else self._after(number - 1)
             write_text(path, weights.to_json() + "\n")
         return read_weights(path)
-
-    def _start(self) -> FeatureWeights:
-        weights = self.experiment.decoder.read_weights()
-        self.experiment.constraints.check(weights.names)  # before anything takes long
-        given = self.experiment.tune.weights
-        if given is None:
-            return weights
-        vector = read_weights(given).vector(weights.names, origin=str(given))
-        return FeatureWeights.from_vector(weights.names, vector)
 
     def _after(self, number: int) -> FeatureWeights:
         """Return the weights that follow an iteration.

@@ -1,0 +1,140 @@
+"""What a plan adds up, by hand, and what a sample takes."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.places import ROOT
+from tuner.runs import plan as plans
+from tuner.runs.config import load_config
+from tuner.runs.meter import Cost, Meter
+from tuner.runs.plan import planned
+from tuner.runs.sample import Sample, chosen
+
+NOTHING = Cost()
+SAMPLE = Sample(
+    segments=10,
+    dev=100.0,
+    held_out=0.0,
+    test=50.0,
+    loading=Cost(3.0, 2.0),
+    training=Cost(20.0, 10.0),
+    linking=NOTHING,
+    start=Cost(6.0, 4.0),
+    segment=Cost(0.5, 0.25),
+    hypotheses=8.0,
+    reading=NOTHING,
+    counting=NOTHING,
+    annotated=0.0,
+    sentence=NOTHING,
+    search=Cost(1.0, 1.0),
+    search_hypothesis=Cost(0.01, 0.005),
+    shared=0.5,
+    decoder_bytes=None,
+    other_bytes=None,
+    command_bytes=1000,
+    hypothesis_bytes=2.0,
+    list_bytes=30.0,
+    scratch_bytes=90.0,
+    link_bytes=1.0,
+    cache_bytes=0.0,
+    kept_bytes=7.0,
+    busy=2.0,
+)
+
+
+def experiment(**tune):
+    found = load_config(ROOT / "configs" / "recorded.toml")
+    given = {"iterations": 3, "patience": 2, "replicas": 1, **tune}
+    return replace(found, tune=replace(found.tune, **given))
+
+
+@pytest.fixture(autouse=True)
+def _four_processors(monkeypatch):
+    monkeypatch.setattr(plans, "available_processors", lambda: 4)
+
+
+def test_a_plan_is_the_sum_of_its_steps():
+    found = planned(experiment(), SAMPLE, [1, 8])
+    one, eight = found.needs
+    # Idle, two searches over 800: loading and training 12, three decodings of 100 at 4 + 25, the
+    # test set 4 + 12.5, two searches of 1 + 4.
+    assert one.wall.low == one.cpu.low == pytest.approx(12 + 3 * 29 + 16.5 + 2 * 5)
+    # Busy, three searches over 800, 1600 and 2400: four decodings at 6 + 50, 6 + 25, 3 + 48.
+    assert one.wall.high == pytest.approx(23 + 4 * 56 + 31 + 51)
+    assert one.cpu.high == pytest.approx(12 + 4 * 29 + 16.5 + 3 + 24)
+    # Eight decode, four threads search half of it.
+    assert eight.wall.low == pytest.approx(12 + 3 * (4 + 25 / 8) + 4 + 12.5 / 8 + 10 * 0.625)
+    assert eight.cpu.low == pytest.approx(12 + 3 * (32 + 25) + 32 + 12.5 + 10)
+    assert found.searches == (2, 3)
+    assert found.hypotheses == (800, 2400)
+    assert found.command_bytes == (1000 + 1600, 1000 + 3 * 4800)
+    assert found.folder_bytes == (30 * 100 * 3 + 800 + 7, 30 * 100 * 4 + 2400 + 7)
+    assert found.scratch_bytes == 9000
+
+
+def test_replicas_share_the_first_decoding_and_end_with_the_average():
+    one = planned(experiment(), SAMPLE, [1]).needs[0].cpu
+    five = planned(experiment(replicas=5), SAMPLE, [1]).needs[0].cpu
+    average = 4 + 25 + 12.5
+    once = 12 + 4 + 25
+    assert five.low == pytest.approx(once + 5 * (one.low - once) + average)
+
+
+def test_what_waits_for_another_machine_is_not_taken_to_be_idle():
+    away = experiment()
+    object.__setattr__(away.decoder, "command", "ssh host")
+    assert planned(away, SAMPLE, [1]).needs[0].wall.low == pytest.approx(
+        23 + 3 * 56 + 31 + 2 * (1 + 8)
+    )
+
+
+def test_annotation_is_shared_among_workers():
+    parsed = replace(SAMPLE, annotated=0.25, sentence=Cost(0.1, 0.1), cache_bytes=10.0)
+    alone, more = (planned(experiment(), one, [1, 4]) for one in (SAMPLE, parsed))
+    # 100 references and 100 outputs, 100 of the test set, and a quarter of 800.
+    sentences = 200 + 100 + 200
+    assert more.cache_bytes.low == 10 * sentences
+    for before, after in zip(alone.needs, more.needs, strict=True):
+        assert after.wall.low - before.wall.low == pytest.approx(0.1 * sentences / after.workers)
+
+
+@given(
+    st.lists(st.text("a ", max_size=12), min_size=1, max_size=40),
+    st.integers(min_value=1, max_value=50),
+)
+def test_a_sample_has_lines_of_all_lengths(lines, count):
+    found = chosen(lines, count)
+    assert found == sorted(set(found))
+    assert len(found) == min(count, len(lines))
+    by_length = sorted(range(len(lines)), key=lambda n: (len(lines[n].split()), n))
+    ranks = sorted(by_length.index(number) for number in found)
+    gaps = np.diff([-1, *ranks, len(lines)])
+    assert gaps.max() <= len(lines) // len(found) + 1
+    if count >= len(lines):
+        assert found == list(range(len(lines)))
+
+
+def test_a_sample_of_one_is_the_line_of_middle_length():
+    assert chosen(["a", "a b c d e f", "a b"], 1) == [2]
+
+
+def test_a_meter_sees_time_and_memory_of_what_is_started():
+    meter = Meter()
+    code = "import time; held = bytearray(60_000_000); held[::4096] = b'1' * len(held[::4096])\n"
+    code += "end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
+    with meter.measured():
+        subprocess.run([sys.executable, "-S", "-c", code], check=True)
+    assert meter.cost.cpu >= 0.4
+    assert meter.cost.wall >= 0.4
+    if meter.child_bytes is not None:
+        assert 60_000_000 < meter.child_bytes < 200_000_000
+    with meter.measured():
+        pass
+    assert meter.child_bytes is None
+    assert meter.cost.cpu < 0.4
