@@ -76,7 +76,7 @@ def _measured(name: str, one: Planned) -> str:
     rows = [
         ["loading libraries and kernels", *map(_time, sample.loading)],
         ["training the decoder's models, kept", _time(sample.training.wall), ""],
-        ["aligner's model and links of references", _time(sample.linking.wall), ""],
+        ["references, with the aligner's model", _time(sample.linking.wall), ""],
         ["starting a decoder process", _time(sample.start.wall), _time(sample.start.cpu)],
         [
             f"decoding a segment, {whole.nbest}-best",
@@ -93,7 +93,8 @@ def _measured(name: str, one: Planned) -> str:
         f"{_of(name)}{one.metric}\n\nMeasured on {sample.segments} segments with "
         f"{sample.hypotheses:.1f} hypotheses each, in {sample.took:.1f} s"
     )
-    return Table(title, ["", "wall", "CPU"], [row for row in rows if row[1] != "0 s"]).text()
+    shown = [row for row in rows if row[1] != _time(0)]
+    return Table(title, ["", "wall", "CPU"], shown).text()
 
 
 def _of(name: str) -> str:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aligners._base import tokens
+from metrics._base import Vocabulary
 from tuner import streams
 from tuner.annotation.annotators._workers import close_all
 from tuner.errors import InputError
 from tuner.files import read_bytes, read_lines, write_text
+from tuner.nbest.read import read_nbest
 from tuner.processors import available_processors
 from tuner.runs.experiment import start_weights
 from tuner.runs.meter import Cost, Meter, status_bytes
@@ -238,8 +240,12 @@ class _Taking:
             _ = evaluator.references
         linking, other_bytes = meter.cost, meter.child_bytes
         with meter.measured():
+            read_nbest([self.folder / "nbest.gz"], Vocabulary())  # loads what reads
+        loading = meter.cost
+        with meter.measured():
             nbest = evaluator.read(self.folder / "nbest.gz")
         reading = meter.cost
+        loading = self.begun.plus(loading.less(reading))
         hypotheses = len(nbest.texts)
         with meter.measured():
             evaluator.dev(nbest)
@@ -252,7 +258,7 @@ class _Taking:
 
         self.note(f"searching over their {hypotheses} hypotheses")
         with meter.measured():
-            first, loading = search(None)  # loads kernels, and annotates
+            first, cost = search(None)  # loads kernels, and annotates
         other_bytes = max(other_bytes, meter.child_bytes or 0)
         small, large = (min(len(self.lines), n * len(self.chosen)) for n in TILES)
         each = hypotheses / len(self.chosen)
@@ -268,7 +274,7 @@ class _Taking:
             shared = (1 - both.wall / max(less.wall, 1e-9)) / (1 - 1 / processors)
             shared = min(1.0, max(0.0, shared))
         sentences = 0 if annotating is None else annotating.sentences
-        loading = loading.less(fixed.plus(single.times(hypotheses)))
+        loading = loading.plus(cost.less(fixed.plus(single.times(hypotheses))))
         sizes = self._sizes()
         kept = self._disk("annotations")
         link_bytes = self._disk("annotations", "links.sqlite3")
@@ -279,7 +285,7 @@ class _Taking:
             dev=sizes(data.source),
             held_out=sizes(data.held_out_source),
             test=sizes(data.test_source),
-            loading=loading.plus(self.begun),
+            loading=loading,
             training=training,
             linking=linking,
             start=start,
