@@ -1,4 +1,4 @@
-"""Reads and writes JSON, reads TOML: of hostile ones too, nothing is lost and nothing breaks."""
+"""Reads and writes JSON, reads TOML; what is hostile or could mean several things is refused."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner.documents import parse_json
-from tuner.errors import InputError
+from tuner.errors import InputError, shown
 from tuner.files import read_lines
 from tuner.numbers import FINITE, LARGEST, bounded, parse_number
 
@@ -73,7 +73,7 @@ def read_numbers(path: Path | str) -> FloatArray:
     for number, line in enumerate(read_lines(path), 1):
         value = parse_number(line.strip())
         if value is None or not math.isfinite(value):
-            raise InputError(f"{path}:{number}: '{line[:60]}' is not a finite number")
+            raise InputError(f"{path}:{number}: '{shown(line)}' is no number that is {FINITE}")
         values.append(value)
     return np.array(values, dtype=np.float64)
 
@@ -89,13 +89,15 @@ def _read_json(file: str, key: str) -> FloatArray:
             for item in found:
                 if not isinstance(item, dict) or name not in item:
                     keys = ", ".join(sorted(item)[:8]) if isinstance(item, dict) else "no object"
-                    raise InputError(f"{file}:{number}: '{key}' is missing (keys found: {keys})")
+                    raise InputError(
+                        f"{file}:{number}: '{key}' is missing (keys found: {keys or 'none'})"
+                    )
             below = [item[name] for item in found]
             found = [x for item in below for x in (item if isinstance(item, list) else [item])]
         for item in found:
             value = bounded(item) if isinstance(item, int | float) else math.nan
             if not math.isfinite(value):
-                text = json.dumps(item, ensure_ascii=False)[:60]
+                text = shown(json.dumps(item, ensure_ascii=False))
                 raise InputError(f"{file}:{number}: '{key}' is {text}, expected a finite number")
             values.append(value)
     return np.array(values, dtype=np.float64)
@@ -108,7 +110,8 @@ def _read_npy(path: Path) -> FloatArray:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError) as error:
-        raise InputError(f"{path}: not what numpy.save writes: {error}") from None
+        reason = str(error).partition(". If you trust")[0]  # nothing pickled is loaded here
+        raise InputError(f"{path}: not what numpy.save writes: {reason}") from None
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: an array of {found.dtype} and shape {found.shape}; expected one number for "

@@ -1,4 +1,4 @@
-"""Hypotheses gathered from several lists, each kept once, in little more than their own memory."""
+"""Gathers hypotheses of several lists, each kept once, in little more than their own memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class HypothesisPool:
-    """Rows in order of arrival, equal ones once: the first stays.
+    """Holds rows in order of arrival, equal ones once: the first stays.
 
     The arrays grow in place (realloc), and are put in order in place at the end: the peak is the
     arrays, plus the one block that is being added.

@@ -23,8 +23,16 @@ def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None =
     Raises
     ------
     InputError
-        A hypothesis has the token `|||`, or a dense feature has no weight.
+        A hypothesis has the token `|||`, a feature's name is not one word, or a dense feature has
+        no weight.
     """
+    sparse = () if nbest.sparse is None else nbest.sparse.names
+    for name in (*(name for name, _ in nbest.feature_names), *sparse):
+        if name.split() != [name] or name == "|||":
+            raise InputError(
+                f"{path}: feature '{name}' cannot be in a Moses list: a name there is one word; "
+                f"rename it"
+            )
     words, bars = nbest.texts.vocabulary.words, "|||"
     forbidden = {token for token, word in enumerate(words) if word == bars}
     scores = nbest.model_scores if weights is None else model_scores(nbest, weights)

@@ -51,7 +51,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Demands by feature name: `LM0` means all values of the feature, `LM0_1` its second one.
+    """Holds demands by name: `LM0` means all values of the feature, `LM0_1` its second one.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ PERCENTILES = (2.5, 50.0, 97.5)
 
 @dataclass(frozen=True)
 class Confidence:
-    """Percentiles of each weight over samples, every sample scaled to |w| adding to 1.
+    """Holds percentiles of each weight over samples, each of these scaled to |w| adding to 1.
 
     Parameters
     ----------

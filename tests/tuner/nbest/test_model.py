@@ -6,6 +6,7 @@ import gzip
 import lzma
 import math
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -483,8 +484,18 @@ def test_invalid_utf8_is_found_by_line_and_column(tmp_path):
 def test_write_refuses_the_separator_as_a_token(tmp_path):
     nbest = read(tmp_path, LINE)
     nbest.texts.vocabulary.words[0] = "|||"
-    with pytest.raises(InputError, match=r"segment 0: a hypothesis has the token |||"):
+    with pytest.raises(InputError, match=r"segment 0: a hypothesis has the token \|\|\|, which"):
         write_nbest(nbest, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["my LM", "", "|||", "LM\t"])
+def test_write_refuses_names_that_would_not_be_read_again(tmp_path, name):
+    nbest = replace(read(tmp_path, "0 ||| a ||| LM= 1 ||| 0\n"), feature_names=((name, 1),))
+    with pytest.raises(InputError) as caught:
+        write_nbest(nbest, tmp_path / "out")
+    assert str(caught.value).startswith(f"{tmp_path}/out: feature '{name}".rstrip())
+    assert "cannot be in a Moses list: a name there is one word" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

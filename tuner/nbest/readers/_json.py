@@ -1,4 +1,4 @@
-"""Reads hypotheses from JSON, of which a format says where in it they stand."""
+"""Reads hypotheses from JSON; each format says where in it they stand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Found:
 
 
 class JsonReader(CollectingReader):
-    """Reads JSON: a format yields what it finds."""
+    """Reads JSON in which a format finds the hypotheses."""
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

@@ -40,7 +40,7 @@ class _Hypothesis:
 
 @dataclass(frozen=True)
 class Fairseq(CollectingReader):
-    """Lines `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
+    """Reads `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
     Features: Score (of the H line), and where there are P lines PSum and PMean, the sum and the
     mean of the positional scores. The ids may come in any order. S, T and log lines are passed

@@ -1,4 +1,4 @@
-"""Hypotheses one a line, N for each source segment."""
+"""Reads hypotheses one a line, N for each source segment."""
 
 from __future__ import annotations
 

@@ -8,23 +8,10 @@ import numpy as np
 import pytest
 
 from metrics._base import Vocabulary
+from tests.support.reading import fails, read
 from tuner.components import registry
 from tuner.errors import InputError
 from tuner.nbest.read import read_nbest
-
-
-def read(folder, name, text, **options):
-    path = folder / "list"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_nbest([path], Vocabulary(), reader=registry.reader(name), **options)
-
-
-def fails(folder, name, text, **options):
-    with pytest.raises(InputError) as caught:
-        read(folder, name, text, **options)
-    message = str(caught.value).replace(f"{folder}/", "")
-    assert "\n" not in message
-    return message
 
 
 def completion(**other):
@@ -52,163 +39,237 @@ def scored(**item):
         (
             "openai",
             "{}",
-            "list:1: 'choices' is missing, expected a list of objects (keys found: none)",
+            "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
         ),
-        ("openai", '{"choices": []}', "list:1: 'choices' is empty: a segment has at least one"),
-        ("openai", '{"choices": [3]}', "list:1: 'choices' is [3], expected a list of objects"),
+        ("openai", '{"choices": []}', "list1:1: 'choices' is empty: a segment has at least one"),
+        ("openai", '{"choices": [3]}', "list1:1: 'choices' is [3], expected a list of objects"),
         (
             "openai",
             '{"choices": [{"text": "a", "finish_reason": "stop"}]}',
-            "list:1: 'logprobs' is missing, expected log-probabilities of tokens; ask the service",
+            "list1:1: 'logprobs' is missing, expected log-probabilities of tokens; ask the servic",
         ),
-        ("openai", completion(logprobs=None), "list:1: 'logprobs' is null, expected log-prob"),
-        ("openai", completion(text=None), "list:1: 'text' is null, expected a text (keys found:"),
-        ("openai", chat(content=None), "list:1: 'message.content' is missing, expected a text"),
+        ("openai", completion(logprobs=None), "list1:1: 'logprobs' is null, expected log-prob"),
+        ("openai", completion(text=None), "list1:1: 'text' is null, expected a text (keys found:"),
+        ("openai", chat(content=None), "list1:1: 'message.content' is missing, expected a text"),
         (
             "openai",
             completion(logprobs={"token_logprobs": [None, -1.0]}),
-            "list:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the",
+            "list1:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the",
         ),
-        ("openai", chat(-1.0, [2]), "list:1: 'logprobs.content, token 2' is [2], expected a num"),
-        ("openai", chat(-1e300), "list:1: 'logprobs.content, token 1' is -1e+300; values must be"),
+        ("openai", chat(-1.0, [2]), "list1:1: 'logprobs.content, token 2' is [2], expected a num"),
+        (
+            "openai",
+            chat(-1e300),
+            "list1:1: 'logprobs.content, token 1' is -1e+300; values must be",
+        ),
         (
             "openai",
             completion(logprobs={"tokens": []}),
-            "list:1: 'logprobs.token_logprobs' is missing, expected a list, one entry a token (k",
+            "list1:1: 'logprobs.token_logprobs' is missing, expected a list, one entry a token (k",
         ),
         (
             "openai",
             '{"choices": [{"index": 1, "text": ""}, {"index": 1, "text": ""}]}',
-            "list:1: two choices have the index 1",
+            "list1:1: two choices have the index 1",
         ),
         (
             "openai",
             '{"custom_id": "x", "response": null, "error": {"message": "too long"}}',
             (
-                "list:1: 'response.body' is missing, expected an answer (did it fail?) (keys "
+                "list1:1: 'response.body' is missing, expected an answer (did it fail?) (keys "
                 "found: custom_id, error, response)"
             ),
         ),
         (
             "openai",
             '{"outputs": [{"text": "a", "cumulative_logprob": -1}]}',
-            "list:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
+            "list1:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
         ),
-        ("openai:id=key", completion(), "list:1: 'key' is missing, expected a segment id: a name"),
+        (
+            "openai:id=key",
+            completion(),
+            "list1:1: 'key' is missing, expected a segment id: a name",
+        ),
         (
             "openai:features=logprob",
             completion(logprob=1),
-            "list: two features are called 'logprob'; each needs a name of its own",
+            "list1: two features are called 'logprob'; each needs a name of its own",
         ),
         (
             "huggingface:features=a+a",
             '{"sequences": ["b"], "a": [-1]}',
-            "list: two features are called 'a'",
+            "list1: two features are called 'a'",
         ),
         (
             "jsonl:features=x+y",
             '{"id": 0, "text": "", "x": {"LM": 1}, "y": {"LM": 2}}',
-            "list: two features are called 'LM'",
+            "list1: two features are called 'LM'",
         ),
-        ("tsv:features=LM+LM", "id\thyp\tLM\n0\ta\t1\n", "list: two features are called 'LM'"),
+        ("tsv:features=LM+LM", "id\thyp\tLM\n0\ta\t1\n", "list1: two features are called 'LM'"),
         (
             "openai:features=reward",
             completion(),
-            "list:1: 'reward' is missing, expected scores (name the keys in features=) (keys",
+            "list1:1: 'reward' is missing, expected scores (name the keys in features=) (keys",
         ),
         (
             "huggingface",
             '{"sequences": [[1, 2]], "sequences_scores": [[-1]]}',
-            "list:1: the sequences are no texts ([1, 2]); save them decoded: tokenizer.batch",
+            "list1:1: the sequences are no texts ([1, 2]); save them decoded: tokenizer.batch",
         ),
         (
             "huggingface",
             '{"sequences": ["a", "b"], "sequences_scores": [-1]}',
-            "list:1: 'sequences_scores' has 1 entries in 1 segments, 'sequences' has 2 in 1",
+            "list1:1: 'sequences_scores' has 1 entries in 1 segments, 'sequences' has 2 in 1",
         ),
         (
             "huggingface",
             '{"sequences": ["a"], "scores": [-1]}',
-            "list:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
+            "list1:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
         ),
         (
             "huggingface",
             '{"sequences": ["a"], "sequences_scores": [null]}',
-            "list:1: 'sequences_scores' is null, expected a number",
+            "list1:1: 'sequences_scores' is null, expected a number",
         ),
         (
             "huggingface:n=2",
             '{"sequences": ["a"], "sequences_scores": [1]}',
-            "list:1: 'sequences' has 1 entries, no multiple of n=2",
+            "list1:1: 'sequences' has 1 entries, no multiple of n=2",
         ),
         (
             "huggingface",
             '{"sequences": [["a"], []], "sequences_scores": [[1], []]}',
-            "list:1: 'sequences' has a segment without hypotheses",
+            "list1:1: 'sequences' has a segment without hypotheses",
         ),
-        ("huggingface", b"PK\x03\x04rubbish", "list: "),
-        ("nemo", '{"beams": [["a"]]}', "list:1: 'beams' is [\"a\"], expected a text and a score"),
-        ("nemo", '{"beams": [["a", null]]}', "list:1: 'score' is null, expected a number"),
+        ("huggingface", b"PK\x03\x04rubbish", "list1: "),
+        ("nemo", '{"beams": [["a"]]}', "list1:1: 'beams' is [\"a\"], expected a text and a score"),
+        ("nemo", '{"beams": [["a", null]]}', "list1:1: 'score' is null, expected a number"),
         (
             "nemo",
             '{"pred_text": "a"}',
-            "list:1: 'beams' is missing, expected a list of hypotheses",
+            "list1:1: 'beams' is missing, expected a list of hypotheses",
         ),
-        ("espnet", '{"utts": {"u": null}}', "list: utts: 'u' is null, expected an object with"),
-        ("espnet", '{"utts": []}', "list:1: 'utts' is [], expected an object of utterances"),
+        ("espnet", '{"utts": {"u": null}}', "list1: utts: 'u' is null, expected an object with"),
+        ("espnet", '{"utts": []}', "list1:1: 'utts' is [], expected an object of utterances"),
         (
             "espnet",
             utterance(rec_token="a", score=-1),  # noqa: S106  words
-            "list: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
+            "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
         ),
         (
             "espnet",
             utterance(rec_text="a", score=None),
-            "list: utts.u.output, hypothesis 1: 'score' is null, expected scores",
+            "list1: utts.u.output, hypothesis 1: 'score' is null, expected scores",
         ),
         (
             "espnet",
             utterance(rec_text="a", score="x"),
-            "list: utts.u.output, hypothesis 1: 'score'",
+            "list1: utts.u.output, hypothesis 1: 'score'",
         ),
         (
             "espnet",
             '{"utts": {"u": {"output": []}}}',
-            "list: utts.u: 'output' is empty: a segment",
+            "list1: utts.u: 'output' is empty: a segment",
         ),
         (
             "espnet",
             '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}',
-            "list: utts.a",
+            "list1: utts.a",
         ),
-        ("espnet", '{\n"utts": \n', "list:2: not JSON: "),
+        ("espnet", '{\n"utts": \n', "list1:2: not JSON: "),
         (
             "mlm-scoring",
             '{"u": {"ref": "a"}}',
-            "list: u: 'hyp_1' is missing, expected a hypothesis",
+            "list1: u: 'hyp_1' is missing, expected a hypothesis",
         ),
-        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list: u: 'hyp_1' is \"a\", expected an object"),
-        ("mlm-scoring", scored(text="a"), "list: u.hyp_1: 'score' is missing, expected a number"),
-        ("mlm-scoring", scored(score=1, text=None), "list: u.hyp_1: 'text' is null, expected a"),
-        ("mlm-scoring", scored(score=[1], text=""), "list: u.hyp_1: 'score' is [1], expected a n"),
-        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list:1: not JSON: NaN is no number"),
-        ("kaldi", "u-1 a\nu-1 b\n", "list:2: u-1 stands twice, first in line 1"),
-        ("kaldi", "u-1 a\nu b\n", "list:2: 'u b' does not begin with a key of a hypothesis, like"),
-        ("kaldi", "u-1 a\n\n", "list:2: '' does not begin with a key of a hypothesis, like utt-1"),
-        ("jsonl", '{"id": "u", "hypotheses": []}', "list:1: 'hypotheses' is empty: a segment has"),
+        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list1: u: 'hyp_1' is \"a\", expected an object"),
+        ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
+        ("mlm-scoring", scored(score=1, text=None), "list1: u.hyp_1: 'text' is null, expected a"),
+        (
+            "mlm-scoring",
+            scored(score=[1], text=""),
+            "list1: u.hyp_1: 'score' is [1], expected a n",
+        ),
+        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list1:1: not JSON: NaN is no number"),
+        ("kaldi", "u-1 a\nu-1 b\n", "list1:2: u-1 stands twice, first in line 1"),
+        (
+            "kaldi",
+            "u-1 a\nu b\n",
+            "list1:2: 'u b' does not begin with a key of a hypothesis, like",
+        ),
+        (
+            "kaldi",
+            "u-1 a\n\n",
+            "list1:2: '' does not begin with a key of a hypothesis, like utt-1",
+        ),
+        ("jsonl", "{]\n", "list1:1: not JSON: "),
+        pytest.param(
+            "jsonl", "[" * 100_000, "list1:1: not JSON: brackets are nested too deep", id="deep"
+        ),
+        ("jsonl", "[1]\n", "list1: entry 1: '1' is no JSON object"),
+        (
+            "jsonl",
+            '{"text": "a", "features": 1}\n',
+            "list1:1: 'id' is missing, expected a segment",
+        ),
+        ("jsonl", '{"id": true, "text": "a", "features": 1}\n', "list1:1: 'id' is true, expected"),
+        ("jsonl", '{"id": 0, "features": 1}\n', "list1:1: 'text' is missing, expected a text"),
+        ("jsonl", '{"id": 0, "text": "a"}\n', "list1:1: 'features' is missing, expected scores"),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": {}}\n',
+            "list1:1: 'features' holds no scores",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": {"LM": "1"}}\n',
+            "list1:1: 'LM' is \"1\", expected a number",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": NaN}\n',
+            "list1:1: not JSON: NaN is no number of JSON; expected one object a line",
+        ),
+        (
+            "jsonl",
+            (
+                '{"id": 0, "text": "a", "features": {"x": 1}}\n'
+                '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n'
+            ),
+            "list1:2: features x, y (2 values), the first hypothesis has x",
+        ),
+        (
+            "jsonl",
+            '{"id": 0, "text": "a", "features": 1, "links": 3}\n',
+            "list1:1: 'links' is 3, expected \"0-0 1-1\" or [[0, 0], [1, 1]]",
+        ),
+        (
+            "jsonl",
+            (
+                '{"id": 0, "text": "a", "features": 1, "links": ""}\n'
+                '{"id": 0, "text": "a", "features": 2}\n'
+            ),
+            "list1:2: no word alignment, the first hypothesis has",
+        ),
+        ("jsonl", '{"hypotheses": {"text": "a"}}\n', 'list1:1: \'hypotheses\' is {"text": "a"}'),
+        (
+            "jsonl",
+            '{"id": "u", "hypotheses": []}',
+            "list1:1: 'hypotheses' is empty: a segment has",
+        ),
         (
             "jsonl",
             '{"id": "u", "hyp": "a", "lm": 1}',
             (
-                "list:1: 'features' is missing, expected scores (name the keys in features=) "
+                "list1:1: 'features' is missing, expected scores (name the keys in features=) "
                 "(keys found: hyp, id, lm)"
             ),
         ),
-        ("jsonl", '{"id": "a b", "text": "", "features": 1}', "list:1: id 'a b' is not one word"),
+        ("jsonl", '{"id": "a b", "text": "", "features": 1}', "list1:1: id 'a b' is not one word"),
         (
             "jsonl",
             '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n',
-            "list:2: segment id 'u' is not a whole number; ids count from 0",
+            "list1:2: segment id 'u' is not a whole number; ids count from 0",
         ),
     ],
 )
@@ -223,7 +284,7 @@ def test_costs_of_another_list_are_refused(tmp_path):
     assert fails(tmp_path, name, "u-1 a\n") == "ac_cost.txt:2: 'x' for the value is not a number"
     costs.write_text("u-1 1.5\n")
     assert fails(tmp_path, name, "u-1 a\nu-2 b\n") == (
-        "ac_cost.txt: nothing for u-2, which list has (found: u-1, ...); give the file of this "
+        "ac_cost.txt: nothing for u-2, which list1 has (found: u-1, ...); give the file of this "
         "list"
     )
     assert fails(tmp_path, f"{name}+{costs}", "u-1 a\n") == (
@@ -235,13 +296,13 @@ def test_scores_of_more_than_the_list_are_refused(tmp_path):
     costs = tmp_path / "ac_cost"
     costs.write_text("u-1 1\nu-2 2\nv-1 1\n")
     assert fails(tmp_path, f"kaldi:costs={costs}", "u-1 a\n") == (
-        "ac_cost: u-2 and 1 more not in list; is that list cut off?"
+        "ac_cost: u-2 and 1 more not in list1; is that list cut off?"
     )
     name = f"mlm-scoring:scores={tmp_path}/lm.json"
     one, two = {"score": 1, "text": "a"}, {"score": 2, "text": "b"}
     (tmp_path / "lm.json").write_text(json.dumps({"u": {"hyp_1": one, "hyp_2": two}}))
     assert fails(tmp_path, name, scored(**one)) == (
-        "lm.json: u.hyp_2 not in list; is that list cut off?"
+        "lm.json: u.hyp_2 not in list1; is that list cut off?"
     )
 
 
@@ -249,12 +310,12 @@ def test_scores_of_another_list_are_refused(tmp_path):
     (tmp_path / "lm.json").write_text(scored(score=1, text="b"))
     assert fails(
         tmp_path, f"mlm-scoring:scores={tmp_path}/lm.json", scored(score=1, text="a")
-    ) == ("lm.json: u.hyp_1: not the hypothesis 'a' that list has there")
+    ) == ("lm.json: u.hyp_1: not the hypothesis 'a' that list1 has there")
 
 
 def test_more_names_than_references_are_refused(tmp_path):
     assert fails(tmp_path, "kaldi", "u-1 a\nv-1 a\n", segments=1) == (
-        "list:2: id 'v' is number 2 of the list, the references have 1 segments"
+        "list1:2: id 'v' is number 2 of the list, the references have 1 segments"
     )
 
 
@@ -298,11 +359,13 @@ def test_answers_in_one_document(tmp_path, indent):
         assert len(nbest) == 2
     answers[1]["choices"][0]["message"] = None
     message = fails(tmp_path, "openai", json.dumps(answers, indent=indent))
-    assert message.startswith("list: entry 2: 'message.content' is missing, expected a text (keys")
-    assert fails(tmp_path, "openai", json.dumps([{}, 3], indent=indent)).startswith(
-        "list: entry 1"
+    assert message.startswith(
+        "list1: entry 2: 'message.content' is missing, expected a text (keys"
     )
-    assert fails(tmp_path, "openai", "[{]").startswith("list:1: not JSON: ")
+    assert fails(tmp_path, "openai", json.dumps([{}, 3], indent=indent)).startswith(
+        "list1: entry 1"
+    )
+    assert fails(tmp_path, "openai", "[{]").startswith("list1:1: not JSON: ")
 
 
 def test_a_saved_dict_over_several_lines(tmp_path):
@@ -329,7 +392,7 @@ def test_archive_with_pickled_objects_is_refused(tmp_path):
     assert "not what numpy.savez writes: " in message
     np.savez(tmp_path / "list.npz", sequences=np.array([{}], dtype=object))
     message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
-    assert message.startswith("list: not what numpy.savez writes: Object arrays cannot be loaded")
+    assert message.startswith("list1: not what numpy.savez writes: Object arrays cannot be loaded")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +407,7 @@ def test_archive_with_pickled_objects_is_refused(tmp_path):
 def test_archive_of_other_arrays_is_refused(tmp_path, scores, kind):
     np.savez(tmp_path / "list.npz", sequences=["a"], sequences_scores=scores)
     assert fails(tmp_path, "huggingface", (tmp_path / "list.npz").read_bytes()) == (
-        f"list: 'sequences_scores' is an array of {kind}, expected texts or numbers"
+        f"list1: 'sequences_scores' is an array of {kind}, expected texts or numbers"
     )
 
 

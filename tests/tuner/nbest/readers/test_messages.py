@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from metrics._base import Vocabulary
+from tests.support.reading import fails, read
 from tuner.components import registry
-from tuner.errors import ConfigError, InputError
+from tuner.errors import ConfigError
 from tuner.nbest import moses_text
-from tuner.nbest.read import read_nbest
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
-
-
-def read(folder, name, *texts, **options):
-    paths = []
-    for number, text in enumerate(texts, 1):
-        path = folder / f"list{number}"
-        path.write_text(text, encoding="utf-8")
-        paths.append(path)
-    return read_nbest(paths, Vocabulary(), reader=registry.reader(name), **options)
 
 
 def said(folder, name, *texts):
     lines = []
     read(folder, name, *texts, notice=lines.append)
     return [line.replace(f"{folder}/", "") for line in lines]
-
-
-def fails(folder, name, *texts, **options):
-    with pytest.raises(InputError) as caught:
-        read(folder, name, *texts, **options)
-    message = str(caught.value).replace(f"{folder}/", "")
-    assert "\n" not in message
-    return message
 
 
 # Descriptions
@@ -233,56 +215,6 @@ def test_long_lines_are_recognised(tmp_path):
             "list1:1: there is no column 'LN' for features=; known",
         ),
         ("tsv", "id\thyp\tLM\tlinks\n0\ta\t1\t0_0\n", "list1:2: '0_0' is not a link, expected"),
-        ("jsonl", "{]\n", "list1:1: not JSON: "),
-        pytest.param(
-            "jsonl", "[" * 100_000, "list1:1: not JSON: brackets are nested too deep", id="deep"
-        ),
-        ("jsonl", "[1]\n", "list1: entry 1: '1' is no JSON object"),
-        (
-            "jsonl",
-            '{"text": "a", "features": 1}\n',
-            "list1:1: 'id' is missing, expected a segment",
-        ),
-        ("jsonl", '{"id": true, "text": "a", "features": 1}\n', "list1:1: 'id' is true, expected"),
-        ("jsonl", '{"id": 0, "features": 1}\n', "list1:1: 'text' is missing, expected a text"),
-        ("jsonl", '{"id": 0, "text": "a"}\n', "list1:1: 'features' is missing, expected scores"),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": {}}\n',
-            "list1:1: 'features' holds no scores",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": {"LM": "1"}}\n',
-            "list1:1: 'LM' is \"1\", expected a number",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": NaN}\n',
-            "list1:1: not JSON: NaN is no number of JSON; expected one object a line",
-        ),
-        (
-            "jsonl",
-            (
-                '{"id": 0, "text": "a", "features": {"x": 1}}\n'
-                '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n'
-            ),
-            "list1:2: features x, y (2 values), the first hypothesis has x",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": 1, "links": 3}\n',
-            "list1:1: 'links' is 3, expected \"0-0 1-1\" or [[0, 0], [1, 1]]",
-        ),
-        (
-            "jsonl",
-            (
-                '{"id": 0, "text": "a", "features": 1, "links": ""}\n'
-                '{"id": 0, "text": "a", "features": 2}\n'
-            ),
-            "list1:2: no word alignment, the first hypothesis has",
-        ),
-        ("jsonl", '{"hypotheses": {"text": "a"}}\n', 'list1:1: \'hypotheses\' is {"text": "a"}'),
     ],
 )
 def test_a_wrong_line_is_refused(tmp_path, name, text, expected):

@@ -1,0 +1,27 @@
+"""Reads n-best lists of given texts, or what is said of those that are wrong."""
+
+import pytest
+
+from metrics._base import Vocabulary
+from tuner.components import registry
+from tuner.errors import InputError
+from tuner.nbest.read import read_nbest
+
+
+def read(folder, name, *texts, **options):
+    """Write texts to files `list1`, `list2` and so on, and read these by the reader of a name."""
+    paths = []
+    for number, text in enumerate(texts, 1):
+        path = folder / f"list{number}"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        paths.append(path)
+    return read_nbest(paths, Vocabulary(), reader=registry.reader(name), **options)
+
+
+def fails(folder, name, *texts, **options):
+    """Return the one line that is said of such lists."""
+    with pytest.raises(InputError) as caught:
+        read(folder, name, *texts, **options)
+    message = str(caught.value).replace(f"{folder}/", "")
+    assert "\n" not in message
+    return message
