@@ -10,7 +10,6 @@ is metric `bleu-sbp`).
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -461,11 +460,6 @@ class Metric(ABC):
         `batch` has one hypothesis a segment.
         """
         return {}
-
-    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
-        """Travel to other processes by the options: what was opened or read since stays here."""
-        fields = (field.name for field in dataclasses.fields(self) if field.init)
-        return functools.partial(type(self), **{name: getattr(self, name) for name in fields}), ()
 
     def load(self) -> None:  # noqa: B027  most have no files
         """Read the files that options name; else each is read when it is first needed.

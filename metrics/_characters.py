@@ -57,7 +57,7 @@ def _split(word: str) -> tuple[str, ...]:
 
 
 def _spelling(corpus: Batch) -> Ragged:
-    """Code points of each word of the vocabulary; white space of other scripts is left out."""
+    """Return the code points of each word of the vocabulary, without other scripts' spaces."""
     words = ["".join(word.split()) for word in corpus.references.vocabulary.words]
     offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
     points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")

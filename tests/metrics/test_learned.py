@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -107,6 +108,15 @@ def test_score_is_the_mean_weighted_by_length(tmp_path):
     assert metric.score(rows) == pytest.approx([-0.5, 6.0])
     assert metric.score(rows.sum(axis=0)) == pytest.approx(4 / 5)
     assert metric.parts(rows[0]) == {"ref_len": 4.0}  # no share, to be shown in percent
+
+
+def test_it_travels_to_other_processes_with_its_model(tmp_path):
+    path = write(tmp_path / "m.json", Model(Features("B"), (-1.0, -2.0)))
+    metric = registry.metric(f"learned:model={path}")
+    again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
+    path.unlink()  # there may be no such file there
+    assert again.needs == metric.needs
+    assert again.stats(example()).tolist() == metric.stats(example()).tolist()
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,10 @@ class Comet(MeanOfScores):
             return "ref" in segments
         return kind != REFERENCE_FREE
 
+    def __reduce__(self) -> tuple[type[Comet], tuple[str, int, str, str]]:
+        """Travel to other processes without the store and the lock that are in use here."""
+        return Comet, (self.model, self.batch, self.device, self.of)
+
     def use(self, place: Place) -> None:
         """Keep scores in another place from now on."""
         with self._lock:

@@ -180,6 +180,10 @@ class Command(Metric):
         if not words:
             raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
 
+    def __reduce__(self) -> tuple[type[Command], tuple[str, bool, float]]:
+        """Travel to other processes without the program that runs: it is started there."""
+        return Command, (self.command, self.links, self.timeout_seconds)
+
     @cached_property
     def needs(self) -> frozenset[Need]:  # type: ignore[override]
         """Links, if they are sent."""
