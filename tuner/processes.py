@@ -14,6 +14,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, TypeVar
+from weakref import WeakSet
 
 from aligners._python import module_path, python
 
@@ -216,6 +217,15 @@ class Crew:
     def __init__(self, start: Callable[[Callable[[LineProcess], None]], LineProcess]) -> None:
         self._start = start
         self.idle: list[LineProcess] = []
+        self._calls: WeakSet[Call] = WeakSet()
+        self._lock = threading.Lock()
+
+    def call(self) -> Call:
+        """Return what asks the processes for somebody who may give up."""
+        call = Call(self)
+        with self._lock:
+            self._calls.add(call)
+        return call
 
     def run(
         self, work: Callable[[Ask, Task], Result], tasks: Sequence[Task], *, processes: int
@@ -226,7 +236,7 @@ class Crew:
         early ends what is under way.
         """
         threads = min(processes, len(tasks)) or 1
-        call = _Call(self)
+        call = self.call()
         todo = deque(tasks)
         waiting: deque[Future[Result]] = deque()
         executor = ThreadPoolExecutor(threads)
@@ -251,9 +261,17 @@ class Crew:
         while self.idle:
             self.idle.pop().close()
 
+    def end(self) -> None:
+        """End all processes, also those at work."""
+        with self._lock:
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        self.close()
 
-class _Call:
-    """Runs over some tasks, in several threads."""
+
+class Call:
+    """Asks processes of a crew for somebody, in several threads, until it is cancelled."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
-from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
+from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work
 from tests.support.places import ROOT
 from tuner.annotation.annotators._base import Request
 from tuner.annotation.annotators.udpipe import Udpipe
@@ -43,14 +43,6 @@ def started():
 @pytest.fixture
 def place(started):
     return f"dask:{started.scheduler_address}"
-
-
-def files(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "log.txt"
-    }
 
 
 def crossval(folder, executor):
@@ -109,19 +101,6 @@ def test_the_bytes_are_those_of_one_machine_though_a_worker_is_killed(
     assert command(tmp_path / "cluster", place) == local
     killed.join(100)
     assert not killed.is_alive()
-
-
-def kill_one_at_work(started):
-    """End a worker that has a task, as soon as there is one."""
-    from distributed import Client
-
-    with Client(started.scheduler_address, set_as_default=False) as client:
-        processes = client.run(os.getpid)
-        at_work = None
-        while at_work is None:
-            tasks = client.processing()
-            at_work = next((worker for worker in processes if tasks.get(worker)), None)
-        os.kill(processes[at_work], signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import contextlib
 import importlib.util
+import os
+import signal
 
 import pytest
 
@@ -22,6 +24,27 @@ def cluster(workers, **options):
         silence_logs=60, **options,
     ) as started:  # fmt: skip
         yield started
+
+
+def files(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "log.txt"
+    }
+
+
+def kill_one_at_work(started):
+    """End a worker that has a task, as soon as there is one."""
+    from distributed import Client
+
+    with Client(started.scheduler_address, set_as_default=False) as client:
+        processes = client.run(os.getpid)
+        at_work = None
+        while at_work is None:
+            tasks = client.processing()
+            at_work = next((worker for worker in processes if tasks.get(worker)), None)
+        os.kill(processes[at_work], signal.SIGKILL)
 
 
 PROGRAMS = TESTS / "programs" / "slurm"

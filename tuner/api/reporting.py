@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tuner.api.texts import log_notice, preparing
@@ -15,7 +16,7 @@ from tuner.evaluation.history.run_history import read_history
 from tuner.evaluation.page.html import render
 from tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from tuner.evaluation.reproduction.run import reproduce as fill
-from tuner.executors.opening import Place, opened
+from tuner.executors.opening import opened
 from tuner.files import check_writable
 from tuner.processors import available_processors
 
@@ -152,7 +153,7 @@ def reproduce(
     annotator: str | None = None,
     annotation_cache: Path | None = None,
     threads: int | None = None,
-    executor: str = "local",
+    executor: str | None = None,
     log: Notice = log_notice,
     notice: Notice = log_notice,
     progress: Progress | None = None,
@@ -172,31 +173,35 @@ def reproduce(
     out
         Default: paper.md in the output folder.
     executor
-        Where tuning runs, as of `crossval`, one task for each metric; files and programs of the
-        configuration and its output folder have the same paths on all machines.
+        Where tuning runs, as of `crossval`, a task for each replica of each metric; files and
+        programs of the configuration and its output folder have the same paths on all machines.
+        Default: as the configuration says.
 
     Other parameters are those of `tune`.
     """
     if published is None and (config.parent / "published.toml").is_file():
         published = config.parent / "published.toml"
-    if not Place.parse(executor).is_local:
-        config = config.absolute()  # so are all paths in it
-    experiments = experiments_of(
-        config,
-        tuned_on or TUNED_ON,
+    experiments_at = partial(
+        experiments_of,
+        tuned_on=tuned_on or TUNED_ON,
         links=links,
         overrides=overrides,
         threads=threads,
         annotator=None if annotator is None else registry.annotator(annotator),
         annotation_cache=annotation_cache,
+        executor=executor,
     )
+    experiments = experiments_at(config)
+    place = next(iter(experiments.values())).executor
+    if not place.is_local:
+        experiments = experiments_at(config.absolute())  # so are all paths in it
     if out is None:
         output = next(iter(experiments.values())).tune.output.parent
         output.mkdir(parents=True, exist_ok=True)
         out = output / "paper.md"
     check_writable(out)
     with (
-        opened(executor, threads=1, notice=notice) as team,
+        opened(place, threads=1, notice=notice) as team,
         preparing(
             annotator, annotation_cache, notice=notice, progress=annotating, team=team
         ) as prepare,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tuner.api.texts import log_notice
 from tuner.components import registry
+from tuner.executors.opening import opened
 from tuner.runs import config as configs
 from tuner.runs import experiment as single
 from tuner.runs import replicas
@@ -31,6 +32,7 @@ def load_config(
     threads: int | None = None,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
+    executor: str | None = None,
 ) -> Experiment:
     """Read and check a configuration; parameters are those of `tune`."""
     return configs.load_config(
@@ -40,6 +42,7 @@ def load_config(
         threads=threads,
         annotator=registry.annotator(annotator) if isinstance(annotator, str) else annotator,
         annotation_cache=None if annotation_cache is None else Path(annotation_cache),
+        executor=executor,
     )
 
 
@@ -52,6 +55,7 @@ def tune(
     fresh: bool = False,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
+    executor: str | None = None,
     log: Notice = log_notice,
     progress: Progress | None = None,
     annotating: Progress | None = None,
@@ -68,8 +72,9 @@ def tune(
         mean nothing.
     overrides
         Values in place of the file's, as `"metric.alpha=0.5"`.
-    seed, threads, annotator, annotation_cache
-        In place of the file's.
+    seed, threads, annotator, annotation_cache, executor
+        In place of the file's. On a cluster, see `crossval`, workers decode and annotate; searches
+        stay here, where their lists are.
     fresh
         Remove what an earlier run left and start over.
     log
@@ -96,12 +101,15 @@ def tune(
             threads=threads,
             annotator=annotator,
             annotation_cache=annotation_cache,
+            executor=executor,
         )
     run = replicas.run if experiment.tune.replicas > 1 else single.run
-    return run(
-        experiment,
-        log=log,
-        progress=progress or (lambda _done, _total: None),
-        annotated=annotating,
-        fresh=fresh,
-    )
+    with opened(experiment.executor, threads=1, notice=log) as team:
+        return run(
+            experiment,
+            log=log,
+            progress=progress or (lambda _done, _total: None),
+            annotated=annotating,
+            fresh=fresh,
+            team=team,
+        )

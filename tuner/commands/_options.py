@@ -160,16 +160,26 @@ def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+_PLACES = (
+    "Where the work is done: local, a Dask cluster as dask:tcp://HOST:8786 or dask:FILE.json, a "
+    "queueing system as dask-slurm:JOBS, or FILE.toml with a table [executor] "
+    "(docs/how-to/cluster.md). No place changes a result."
+)
+
+
 def executor_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --executor."""
     return click.option(
+        "--executor", default="local", show_default=True, metavar="PLACE", help=_PLACES
+    )(command)
+
+
+def run_executor_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --executor in place of the table of a configuration."""
+    return click.option(
         "--executor",
-        default="local",
-        show_default=True,
         metavar="PLACE",
-        help="Where the work is done: local, a Dask cluster as dask:tcp://HOST:8786 or "
-        "dask:FILE.json, a queueing system as dask-slurm:JOBS, or FILE.toml with a table "
-        "[executor] (docs/how-to/cluster.md). No place changes a result.",
+        help=f"{_PLACES} Default: what the table [executor] of CONFIG says, else local.",
     )(command)
 
 

@@ -18,6 +18,8 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
   --nbest=N                 size of the n-best lists (100)
   --decoder-flags=STRING    more switches of the decoder
   --jobs=N                  decoder processes, each of a part of SRC
+  --executor=PLACE          where they run: local, dask:ADDRESS, dask-slurm:JOBS
+                            or FILE.toml (docs/how-to/cluster.md)
   --sctype=NAME --scconfig=KEY:VALUE,...
                             the metric, also in --mertargs: any of `portmert
                             metrics`; PORT needs source:FILE,reflinks:FILE

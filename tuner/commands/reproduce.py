@@ -14,9 +14,9 @@ from tuner.commands._notice import log, notice
 from tuner.commands._options import (
     FILE,
     Whole,
-    executor_option,
     metrics_option,
     overrides_option,
+    run_executor_option,
     several,
 )
 from tuner.commands._progress import annotating, decoding
@@ -54,7 +54,7 @@ from tuner.files import write_text
 @overrides_option("Replace a value of CONFIG, as in tune.replicas=5; may be repeated.")
 @annotator_options
 @click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
-@executor_option
+@run_executor_option
 def command(*, config: Path, **given: Any) -> None:
     """Tune as CONFIG says on each of several metrics and fill the PORT paper's tables.
 

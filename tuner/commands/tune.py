@@ -10,7 +10,7 @@ import click
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._notice import log
-from tuner.commands._options import Whole, overrides_option
+from tuner.commands._options import Whole, overrides_option, run_executor_option
 from tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--fresh", is_flag=True, help="Remove what an earlier run left and start over.")
 @click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
 @annotator_options
+@run_executor_option
 def command(*, config: Path, fresh: bool, **given: Any) -> None:
     """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
 

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tuner.executors.team import Team
     from tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
@@ -65,6 +66,23 @@ class Decoder(ABC):
         hypothesis, the decoder's own best one first. Logs and scratch files lie in `workdir`.
         The same weights give the same bytes.
         """
+
+    def decode_at(
+        self,
+        team: Team,  # noqa: ARG002  who can share the work does
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+    ) -> None:
+        """Decode as `decode` does, at the workers of a team if that is a cluster.
+
+        A decoder that says nothing else here decodes where it is called.
+        """
+        self.decode(weights, source=source, size=size, out=out, workdir=workdir, progress=progress)
 
     @abstractmethod
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:

@@ -1,73 +1,74 @@
-"""Asks processes and keeps answers as they come, so that interrupted work goes on where it was."""
+"""Keeps what a decoder says as it comes, so that interrupted work goes on where it was."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
-import itertools
-import threading
+import zlib
 from typing import IO, TYPE_CHECKING, Self
 
-from tuner.errors import ProgramError
-from tuner.processes import Crew, Died, LineProcess, Silent
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
-    from tuner.decoders._base import Progress
-    from tuner.processes import Ask
-
 
 class Journal:
-    """Keeps a file of answers, each with the number of its request; a context manager.
+    """Keeps a file of answers, each with the number of its segment; a context manager.
 
-    Answers of the same requests are found again when the file is opened anew; those of others are
-    thrown away, and so is a line that a kill left incomplete.
+    Answers of the same work are found again when the file is opened anew; those of other work are
+    thrown away, and so is a line that a kill left incomplete. Answers are packed, see `packed`.
 
     Parameters
     ----------
     path
         Where it lies.
-    requests
-        All that the answers depend on, one line each.
+    depends
+        All that the answers depend on.
 
     Attributes
     ----------
-    found : dict of int to str
-        Answers found when the file was opened, each ending with a newline.
+    found : dict of int to bytes
+        Segment -> its answer, packed.
     """
 
-    def __init__(self, path: Path, requests: Iterable[str]) -> None:
+    def __init__(self, path: Path, depends: Iterable[bytes]) -> None:
         digest = hashlib.sha256()
-        for request in requests:
-            digest.update(request.encode("utf-8") + b"\n")
+        for part in depends:
+            digest.update(part + b"\n")
         self._path = path
-        self._key = f"{digest.hexdigest()}\n"
-        self._lock = threading.Lock()
-        self.found: dict[int, str] = {}
+        self._key = digest.hexdigest().encode()
+        self.found: dict[int, bytes] = {}
 
     def __enter__(self) -> Self:
         """Read what is there and open the file to add to it."""
-        complete = [self._key]
         if self._path.exists():
-            *lines, _ = self._path.read_text("utf-8", "replace").split("\n")
-            if lines[:1] == [self._key.removesuffix("\n")]:
-                complete = [f"{line}\n" for line in lines]
-        for line in complete[1:]:
-            index, _, answer = line.partition("\t")
-            self.found[int(index)] = answer
+            key, *lines = self._path.read_bytes().split(b"\n")[:-1] or [b""]
+            if key == self._key:
+                for line in lines:
+                    segment, _, answer = line.partition(b"\t")
+                    self.found[int(segment)] = base64.b64decode(answer)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = self._path.open("w", encoding="utf-8", newline="\n")
-        self._file.write("".join(complete))
+        self._file: IO[bytes] = self._path.open("wb")
+        self._file.write(self._key + b"\n")
+        for number, known in self.found.items():
+            self._write(number, known)
         self._file.flush()
         return self
 
-    def add(self, index: int, answer: str) -> None:
-        """Keep one answer, a line with its newline; it survives a kill of this process."""
-        with self._lock:
-            self._file.write(f"{index}\t{answer}")
-            self._file.flush()
+    def add(self, segment: int, answer: bytes) -> None:
+        """Keep one answer; it survives a kill of this process."""
+        self.found[segment] = answer
+        self._write(segment, answer)
+        self._file.flush()
+
+    def _write(self, segment: int, answer: bytes) -> None:
+        self._file.write(b"%d\t%s\n" % (segment, base64.b64encode(answer)))
+
+    def answers(self) -> Iterator[bytes]:
+        """Yield all answers, unpacked, in the order of the segments."""
+        for segment in sorted(self.found):
+            yield zlib.decompress(self.found[segment])
 
     def remove(self) -> None:
         """Delete the file: its answers stand elsewhere now."""
@@ -83,78 +84,6 @@ class Journal:
         self._file.close()
 
 
-def answers(
-    module: str,
-    first: str,
-    requests: Sequence[str],
-    *,
-    processes: int,
-    logs: Path,
-    name: Callable[[int], str],
-    progress: Progress,
-    journal: Journal,
-    timeout_seconds: float,
-) -> list[str]:
-    """Send each request to one of some processes; return the answers in order.
-
-    Parameters
-    ----------
-    module
-        What the processes run; each answers a line with a line.
-    first
-        The line that every process gets first.
-    requests
-        One line each.
-    logs
-        Folder for what the processes print besides, one file each.
-    name
-        Names a request in the error message.
-    journal
-        Open; requests that it has answers of are not sent again, new answers are added.
-    timeout_seconds
-        A process whose answer takes longer is ended; 0: none is.
-
-    Raises
-    ------
-    ProgramError
-        A process died or was ended; says with which request.
-    """
-    found = dict(journal.found)
-    missing = [index for index in range(len(requests)) if index not in found]
-    logs.mkdir(parents=True, exist_ok=True)
-    stem = module.rpartition(".")[2].lstrip("_")
-    paths = (logs / f"{stem}-{number}.log" for number in itertools.count())
-    lock = threading.Lock()
-
-    def start(begun: Callable[[LineProcess], None]) -> LineProcess:
-        with lock:
-            path = next(paths)
-        process = LineProcess(module, path.open("w+b"), timeout_seconds=timeout_seconds)
-        begun(process)
-        process.tell(first)
-        return process
-
-    def work(ask: Ask, index: int) -> tuple[int, str]:
-        try:
-            answer = ask(requests[index])
-        except Silent as silence:
-            raise ProgramError(
-                f"{name(index)}: the decoder process is stuck: {silence} (timeout_seconds); its "
-                f"log is {silence.log}"
-            ) from None
-        except Died as death:
-            raise ProgramError(
-                f"{name(index)}: the decoder process ended with status {death.status}: "
-                f"{death.last or 'no message'}; its log is {death.log}"
-            ) from None
-        journal.add(index, answer)
-        return index, answer
-
-    crew = Crew(start)
-    try:
-        for index, answer in crew.run(work, missing, processes=processes):
-            found[index] = answer
-            progress(len(found), len(requests))
-    finally:
-        crew.close()
-    return [found[index] for index in range(len(requests))]
+def packed(answer: bytes) -> bytes:
+    """Return an answer as it travels and is kept: lists of hypotheses shrink to a tenth."""
+    return zlib.compress(answer, 1)

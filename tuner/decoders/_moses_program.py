@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import shlex
 import subprocess
@@ -54,6 +55,10 @@ class Job:
         How much it may write to other files.
     timeout_seconds
         It is ended when it writes nothing, nowhere, for so long; 0: never.
+    what
+        What it is to do, for messages, where there are others like it.
+    folder
+        Where it runs; None: here.
     """
 
     command: tuple[str, ...]
@@ -62,6 +67,8 @@ class Job:
     most_bytes: int
     bounds: Mapping[Path, Bound] = field(default_factory=dict)
     timeout_seconds: float = PATIENCE_SECONDS
+    what: str = ""
+    folder: Path | None = None
 
     def watch(self) -> Watch:
         """Return what tells when it hangs or floods."""
@@ -74,9 +81,10 @@ class Job:
         )
         last = [line.strip() for line in lines if line.strip()][-SHOWN_LINES:]
         said = f"it last said: {' / '.join(last)}" if last else "it said nothing"
+        where = f"{self.what}: " if self.what else ""
         return ProgramError(
-            f"{Path(self.command[0]).name}: {problem}; {said}; its log is {self.log}; the command "
-            f"was: {shlex.join(self.command)}"
+            f"{Path(self.command[0]).name}: {where}{problem}; {said}; its log is {self.log}; "
+            f"the command was: {shlex.join(self.command)}"
         )
 
 
@@ -94,61 +102,52 @@ def wrapped(wrapper: str, command: Sequence[str]) -> tuple[str, ...]:
     return (*words, *command)
 
 
-def run_jobs(jobs: Sequence[Job], on_line: Callable[[], None]) -> None:
-    """Run all jobs at once; `on_line` is called here for each line that one of them prints.
+def run_job(job: Job, on_line: Callable[[int], None]) -> None:
+    """Run a job to its end; when it fails, or `on_line` raises something, it is ended.
 
-    When one fails, or this process is interrupted, the others are ended.
+    Parameters
+    ----------
+    on_line
+        Called here with the number of lines printed so far: for each line, and now and then.
 
     Raises
     ------
     ProgramError
-        A program cannot be started, ends with another status than 0, writes too much, or nothing
+        The program cannot be started, ends with another status than 0, writes too much, or nothing
         for too long.
     """
-    events: queue.SimpleQueue[tuple[_Running, str | None]] = queue.SimpleQueue()
-    running: list[_Running] = []
-    threads: list[threading.Thread] = []
+    events: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    started: list[tuple[_Running, threading.Thread]] = []
     try:
-        for job in jobs:
-            with undisturbed():
-                running.append(_Running(job, _start(job), job.watch()))
-                thread = threading.Thread(target=_copy, args=(running[-1], events), daemon=True)
-                threads.append(thread)
-                thread.start()
-        _until_done(running, events, on_line)
+        with undisturbed():
+            one = _Running(job, _start(job), job.watch())
+            thread = threading.Thread(target=_copy, args=(one, events), daemon=True)
+            started.append((one, thread))
+            thread.start()
+        _until_done(one, events, on_line)
     finally:
-        for one in running:
+        for one, thread in started:
             one.process.kill()
-        for thread in threads:
             thread.join(CLOSING_SECONDS)
-        for one in running:
             one.process.wait()
 
 
 def _until_done(
-    running: Sequence[_Running],
-    events: queue.SimpleQueue[tuple[_Running, str | None]],
-    on_line: Callable[[], None],
+    one: _Running, events: queue.SimpleQueue[str | None], on_line: Callable[[int], None]
 ) -> None:
-    """Wait for all to end well, and look at what they write meanwhile."""
-    working = list(running)
+    """Wait for it to end well, and look at what it writes meanwhile."""
+    lines, fault = 0, None
     looked = time.monotonic()
-    while working:
-        try:
-            one, fault = events.get(timeout=LOOK_SECONDS)
-        except queue.Empty:
-            pass
-        else:
+    while fault is None:
+        with contextlib.suppress(queue.Empty):
+            fault = events.get(timeout=LOOK_SECONDS)
+            lines += fault is None
             one.watch.alive()
-            if fault is None:
-                on_line()
-            else:
-                one.finish(fault)
-                working.remove(one)
+        on_line(lines)
         if time.monotonic() - looked >= LOOK_SECONDS:
-            for one in working:
-                one.look()
+            one.look()
             looked = time.monotonic()
+    one.finish(fault)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,11 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
         log.flush()
         try:
             return subprocess.Popen(  # noqa: S603  the user's decoder, no shell
-                job.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+                job.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=job.folder,
             )
         except OSError as error:
             raise ProgramError(
@@ -194,8 +197,8 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
             ) from None
 
 
-def _copy(running: _Running, events: queue.SimpleQueue[tuple[_Running, str | None]]) -> None:
-    """Copy what a process prints, and tell of each line; at the end, of what went wrong."""
+def _copy(running: _Running, events: queue.SimpleQueue[str | None]) -> None:
+    """Copy what a process prints; tell None for each line, at the end what went wrong or ""."""
     job, stdout = running.job, running.process.stdout
     assert stdout is not None  # noqa: S101  a pipe was asked for
     fault, left = "", job.most_bytes
@@ -208,10 +211,10 @@ def _copy(running: _Running, events: queue.SimpleQueue[tuple[_Running, str | Non
                     fault = f"printed more than {job.most_bytes} bytes"
                     break
                 if part.endswith(b"\n"):
-                    events.put((running, None))
+                    events.put(None)
     except OSError as error:
         fault = f"{job.output}: cannot write: {error.strerror or error}"
-    events.put((running, fault))
+    events.put(fault)
 
 
 def _ended(status: int) -> str:

@@ -1,7 +1,8 @@
 """Decodes in a process of its own: python -m tuner.decoders._thot_worker.
 
-Reads JSON lines: first what to load, then one `[segment, [token, ...], size]` for each sentence;
-answers each with one JSON string, the lines of its n-best list.
+Reads JSON lines: first what to load, then one `[segment, [token, ...], size, [weight, ...]]` for
+each sentence; answers each with one JSON string, the lines of its n-best list. Other weights than
+before do not load the model again.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Translator:
             "grow-diag-final-and",
         )
         self._links: dict[tuple[tuple[str, ...], tuple[str, ...]], Links] = {}
+
+    def reweigh(self, weights: list[float]) -> None:
+        """Go on with other weights."""
+        self.weights = weights
+        self._model.weights = weights
 
     def nbest(self, segment: int, source: Sequence[str], size: int) -> str:
         """Return the lines of a segment's n-best list, best first, each hypothesis once."""
@@ -152,9 +158,14 @@ def _span(start: int, stop: int) -> str:
 def main() -> None:
     """Serve until the input ends."""
     answers = own_output()
-    translator = Translator(json.loads(sys.stdin.readline()))
+    task = json.loads(sys.stdin.readline())
+    translator: Translator | None = None
     for line in sys.stdin:
-        segment, source, size = json.loads(line)
+        segment, source, size, weights = json.loads(line)
+        if translator is None:
+            translator = Translator({**task, "weights": weights})
+        elif translator.weights != weights:
+            translator.reweigh(weights)
         answers.write(json.dumps(translator.nbest(segment, source, size)) + "\n")
         answers.flush()
 

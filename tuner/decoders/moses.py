@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+import glob
+import os
 import shlex
 import shutil
 from functools import lru_cache
@@ -12,29 +13,31 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from aligners._watching import Bound
-from metrics._base import Vocabulary
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._moses_features import ShownFeatures, parse_shown
 from tuner.decoders._moses_flags import flag_sections, parse_flags
 from tuner.decoders._moses_program import (
-    MOST_OF_A_SEGMENT,
     MOST_PRINTED,
     PATIENCE_SECONDS,
     Job,
-    run_jobs,
+    run_job,
     wrapped,
 )
+from tuner.decoders._moses_work import MosesWork, answer_parts
+from tuner.decoders._same_files import prints_of
+from tuner.decoders._shards import decoded
 from tuner.errors import InputError, ProgramError
+from tuner.executors.team import Threads
 from tuner.files import read_bytes, write_text, writing
-from tuner.nbest.read import read_nbest
 from tuner.processors import available_processors
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 from tuner.weights.moses_ini import MosesIni, read_moses_ini
 from tuner.weights.moses_sparse import read_sparse, sparse_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
+
+    from tuner.executors.team import Team
 
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",
@@ -44,9 +47,6 @@ OURS = {
 """Switches of Moses that are set from elsewhere."""
 
 LIST_SWITCHES = ("print-alignment-info-in-n-best", "include-segmentation-in-n-best")
-MOST_LISTED = 1000
-"""Lines of an n-best list, besides twice those asked for, that show that it is endless: a program
-in place of Moses may give a few more than it is asked for."""
 SHOWN_DIGITS = 1e-6
 """`-show-weights` prints six digits behind the point."""
 
@@ -140,18 +140,14 @@ class Moses(Decoder):
 
     # The decoder's command line.
 
-    def _command(self, arguments: Sequence[str]) -> tuple[str, ...]:
-        """Return the command line of one process."""
-        return wrapped(
-            self.command,
-            [
-                self._program(),
-                *shlex.split(self.flags),
-                "-config",
-                str(self.config.resolve()),
-                *arguments,
-            ],
-        )
+    def _words(self) -> list[str]:
+        """Return the beginning of the decoder's own command line."""
+        return [
+            self._program(),
+            *shlex.split(self.flags),
+            "-config",
+            str(self.config.resolve()),
+        ]
 
     def _program(self) -> str:
         if self.program.is_file():
@@ -166,7 +162,7 @@ class Moses(Decoder):
     def show_weights_job(self, workdir: Path) -> Job:
         """Return the process that prints feature names and weights."""
         return Job(
-            self._command(["-show-weights"]),
+            wrapped(self.command, [*self._words(), "-show-weights"]),
             workdir / "show-weights.out",
             workdir / "show-weights.log",
             MOST_PRINTED,
@@ -177,6 +173,36 @@ class Moses(Decoder):
 
     def decode(
         self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+    ) -> None:
+        """Let Moses write the `size`-best list of every line of `source` to `out`.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight.
+        ProgramError
+            Moses fails, or writes a list that is empty, too short or of nothing but zeros.
+        """
+        self.decode_at(
+            Threads(1),
+            weights,
+            source=source,
+            size=size,
+            out=out,
+            workdir=workdir,
+            progress=progress,
+        )
+
+    def decode_at(
+        self,
+        team: Team,
         weights: FeatureWeights | None,
         *,
         source: Path,
@@ -187,52 +213,57 @@ class Moses(Decoder):
         best: Path | None = None,
         links: bool = True,
     ) -> None:
-        """Let Moses write the `size`-best list of `source` to `out`, its translations to `best`.
+        """Decode as `decode` does: in `jobs` processes here, or one for each task of a cluster.
 
         Parameters
         ----------
         weights
             None: those of moses.ini.
+        best
+            Gets what Moses prints: its translations.
         links
             Ask for word alignment and segmentation.
-
-        Raises
-        ------
-        InputError
-            A feature has no weight.
-        ProgramError
-            Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
-        arguments = [] if weights is None else self._weight_arguments(weights, workdir)
-        arguments += [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
         lines = _lines_of(source)
-        parts = self._parts(lines, arguments, size, workdir)
-        done = 0
+        overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
+        asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
+        jobs = min(self.jobs, len(lines))
+        threads = self.threads
+        if "threads" in flag_sections(self.flags):
+            threads = 1
+        elif not threads:
+            threads = 1 if team.is_remote else max(1, available_processors() // jobs)
+        models = [self.config, *_named_files(self.config)]
+        work = MosesWork(
+            launcher=self.command,
+            command=(*self._words(), *overwrite, *asked),
+            threads=threads,
+            sparse=sparse,
+            size=size,
+            models=prints_of(models),
+            source=str(source),
+            folder=Path.cwd(),
+            timeout_seconds=self.timeout_seconds,
+        )
+        with decoded(
+            work,
+            lines,
+            shards=lambda count: min(count, max(jobs, team.size if team.is_remote else 1)),
+            models=[*models, *([self.program] if self.program.is_file() else [])],
+            team=team if team.is_remote else Threads(jobs),
+            journal=workdir / "moses.journal",
+            progress=progress,
+        ) as found:
+            with writing(out) as file:
+                file.writelines(answer_parts(answer)[1] for answer in found.answers())
+            if best is not None:
+                with writing(best) as file:
+                    file.writelines(answer_parts(answer)[0] for answer in found.answers())
 
-        def on_line() -> None:
-            nonlocal done
-            done = min(done + 1, len(lines))
-            progress(done, len(lines))
-
-        run_jobs([part.job for part in parts], on_line)
-        if done < len(lines):
-            progress(len(lines), len(lines))
-        for part in parts:
-            part.check()
-        with writing(out) as file:
-            for part in parts:
-                file.write(part.renumbered())
-        if best is not None:
-            with writing(best) as file:
-                for part in parts:
-                    file.write(part.job.output.read_bytes())
-        for part in parts:
-            part.remove()
-
-    def _weight_arguments(self, weights: FeatureWeights, workdir: Path) -> list[str]:
-        """Return the switches that set all weights."""
+    def _weight_arguments(self, weights: FeatureWeights) -> tuple[list[str], str]:
+        """Return the switches that set weights, and what a file says of the other features."""
         shown = self.shown()
         overwrite = [shown.overwrite(weights)]
         # What [weight] says of a sparse feature goes before what a -weight-file says.
@@ -244,57 +275,7 @@ class Moses(Decoder):
                     overwrite += [f"{name}=", *map(repr, values)]
                 else:
                     sparse[name] = values
-        arguments = ["-weight-overwrite", " ".join(overwrite)]
-        if sparse:
-            workdir.mkdir(parents=True, exist_ok=True)
-            path = workdir / "sparse-weights"
-            write_text(path, sparse_text(sparse))
-            arguments += ["-weight-file", str(path.resolve())]
-        return arguments
-
-    def _parts(
-        self, lines: Sequence[bytes], arguments: Sequence[str], size: int, workdir: Path
-    ) -> list[_Part]:
-        """Share the lines among the jobs, in order."""
-        workdir.mkdir(parents=True, exist_ok=True)
-        count = min(self.jobs, len(lines))
-        threads = self.threads or max(1, available_processors() // count)
-        if "threads" not in flag_sections(self.flags) and threads > 1:
-            arguments = [*arguments, "-threads", str(threads)]
-        cuts = [len(lines) * part // count for part in range(count + 1)]
-        parts = []
-        for number in range(count):
-            begin, end = cuts[number], cuts[number + 1]
-            name = "moses" if count == 1 else f"moses-{number + 1}"
-            source, nbest = workdir / f"{name}.source", workdir / f"{name}.nbest"
-            with writing(source) as file:
-                file.write(b"".join(line + b"\n" for line in lines[begin:end]))
-            nbest.unlink(missing_ok=True)
-            command = self._command(
-                [
-                    *arguments,
-                    "-n-best-list",
-                    str(nbest.resolve()),
-                    str(size),
-                    "distinct",
-                    "-input-file",
-                    str(source.resolve()),
-                ]
-            )
-            most = MOST_PRINTED + (end - begin) * MOST_OF_A_SEGMENT
-            asked = f"where {size} were asked for of each of {end - begin} segments"
-            listed = Bound(most * size, MOST_LISTED + 2 * (end - begin) * size, asked)
-            job = Job(
-                command,
-                workdir / f"{name}.out",
-                workdir / f"{name}.log",
-                most,
-                {nbest: listed},
-                self.timeout_seconds,
-            )
-            words = any(line.strip() for line in lines[begin:end])
-            parts.append(_Part(job, source, nbest, begin, end - begin, words))
-        return parts
+        return ["-weight-overwrite", " ".join(overwrite)], sparse_text(sparse) if sparse else ""
 
     # The result.
 
@@ -334,45 +315,6 @@ class Moses(Decoder):
         return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """Lines `begin:begin + count` of the source, decoded by one process."""
-
-    job: Job
-    source: Path
-    nbest: Path
-    begin: int
-    count: int
-    has_words: bool
-
-    def check(self) -> None:
-        """Raise a ProgramError if the list is not a whole one that tuning can use."""
-        if not self.nbest.exists():
-            raise self.job.failure(f"it wrote no n-best list ({self.nbest})")
-        try:
-            nbest = read_nbest([self.nbest], Vocabulary(), segments=self.count)
-        except InputError as error:
-            raise self.job.failure(str(error)) from None
-        sparse = nbest.sparse is not None and bool(nbest.sparse.values.any())
-        if not nbest.features.any() and not sparse:
-            raise self.job.failure(f"{self.nbest}: all feature values are 0")
-        if self.has_words and not nbest.texts.tokens.lengths.any():
-            raise self.job.failure(f"{self.nbest}: every hypothesis is empty")
-
-    def renumbered(self) -> bytes:
-        """Return the list with the ids of the whole source."""
-        data = self.nbest.read_bytes()
-        if not self.begin:
-            return data
-        lines = (line.split(b" ", 1) for line in data.splitlines(keepends=True))
-        return b"".join(b"%d %s" % (int(number) + self.begin, rest) for number, rest in lines)
-
-    def remove(self) -> None:
-        """Remove what is of no use any more; the log stays."""
-        for path in (self.source, self.nbest, self.job.output):
-            path.unlink(missing_ok=True)
-
-
 @lru_cache(maxsize=8)
 def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
     """Ask the decoder; `stamp` tells whether moses.ini changed since."""
@@ -381,13 +323,24 @@ def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: AR
     # The log is of use only when the program fails: then it stays.
     folder = Path(tempfile.mkdtemp(prefix="portmert-"))
     job = decoder.show_weights_job(folder)
-    run_jobs([job], lambda: None)
+    run_job(job, lambda _: None)
     try:
         shown = parse_shown(job.output.read_text("utf-8", "replace"), "-show-weights")
     except InputError as error:
         raise job.failure(str(error)) from None
     shutil.rmtree(folder)
     return shown
+
+
+def _named_files(config: Path) -> Iterator[Path]:
+    """Yield the files that moses.ini names; of a table it may give what their names begin with."""
+    for line in read_bytes(config).decode("utf-8", "replace").splitlines():
+        for word in line.partition("#")[0].split():
+            name = word.rpartition("=")[2]
+            if os.path.exists(name):  # noqa: PTH110  any text may stand there
+                yield Path(name)
+            elif "/" in name:
+                yield from map(Path, glob.glob(f"{glob.escape(name)}.*"))  # noqa: PTH207
 
 
 def _lines_of(source: Path) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
@@ -15,12 +15,17 @@ from aligners._errors import AlignerError
 from aligners._folders import RECORD, make_folder
 from tuner.decoders import _thot_model
 from tuner.decoders._base import Decoder, Progress
-from tuner.decoders._journal import Journal, answers
+from tuner.decoders._shards import decoded
+from tuner.decoders._thot_work import ThotWork
 from tuner.decoders._thot_worker import NAMES
 from tuner.errors import InputError, ProgramError, StateError
+from tuner.executors.team import Threads
 from tuner.files import read_lines, write_text, writing
 from tuner.processors import available_processors
 from tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+
+if TYPE_CHECKING:
+    from tuner.executors.team import Team
 
 FORMAT = 1
 """Of the trained models; a change makes older ones refused instead of misread."""
@@ -30,6 +35,9 @@ MAX_TOKENS = 200
 
 HEURISTIC = 6
 """What uncovered words will cost, as estimated in the search: translation and distortion."""
+
+MOST_OF_A_SHARD, SHARDS_OF_A_WORKER = 32, 8
+"""Lines that a worker of a cluster gets at once; few, so that all workers end together."""
 
 FEATURES: FeatureNames = tuple((name, 1) for name in NAMES)
 START = (-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1)
@@ -190,21 +198,41 @@ class Thot(Decoder):
         ProgramError
             A decoding process died; the message names the line.
         """
+        self.decode_at(
+            Threads(1),
+            weights,
+            source=source,
+            size=size,
+            out=out,
+            workdir=workdir,
+            progress=progress,
+        )
+
+    def decode_at(
+        self,
+        team: Team,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+    ) -> None:
+        """Decode as `decode` does: in processes here, or one for each task of a cluster."""
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
-        vector = weights.vector(FEATURES).tolist()
-        lines = [tokens(line) for line in read_lines(source)]
+        lines = read_lines(source)
         for number, line in enumerate(lines, 1):
-            if len(line) > MAX_TOKENS:
+            if (length := len(tokens(line))) > MAX_TOKENS:
                 raise InputError(
-                    f"{source}:{number}: {len(line)} tokens, thot translates at most "
+                    f"{source}:{number}: {length} tokens, thot translates at most "
                     f"{MAX_TOKENS}; split the line"
                 )
         self.train()
         task = {
-            "folder": str(self.model),
+            "folder": str(self.model.absolute()),
             "aligner": self.aligner,
-            "weights": vector,
             "model": {
                 "non_monotonicity": self.non_monotonicity,
                 "a": self.max_source_phrase,
@@ -213,25 +241,35 @@ class Thot(Decoder):
             },
             "decoder": {"s": self.stack_size, "is_breadth_first": True},
         }
-        requests = [json.dumps([segment, line, size]) for segment, line in enumerate(lines)]
-        trained = (self.model / RECORD).read_text(encoding="utf-8")
-        depends = [trained, json.dumps(task), *requests]
-        with Journal(workdir / "thot.journal", depends) as journal:
-            found = answers(
-                "tuner.decoders._thot_worker",
-                json.dumps(task),
-                requests,
-                processes=self.processes or available_processors(),
-                logs=workdir,
-                name=lambda segment: f"{source}:{segment + 1}",
+        work = ThotWork(
+            task=json.dumps(task),
+            trained=(self.model / RECORD).read_text(encoding="utf-8"),
+            weights=tuple(weights.vector(FEATURES).tolist()),
+            size=size,
+            source=str(source),
+            timeout_seconds=self.timeout_seconds,
+        )
+        if not team.is_remote:
+            team = Threads(self.processes or available_processors())
+
+        def shards(count: int) -> int:
+            if not team.is_remote:
+                return count
+            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * team.size))
+
+        with (
+            decoded(
+                work,
+                [line.encode() for line in lines],
+                shards=shards,
+                models=[self.model],
+                team=team,
+                journal=workdir / "thot.journal",
                 progress=progress,
-                journal=journal,
-                timeout_seconds=self.timeout_seconds,
-            )
-            with writing(out) as file:
-                for answer in found:
-                    file.write(json.loads(answer).encode("utf-8"))
-            journal.remove()
+            ) as found,
+            writing(out) as file,
+        ):
+            file.writelines(found.answers())
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write JSON with `weights` and the settings of this decoder; `start` reads it back."""

@@ -21,6 +21,7 @@ from tuner.dropin._program import UsageError, comma_list, integer, last, parse, 
 from tuner.dropin._scorer import Scorer, read_scorer
 from tuner.dropin._search import optimizer_of_type
 from tuner.errors import ConfigError, InputError
+from tuner.executors.opening import Place
 from tuner.numbers import parse_number
 from tuner.search import DEFAULT_OPTIMIZER
 
@@ -36,7 +37,7 @@ OPTIONS = tuple(
         "s": "working-dir input refs decoder config queue-flags cache-model decoder-flags mertdir "
         "mertargs extractorargs proargs mertmertargs rootdir filtercmd filterfile qsubwrapper "
         "mosesparallelcmd transform-decoded-file activate-features range batch-mira-args "
-        "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig",
+        "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig executor",
         "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
         "prev-aggregate-nbestlist maximum-iterations threads seed replicas",
         "f": "historic-interpolation minimum-required-change-in-weights timeout-seconds",
@@ -62,11 +63,10 @@ REFUSED = {
 }
 IGNORED = {
     "mertdir": "the programs in it are not needed",
-    "queue-flags": "decoders run on this machine (--jobs=N processes); portmert tune has "
-    "[decoder] command for launchers",
-    "qsubwrapper": "decoders run on this machine",
-    "mosesparallelcmd": "decoders run on this machine",
-    "old-sge": "decoders run on this machine",
+    "queue-flags": "decoders run on this machine (--jobs=N processes), or where --executor says",
+    "qsubwrapper": "--executor says where decoders run",
+    "mosesparallelcmd": "--executor says where decoders run",
+    "old-sge": "--executor says where decoders run",
     "scorenbestcmd": "lists are scored here",
     "nonorm": "text is never normalised, as in mert-moses.pl",
     "verbose": "there is no more to say",
@@ -111,6 +111,8 @@ class Request:
         Let PRO find one of the starting points.
     timeout_seconds
         A decoder or filter that writes nothing for so long is ended; 0: none is.
+    executor
+        Where decoders run.
     """
 
     source: Path
@@ -143,6 +145,7 @@ class Request:
     filter_command: str = ""
     filter_input: Path | None = None
     timeout_seconds: float = PATIENCE_SECONDS
+    executor: Place = field(default_factory=Place)
 
     @property
     def needs_links(self) -> bool:
@@ -223,6 +226,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
         filter_command=filter_command,
         filter_input=filter_input,
         timeout_seconds=_timeout(text("timeout-seconds", f"{PATIENCE_SECONDS}")),
+        executor=Place.parse(text("executor", "local")),
     )
 
 

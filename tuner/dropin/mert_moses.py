@@ -24,6 +24,7 @@ from tuner.dropin._program import number, printed_score
 from tuner.dropin._search import DEFAULT_RANGE, Starts, check_columns, column_names, search
 from tuner.dropin.extractor import extract
 from tuner.errors import InputError, ProgramError, StateError, suggest
+from tuner.executors.opening import opened
 from tuner.files import copy_file, make_folder, writing
 from tuner.nbest.moses_dat import (
     DatLists,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tuner.decoders._base import Progress
     from tuner.decoders.moses import Moses
     from tuner.dropin._request import Request
+    from tuner.executors.team import Team
     from tuner.weights.feature_weights import FeatureNames
 
 FIRST_INTERPOLATED = 4
@@ -103,8 +105,19 @@ def run(
     """
     make_folder(request.folder)
     config = _filtered(request, log)
-    if request.replicas == 1:
-        return [_Run(request, config, log, progress).result()]
+    with opened(request.executor, threads=1, notice=log) as team:
+        if request.replicas == 1:
+            return [_Run(request, config, log, progress, team).result()]
+        return _replicas(request, config, log, progress, team)
+
+
+def _replicas(
+    request: Request,
+    config: Path,
+    log: Callable[[str], None],
+    progress: Progress,
+    team: Team,
+) -> list[tuple[Path, str]]:
     results = []
     for replica in range(1, request.replicas + 1):
         folder = request.folder / f"replica-{replica}"
@@ -116,7 +129,7 @@ def run(
             for name in (f"run1.best{request.nbest}.out.gz", "run1.out"):
                 copy_file(first / name, folder / name)
             own = replace(own, skip_decoder=True, go_on=False)
-        results.append(_Run(own, config, log, progress).result())
+        results.append(_Run(own, config, log, progress, team).result())
     return results
 
 
@@ -127,8 +140,10 @@ class _Run:
         config: Path,
         log: Callable[[str], None],
         progress: Progress,
+        team: Team,
     ) -> None:
         self.request = request
+        self.team = team
         self.folder = request.folder
         self.log = log
         self.progress = progress
@@ -237,7 +252,8 @@ class _Run:
                 }
             )
         first_of_config = step == 1 and self.request.config_weights_first
-        self.decoder.decode(
+        self.decoder.decode_at(
+            self.team,
             None if first_of_config else weights,
             source=self.request.source,
             size=self.request.nbest,

@@ -45,6 +45,8 @@ class Cluster(Team):
         Of `distributed`.
     name
         How messages name the cluster.
+    expected
+        How many workers have been asked for, if any.
     """
 
     is_remote = True
@@ -62,21 +64,38 @@ class Cluster(Team):
         if state is None or state.state == "cancelled":
             raise Cancelled
 
-    def __init__(self, client: Any, name: str) -> None:
+    @staticmethod
+    def folder() -> Path:
+        """Return the worker's own folder (`dask worker --local-directory`)."""
+        from distributed import get_worker  # noqa: PLC0415  an extra
+
+        return Path(get_worker().local_directory)
+
+    def __init__(self, client: Any, name: str, expected: int = 0) -> None:
         self._client = client
         self._name = name
+        self._expected = expected
         self._asked_at = float("-inf")
-        self._ahead = LEAST_AHEAD
+        self._threads = 0
+
+    @property
+    def size(self) -> int:
+        """The number of threads of all workers that are there or will come; one must be there."""
+        while not self._there():
+            time.sleep(1)
+        return max(self._expected, self._there())
 
     @property
     def ahead(self) -> int:
         """Four for each thread of each worker that is there."""
+        return max(LEAST_AHEAD, 4 * self._there())
+
+    def _there(self) -> int:
         if time.monotonic() - self._asked_at > 1:
             self._asked_at = time.monotonic()
             with self._answering():
-                threads = sum(self._client.nthreads().values())
-            self._ahead = max(LEAST_AHEAD, 4 * threads)
-        return self._ahead
+                self._threads = sum(self._client.nthreads().values())
+        return self._threads
 
     def opened(self, count: int) -> Executor:  # noqa: ARG002  workers may come and go
         """Return an executor."""
@@ -145,6 +164,9 @@ def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
         return work(*task)
     except PortmertError as error:
         raise type(error)(f"{error} (on worker {here})") from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise ProgramError(f"{where}{error.strerror or error} (on worker {here})") from None
 
 
 def same(value: Value) -> Value:
@@ -237,7 +259,7 @@ def started(
                         job.status = type(job.status).failed
                 raise ProgramError(f"{given}: {program} failed: {_one_line(error)}") from None
             client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
-            yield from _of_client(client, given, notice)
+            yield from _of_client(client, given, notice, expected=jobs)
         finally:
             cluster.close()
 
@@ -254,7 +276,9 @@ KINDS = {
 """Queueing system -> the class of dask-jobqueue."""
 
 
-def _of_client(client: Any, name: str, notice: Callable[[str], None]) -> Iterator[Cluster]:
+def _of_client(
+    client: Any, name: str, notice: Callable[[str], None], expected: int = 0
+) -> Iterator[Cluster]:
     try:
         _check_versions(client, name)
         threads = client.nthreads()
@@ -262,7 +286,7 @@ def _of_client(client: Any, name: str, notice: Callable[[str], None]) -> Iterato
             notice(f"{name}: {len(threads)} workers, {sum(threads.values())} tasks at once")
         else:
             notice(f"{name}: no workers yet; tasks wait for them")
-        yield Cluster(client, name)
+        yield Cluster(client, name, expected)
     finally:
         client.close(timeout=2)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ class Place:
         if isinstance(given, Place):
             return given
         if options is None and given.endswith(".toml"):
-            return cls.of_table(_table(Path(given)), where=given)
+            return cls.of_table(_table(Path(given)), where=given, folder=Path(given).parent)
         name, _, rest = given.partition(":")
         kind = name.removeprefix("dask-")
         if kind != name and kind in KINDS:
@@ -80,15 +80,21 @@ class Place:
         return cls()
 
     @classmethod
-    def of_table(cls, table: Mapping[str, Any], *, where: str) -> Place:
-        """Return the place that a table [executor] names: `name`, and options of its own."""
+    def of_table(cls, table: Mapping[str, Any], *, where: str, folder: Path) -> Place:
+        """Return the place that a table [executor] names: `name`, and options of its own.
+
+        A scheduler's file is relative to the folder of the table's file.
+        """
         options = dict(table)
         name = options.pop("name", None)
         if not isinstance(name, str) or name.endswith(".toml"):
             raise ConfigError(
                 f'{where}: [executor]: name must be given, as name = "dask-slurm:20"'
             )
-        return cls.parse(name, options)
+        place = cls.parse(name, options)
+        if not place.address or "://" in place.address:
+            return place
+        return replace(place, address=str(folder / place.address))
 
 
 def _table(path: Path) -> Mapping[str, Any]:

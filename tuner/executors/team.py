@@ -6,14 +6,19 @@ often they run. Whoever gives them puts what comes back into a fixed order.
 
 from __future__ import annotations
 
+import tempfile
+import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tuner.processes import Cancelled
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from concurrent.futures import Executor, Future
 
     Progress = Callable[[int, int], None]
@@ -33,9 +38,25 @@ class Team(ABC):
 
     is_remote: ClassVar[bool]
 
-    @staticmethod  # noqa: B027  threads need nothing
+    @staticmethod
+    @abstractmethod
     def step(done: int, total: int) -> None:
-        """Be called by long tasks now and then; ends those whose result nobody waits for."""
+        """End the task that calls it, if nobody waits for its result; long ones do now and then.
+
+        Raises
+        ------
+        Cancelled
+        """
+
+    @staticmethod
+    @abstractmethod
+    def folder() -> Path:
+        """Return where the task that calls it may write scratch files."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many tasks are done at once."""
 
     @property
     @abstractmethod
@@ -70,7 +91,7 @@ class Team(ABC):
         tasks: Sequence[tuple[Any, ...]],
         *,
         progress: Progress | None = None,
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Generator[tuple[int, Result]]:
         """Yield the number and the result of each `work(*task)`, in the order in which they end.
 
         Of several faults the first task's is raised, when those before it are done: what they
@@ -124,8 +145,24 @@ class Threads(Team):
 
     is_remote = False
 
+    @staticmethod
+    def step(done: int, total: int) -> None:  # noqa: ARG004
+        """Raise `Cancelled` in a thread of a pool that has been closed."""
+        if _here.pool.closed.is_set():
+            raise Cancelled
+
+    @staticmethod
+    def folder() -> Path:
+        """Return the folder for temporary files."""
+        return Path(tempfile.gettempdir())
+
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
+
+    @property
+    def size(self) -> int:
+        """The number of threads."""
+        return self.threads
 
     @property
     def ahead(self) -> int:
@@ -134,11 +171,31 @@ class Threads(Team):
 
     def opened(self, count: int) -> Executor:
         """Return a pool of threads."""
-        return ThreadPoolExecutor(max(1, min(self.threads, count)))
+        return _Pool(max(1, min(self.threads, count)))
 
     def close(self, executor: Executor, *, interrupted: bool) -> None:
         """End the pool; who interrupts a search that parses does not wait for its end."""
+        assert isinstance(executor, _Pool)  # noqa: S101  it is from `opened`
+        executor.closed.set()
         executor.shutdown(wait=not interrupted, cancel_futures=True)
+
+
+class _Here(threading.local):
+    pool: _Pool
+
+
+_here = _Here()
+
+
+class _Pool(ThreadPoolExecutor):
+    """Has threads that know when their work was given up."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads, initializer=self._begin)
+        self.closed = threading.Event()
+
+    def _begin(self) -> None:
+        _here.pool = self
 
 
 def each(

@@ -11,7 +11,7 @@ import json
 import os
 import tomllib
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -22,6 +22,7 @@ from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.documents import parse_toml
 from tuner.errors import AnnotatorError, ConfigError, suggest
+from tuner.executors.opening import Place
 from tuner.processors import available_processors
 from tuner.runs.contents import content_of
 from tuner.search import DEFAULT_OPTIMIZER
@@ -181,6 +182,7 @@ class Experiment:
     aligner: Aligner | None = None
     annotator: Annotator | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    executor: Place = field(default_factory=Place)
 
     @property
     def threads(self) -> int:
@@ -224,6 +226,7 @@ def load_config(
     threads: int | None = None,
     annotator: Annotator | None = None,
     annotation_cache: Path | None = None,
+    executor: str | None = None,
 ) -> Experiment:
     """Read and check an experiment.
 
@@ -232,8 +235,8 @@ def load_config(
     overrides
         `table.key=value` each; the value is read as TOML, or taken as text where it is not TOML.
         They, then `seed` and `threads`, take the place of what the file says.
-    annotator, annotation_cache
-        In place of the table [annotator] and of the folder in [tune].
+    annotator, annotation_cache, executor
+        In place of the table [annotator], of the folder in [tune], of the table [executor].
 
     Raises
     ------
@@ -252,7 +255,8 @@ def load_config(
             tables.setdefault("tune", {})[key] = value
     if annotator is not None:
         tables.pop("annotator", None)
-    return _experiment(path, tables, annotator)
+    found = _experiment(path, tables, annotator)
+    return found if executor is None else replace(found, executor=Place.parse(executor))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -309,7 +313,7 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
         parts["annotator"] = annotator
     decoder = parts["decoder"]
     if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
-        parts["decoder"] = dataclasses.replace(decoder, processes=tune.threads)
+        parts["decoder"] = replace(decoder, processes=tune.threads)
     experiment = Experiment(
         path=path,
         tune=tune,
@@ -317,6 +321,9 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
         constraints=Constraints.from_table(
             tables.get("constraints", {}), f"{path}: [constraints]"
         ),
+        executor=Place.of_table(tables["executor"], where=str(path), folder=path.parent)
+        if "executor" in tables
+        else Place(),
         **parts,
     )
     _check_text(path, data)

@@ -7,19 +7,19 @@ and ends as one left alone.
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import tuner
 from tuner import streams
 from tuner.files import copy_file, write_text
 from tuner.nbest.check import model_score_mismatch
-from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, open_run, today
+from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
 from tuner.runs.inputs import write_inputs
 from tuner.runs.lists import ListMerger
 from tuner.runs.result import Result
-from tuner.runs.scorer import NUMBER, Evaluator, read_json, read_scored, write_json
+from tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
 from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
 from tuner.search.optimization import Setup, optimize_lists
 from tuner.search.stat_tables import statistics_table
@@ -28,34 +28,16 @@ from tuner.texts.prepare import counts as counts_of
 from tuner.weights.feature_weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from tuner.decoders._base import Progress
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.runs.config import Experiment
     from tuner.runs.folder import RunFolder
     from tuner.search.optimization import Optimization
     from tuner.search.weight_bootstrap import Confidence
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Holds what replicas of one experiment have in common.
-
-    Parameters
-    ----------
-    annotations
-        Folder of links.
-    split_seed
-        Chooses the segments held out.
-    first
-        Folder of the first iteration of another replica, the same in all, or None.
-    """
-
-    annotations: Path
-    split_seed: int
-    first: Path | None = None
 
 
 def run(
@@ -66,6 +48,8 @@ def run(
     annotated: Progress | None = None,
     fresh: bool = False,
     shared: Shared | None = None,
+    team: Team = LOCAL,
+    wait: float = 0,
 ) -> Result:
     """Tune once as `experiment` says, going on where an earlier run of the same one ended.
 
@@ -81,17 +65,46 @@ def run(
         Remove the work of an earlier run first.
     shared
         Where the run is one of several replicas, see `tuner.runs.replicas`.
+    team
+        What decodes and annotates, if it is a cluster. Searches stay here, where their lists are.
+    wait
+        For how many seconds to wait for another process that works in the folder.
 
     Raises
     ------
     PortmertError
         The folder holds other work or is in use; the input does not fit; a program failed.
     """
+    with _opened(
+        experiment, log, progress, annotated, shared, team, fresh=fresh, wait=wait
+    ) as one:
+        return one.result()
+
+
+def begin(experiment: Experiment, shared: Shared, *, team: Team, progress: Progress) -> None:
+    """Decode the dev set under the start weights, as the first step of `run` does."""
+    with _opened(experiment, lambda _: None, progress, None, shared, team) as one:
+        one.decode(1)
+
+
+@contextmanager
+def _opened(
+    experiment: Experiment,
+    log: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None,
+    shared: Shared | None,
+    team: Team,
+    *,
+    fresh: bool = False,
+    wait: float = 0,
+) -> Iterator[_Run]:
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
         origin=str(experiment.path),
         fresh=fresh,
+        wait=wait,
     ) as folder:
 
         def note(line: str) -> None:
@@ -101,9 +114,9 @@ def run(
         if shared is None:
             write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
-        work = _Run(experiment, folder, common, note, progress, annotated)
+        work = _Run(experiment, folder, common, note, progress, annotated, team)
         with closing(work.evaluator):
-            return work.result()
+            yield work
 
 
 def start_weights(experiment: Experiment) -> FeatureWeights:
@@ -128,6 +141,7 @@ class _Run:
         note: Callable[[str], None],
         progress: Progress,
         annotated: Progress | None,
+        team: Team,
     ) -> None:
         self.experiment = experiment
         self.folder = folder
@@ -141,6 +155,7 @@ class _Run:
             note=note,
             progress=progress,
             annotated=annotated,
+            team=team,
         )
         self.lists = ListMerger(self._read)
 
@@ -153,8 +168,7 @@ class _Run:
         stopped = None
         while stopped is None:
             number = len(iterations) + 1
-            self._weights_of(number)
-            self._decode(number)
+            self.decode(number)
             iterations.append(self._score(number, iterations))
             stopped = self._stop(iterations)
             if stopped is None:
@@ -198,13 +212,13 @@ class _Run:
             return found
         return self._weights_of(number).halfway_to(found)
 
-    def _decode(self, number: int) -> None:
-        out = self._list(number)
+    def decode(self, number: int) -> None:
+        weights, out = self._weights_of(number), self._list(number)
         if out.exists() or self._shared_file(number, out):
             return
         self.note(f"iteration {number}: decoding the dev set")
         self.evaluator.decode(
-            self._weights_of(number),
+            weights,
             out,
             source=self.experiment.data.source,
             size=self.experiment.tune.nbest,

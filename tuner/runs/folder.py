@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -104,6 +105,25 @@ class RunFolder:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
 
 
+@dataclass(frozen=True)
+class Shared:
+    """Holds what replicas of one experiment have in common.
+
+    Parameters
+    ----------
+    annotations
+        Folder of links.
+    split_seed
+        Chooses the segments held out.
+    first
+        Folder of the first iteration of another replica, the same in all, or None.
+    """
+
+    annotations: Path
+    split_seed: int
+    first: Path | None = None
+
+
 def today() -> str:
     """Return the date for the header of a tuned configuration, UTC.
 
@@ -132,7 +152,12 @@ def is_at_work(path: Path) -> bool:
 
 @contextmanager
 def open_run(
-    path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool = False
+    path: Path,
+    fingerprint: Mapping[str, str],
+    *,
+    origin: str,
+    fresh: bool = False,
+    wait: float = 0,
 ) -> Iterator[RunFolder]:
     """Hold the lock of a run folder, made if absent, and check whose work it holds.
 
@@ -144,6 +169,8 @@ def open_run(
         Name of the configuration, for messages.
     fresh
         Remove what an earlier run made there first.
+    wait
+        For how many seconds to wait for another process that works there.
 
     Raises
     ------
@@ -157,16 +184,24 @@ def open_run(
     except OSError as error:
         raise StateError(f"{path}: cannot be the output folder: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however
-        except BlockingIOError:
-            raise StateError(
-                f"{path}: another portmert is at work in this folder; wait for it or end it"
-            ) from None
+        _lock(lock, path, wait)
         _claim(path, fingerprint, origin=origin, fresh=fresh)
         yield RunFolder(path)
     finally:
         os.close(lock)
+
+
+def _lock(lock: int, path: Path, wait: float) -> None:
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise StateError(
+                    f"{path}: another portmert is at work in this folder; wait for it or end it"
+                ) from None
+            time.sleep(0.2)
 
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:

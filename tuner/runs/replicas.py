@@ -9,7 +9,7 @@ the experiment's own seed and ends as the experiment without replicas would.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,16 +19,17 @@ import tuner
 from tuner import streams
 from tuner.files import write_text
 from tuner.runs import experiment as single
-from tuner.runs.folder import CONFIG_NAME, open_run, today
+from tuner.runs.folder import CONFIG_NAME, Shared, open_run, today
 from tuner.runs.inputs import write_inputs
-from tuner.runs.scorer import Evaluator, Scored, read_json, read_scored, write_json
+from tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
 from tuner.search.averaging import averaged, deviation, weight_spreads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from tuner.decoders._base import Progress
+    from tuner.executors.team import Team
     from tuner.runs.config import Experiment
     from tuner.runs.folder import RunFolder
     from tuner.runs.result import Result
@@ -103,11 +104,38 @@ def run(
     progress: Progress,
     annotated: Progress | None = None,
     fresh: bool = False,
+    team: Team = LOCAL,
 ) -> Replicated:
     """Tune `experiment.tune.replicas` times and average, going on where an earlier run ended.
 
     See `tuner.runs.experiment.run`.
     """
+    with opened(experiment, log=log, fresh=fresh) as tunings:
+        results = []
+        for number in range(1, experiment.tune.replicas + 1):
+            one, shared = tunings.replica(number)
+
+            def note(line: str, number: int = number) -> None:
+                tunings.note(f"replica {number}: {line}")
+
+            results.append(
+                single.run(
+                    one,
+                    log=note,
+                    progress=progress,
+                    annotated=annotated,
+                    shared=shared,
+                    team=team,
+                )
+            )
+        return tunings.finish(results, progress=progress, annotated=annotated, team=team)
+
+
+@contextmanager
+def opened(
+    experiment: Experiment, *, log: Callable[[str], None], fresh: bool = False
+) -> Iterator[Tunings]:
+    """Hold the folder of an experiment with replicas; see `run`."""
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
@@ -120,35 +148,59 @@ def run(
             log(line)
 
         write_inputs(folder.path, experiment)
-        numbers = range(1, experiment.tune.replicas + 1)
-        seeds = tuple(streams.replica(experiment.tune.seed, number) for number in numbers)
+        yield Tunings(experiment, folder, note)
 
-        def replica(number: int, seed: int) -> Result:
-            tune = replace(experiment.tune, output=folder.replica(number), seed=seed, replicas=1)
-            return single.run(
-                replace(experiment, tune=tune),
-                log=lambda line: note(f"replica {number}: {line}"),
-                progress=progress,
-                annotated=annotated,
-                shared=single.Shared(
-                    annotations=folder.annotations,
-                    split_seed=experiment.tune.seed,
-                    first=None if number == 1 else folder.replica(1) / "iteration-01",
-                ),
-            )
 
-        results = tuple(replica(number, seed) for number, seed in enumerate(seeds, 1))
+@dataclass(frozen=True)
+class Tunings:
+    """Holds an experiment with replicas and its folder, which is locked."""
+
+    experiment: Experiment
+    folder: RunFolder
+    note: Callable[[str], None]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each replica."""
+        tune = self.experiment.tune
+        return tuple(streams.replica(tune.seed, n) for n in range(1, tune.replicas + 1))
+
+    def replica(self, number: int) -> tuple[Experiment, Shared]:
+        """Return replica `number` as an experiment, and what it has in common with the others."""
+        tune = replace(
+            self.experiment.tune,
+            output=self.folder.replica(number),
+            seed=self.seeds[number - 1],
+            replicas=1,
+        )
+        shared = Shared(
+            annotations=self.folder.annotations,
+            split_seed=self.experiment.tune.seed,
+            first=None if number == 1 else self.folder.replica(1) / "iteration-01",
+        )
+        return replace(self.experiment, tune=tune), shared
+
+    def finish(
+        self,
+        results: Sequence[Result],
+        *,
+        progress: Progress,
+        annotated: Progress | None = None,
+        team: Team = LOCAL,
+    ) -> Replicated:
+        """Average what the replicas found, and score it."""
         evaluator = Evaluator(
-            experiment,
-            annotations=folder.annotations,
-            scratch=folder.scratch,
-            split_seed=experiment.tune.seed,
-            note=note,
+            self.experiment,
+            annotations=self.folder.annotations,
+            scratch=self.folder.scratch,
+            split_seed=self.experiment.tune.seed,
+            note=self.note,
             progress=progress,
             annotated=annotated,
+            team=team,
         )
         with closing(evaluator):
-            return _finish(evaluator, folder, seeds, results)
+            return _finish(evaluator, self.folder, self.seeds, tuple(results))
 
 
 def _finish(

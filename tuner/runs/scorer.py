@@ -17,6 +17,7 @@ from tuner import streams
 from tuner.annotation.annotating import open_annotator
 from tuner.documents import parse_json, to_json
 from tuner.errors import ConfigError, StateError
+from tuner.executors.team import Threads
 from tuner.files import read_lines, write_text
 from tuner.nbest.read import read_nbest
 from tuner.texts.corpus import read_references
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, Texts
     from tuner.annotation.annotating import TextAnnotator
     from tuner.decoders._base import Progress
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.runs.config import Experiment
     from tuner.texts.corpus import References
     from tuner.weights.feature_weights import FeatureWeights
+
+LOCAL = Threads(1)
+"""The team of a run on this machine: its parts have processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Evaluator:
         Called while the decoder works.
     annotated
         Called with how many sentences are annotated, and of how many.
+    team
+        What decodes and annotates, if it is a cluster.
 
     Attributes
     ----------
@@ -87,8 +94,10 @@ class Evaluator:
         note: Callable[[str], None],
         progress: Progress,
         annotated: Progress | None = None,
+        team: Team = LOCAL,
     ) -> None:
         self.experiment = experiment
+        self.team = team
         self.scratch = scratch
         self.split_seed = split_seed
         self.note = note
@@ -121,6 +130,7 @@ class Evaluator:
                 processes=experiment.threads,
                 notice=self.note,
                 progress=self.annotated,
+                team=self.team,
             )
 
         return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
@@ -135,7 +145,8 @@ class Evaluator:
         """Decode a set to `out`; not if it is there."""
         if out.exists():
             return
-        self.experiment.decoder.decode(
+        self.experiment.decoder.decode_at(
+            self.team,
             weights,
             source=source,
             size=size,

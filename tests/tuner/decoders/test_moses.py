@@ -15,7 +15,7 @@ from tuner.components import registry
 from tuner.decoders import _moses_program
 from tuner.decoders._moses_features import parse_shown
 from tuner.decoders._moses_flags import flag_sections
-from tuner.decoders._moses_program import Job, run_jobs, wrapped
+from tuner.decoders._moses_program import Job, run_job, wrapped
 from tuner.decoders.moses import Moses
 from tuner.errors import ConfigError, InputError, ProgramError
 from tuner.nbest.check import model_score_mismatch
@@ -333,7 +333,7 @@ def test_a_decoder_that_leaves_something_behind_is_not_waited_for(tmp_path, monk
     job = Job(words, tmp_path / "out", tmp_path / "log", 99, timeout_seconds=1)
     begin = time.monotonic()
     with pytest.raises(ProgramError, match=r"sh: wrote nothing for 1 s.*it said nothing"):
-        run_jobs([job], lambda: None)
+        run_job(job, lambda _: None)
     assert time.monotonic() - begin < 25
 
 
@@ -403,7 +403,7 @@ def test_what_else_is_printed_beside_the_weights_is_left_out():
 def test_a_nul_in_the_arguments_is_one_line(tmp_path):
     job = Job(("decoder", "-weight-overwrite", "LM\0= 1"), tmp_path / "out", tmp_path / "log", 9)
     with pytest.raises(ProgramError, match="cannot be started: a NUL character in its arguments"):
-        run_jobs([job], lambda *_: None)
+        run_job(job, lambda _: None)
 
 
 def test_a_signal_while_a_decoder_is_started_ends_it_too(tmp_path, monkeypatch):
@@ -422,7 +422,7 @@ def test_a_signal_while_a_decoder_is_started_ends_it_too(tmp_path, monkeypatch):
     job = Job(("sleep", "600"), tmp_path / "out", tmp_path / "log", most_bytes=1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_jobs([job], lambda: None)
+            run_job(job, lambda _: None)
     finally:
         signal.signal(signal.SIGTERM, before)
     try:

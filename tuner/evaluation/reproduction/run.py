@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from tuner.evaluation.significance import Resampling
 from tuner.runs import experiment as single
 from tuner.runs import replicas
 from tuner.runs.config import load_config
+from tuner.runs.experiment import begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from tuner.evaluation.comparison.model import Comparison
     from tuner.executors.team import Team
     from tuner.runs.config import Experiment
+    from tuner.runs.folder import Shared
+    from tuner.runs.result import Result
     from tuner.texts.prepare import Prepare
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
@@ -34,6 +38,8 @@ TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
 
 RESAMPLED = Resampling()
+WAIT = 60.0
+"""Seconds that a task of a cluster waits for another one that works in its folder."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ def experiments_of(
     threads: int | None = None,
     annotator: Annotator | None = None,
     annotation_cache: Path | None = None,
+    executor: str | None = None,
 ) -> dict[str, Experiment]:
     """Return metric -> the experiment of `config` with that metric, in a folder of its own.
 
@@ -78,6 +85,7 @@ def experiments_of(
             threads=threads,
             annotator=annotator,
             annotation_cache=annotation_cache,
+            executor=executor,
         )
         found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
 
@@ -116,8 +124,8 @@ def reproduce(
     prepare
         As of a `Request`, for metrics that compare syntax.
     team
-        What tunes, if it is a cluster: each metric's run is a task. Its folder is the same on all
-        machines, and a task that is tried again goes on where it was.
+        What tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
+        on all machines, and a task that is tried again goes on where it was.
 
     Raises
     ------
@@ -126,20 +134,12 @@ def reproduce(
     """
     figures = Published() if published is None else read_published(published)
     if team is not None and team.is_remote:
-        names = list(experiments)
-        log(f"tuning on {', '.join(names)}: {experiments[names[0]].tune.output.parent}")
-        tasks = [(experiment, team.step) for experiment in experiments.values()]
-        for place, lines in team.run(_tuned, tasks, progress=progress):
-            for line in lines:
-                log(f"{names[place]}: {line}")
+        _tune_at(team, experiments, log, progress)
     else:
         for name, experiment in experiments.items():
             log(f"tuning on {name}: {experiment.tune.output}")
-
-            def note(line: str, name: str = name) -> None:
-                log(f"{name}: {line}")
-
-            _tune(experiment, note, progress)
+            run = replicas.run if experiment.tune.replicas > 1 else single.run
+            run(experiment, log=_named(log, name), progress=progress)
     log("comparing the systems")
     request = Request(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
@@ -153,16 +153,62 @@ def reproduce(
     return Reproduction(comparison, document(comparison, figures, origin=origin))
 
 
-def _tune(experiment: Experiment, log: Callable[[str], None], progress: Progress) -> None:
-    run = replicas.run if experiment.tune.replicas > 1 else single.run
-    run(experiment, log=log, progress=progress)
+def _tune_at(
+    team: Team,
+    experiments: Mapping[str, Experiment],
+    log: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """Tune at the workers of a cluster, a task for each replica of each metric."""
+    outputs = [experiment.tune.output for experiment in experiments.values()]
+    log(f"tuning on {', '.join(experiments)}: {outputs[0].parent}")
+    with ExitStack() as stack:
+        cells: list[tuple[Callable[[str], None], Experiment, Shared | None]] = []
+        averages: list[tuple[replicas.Tunings, slice]] = []
+        for name, experiment in experiments.items():
+            note = _named(log, name)
+            if experiment.tune.replicas == 1:
+                cells.append((note, experiment, None))
+                continue
+            tunings = stack.enter_context(replicas.opened(experiment, log=note))
+            ours = [tunings.replica(n) for n in range(1, experiment.tune.replicas + 1)]
+            begin(*ours[0], team=team, progress=progress)  # the list that all replicas begin with
+            averages.append((tunings, slice(len(cells), len(cells) + len(ours))))
+            for number, (one, shared) in enumerate(ours, 1):
+                cells.append((_named(tunings.note, f"replica {number}"), one, shared))
+        tasks = [(_for_one_processor(one), shared, team.step) for _, one, shared in cells]
+        results: dict[int, Result] = {}
+        for place, (result, lines) in team.run(_tuned, tasks, progress=progress):
+            results[place] = result
+            for line in lines:
+                cells[place][0](line)
+        ordered = [results[place] for place in range(len(cells))]
+        for tunings, places in averages:
+            tunings.finish(ordered[places], progress=progress, team=team)
 
 
-def _tuned(experiment: Experiment, step: Progress) -> list[str]:
-    """Tune at a worker, and return what was to be said."""
+def _named(log: Callable[[str], None], name: str) -> Callable[[str], None]:
+    return lambda line: log(f"{name}: {line}")
+
+
+def _for_one_processor(experiment: Experiment) -> Experiment:
+    """Return an experiment for one processor, unless it says how many: others have tasks too."""
+    decoder = experiment.decoder
+    more = {key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0}
+    tune = replace(experiment.tune, threads=experiment.tune.threads or 1)
+    return replace(experiment, tune=tune, decoder=replace(decoder, **more))
+
+
+def _tuned(
+    experiment: Experiment, shared: Shared | None, step: Progress
+) -> tuple[Result, list[str]]:
+    """Tune at a worker, and return what it found and what was to be said.
+
+    A worker that was given up may still be on its last step.
+    """
     lines: list[str] = []
-    _tune(experiment, lines.append, step)
-    return lines
+    result = single.run(experiment, log=lines.append, progress=step, shared=shared, wait=WAIT)
+    return result, lines
 
 
 def _origin(config: Path, experiment: Experiment) -> str:
