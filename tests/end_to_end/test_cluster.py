@@ -67,7 +67,8 @@ def annotate(folder, executor):
     return files(folder)
 
 
-def reproduce(folder, executor):
+def grid(folder, executor):
+    """Two metrics, two tunings each, as the paper has five and more."""
     source, target = DATA / "dev.src", DATA / "dev.tgt"
     settings = {
         "tune.iterations": 1,
@@ -78,9 +79,16 @@ def reproduce(folder, executor):
         "data.test_references": json.dumps([str(target)]),
         "data.test_reference_links": json.dumps([str(DATA / "dev.links")]),
     }
-    run("reproduce", ROOT / "configs" / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
+    words = (
+        "reproduce", ROOT / "configs" / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
         "--metric", "bleu", *(f"--set={key}={value}" for key, value in settings.items()),
-        "--executor", executor)  # fmt: skip
+        "--executor", executor,
+    )  # fmt: skip
+    return [str(word) for word in words]
+
+
+def reproduce(folder, executor):
+    run(*grid(folder, executor))
     made = files(folder)
     made["paper.md"] = re.sub(
         rb"## Table 6 .*?(?=## Table 7)", b"", made["paper.md"], flags=re.DOTALL
@@ -101,6 +109,22 @@ def test_the_bytes_are_those_of_one_machine_though_a_worker_is_killed(
     assert command(tmp_path / "cluster", place) == local
     killed.join(100)
     assert not killed.is_alive()
+
+
+@pytest.mark.slow
+def test_the_grid_of_the_paper_is_resumed_where_it_was_killed(tmp_path, place):
+    local = reproduce(tmp_path / "local", "local")
+    folder = tmp_path / "cluster"
+    command = [sys.executable, "-m", "portmert", *grid(folder, place)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as client:
+        while not any(folder.glob("*/replica-*/iteration-02/weights.json")):
+            assert client.poll() is None
+            time.sleep(0.01)
+        client.kill()
+    kept = files(folder)
+    assert "paper.md" not in kept
+    assert [name for name in kept if name.endswith("optimized.json")]
+    assert reproduce(folder, place) == local
 
 
 @pytest.mark.slow
