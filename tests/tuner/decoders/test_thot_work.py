@@ -1,0 +1,99 @@
+"""How processes that translate are asked, and what is said of those that end or hang."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from tuner.decoders import _thot_work
+from tuner.decoders._shards import decoded
+from tuner.decoders._thot_work import ThotWork
+from tuner.errors import ProgramError
+from tuner.executors.team import Threads
+
+WORKER = """
+import json, os, sys, time
+first = sys.stdin.readline().strip()
+for line in sys.stdin:
+    segment, words, size, weights = json.loads(line)
+    word = words[0]
+    if word == "kill":
+        os.kill(os.getpid(), 9)
+    if word == "fail":
+        raise ValueError("cannot say fail")
+    if word == "sleep":
+        time.sleep(1000)
+    print(json.dumps(f"{first}{word}\\n"), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def worker(tmp_path, monkeypatch):
+    """A program in place of thot."""
+    (tmp_path / "echo_worker_of_a_test.py").write_text(WORKER)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(
+        _thot_work, "_thot_worker", types.SimpleNamespace(__name__="echo_worker_of_a_test")
+    )
+
+
+def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="re:"):
+    work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=8)
+    given = {"shards": lambda count: count, "models": [], "progress": progress}
+    with decoded(
+        work,
+        [word.encode() for word in words],
+        team=Threads(threads),
+        journal=tmp_path / "journal",
+        **given,
+    ) as found:
+        return [answer.decode() for answer in found.answers()]
+
+
+@pytest.mark.parametrize("threads", [1, 3, 50])
+def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
+    words = [str(number) for number in range(40)]
+    assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
+    assert not (tmp_path / "journal").exists()
+    assert not _thot_work._crews
+
+
+def test_no_line_needs_no_process(tmp_path):
+    assert run([], tmp_path) == []
+    assert not list(tmp_path.glob("*.log"))
+
+
+def test_progress_counts_every_answer(tmp_path):
+    seen = []
+    run(["a", "b", "c"], tmp_path, progress=lambda *step: seen.append(step))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("kill", r"text:3: the decoder process ended with status -9: no message; its log is .*"),
+        ("fail", r"text:3: .* ended with status 1: ValueError: cannot say fail; its log is .*"),
+        ("sleep", r"text:3: the decoder process is stuck: it gave no answer for 8 s .*_seconds.*"),
+    ],
+)
+def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, word, said):
+    with pytest.raises(ProgramError, match=f"^{said}"):
+        run(["a", "b", word, "c"], tmp_path)
+    assert not _thot_work._crews
+
+
+def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):
+    words = [*"abcdefgh", "kill", "i"]
+    with pytest.raises(ProgramError):
+        run(words, tmp_path, threads=1)
+    assert (tmp_path / "journal").read_bytes().count(b"\n") == 9
+    (tmp_path / "echo_worker_of_a_test.py").write_text(
+        WORKER.replace('"kill"', '"never"').replace("{first}", "again:")
+    )
+    seen = []
+    found = run(words, tmp_path, progress=lambda *step: seen.append(step))
+    assert found == [*(f"re:{word}\n" for word in "abcdefgh"), "again:kill\n", "again:i\n"]
+    assert seen == [(9, 10), (10, 10)]
