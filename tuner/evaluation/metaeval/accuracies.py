@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.evaluation.correlation import Pairs
     from tuner.evaluation.metaeval.data import Judged, MetricScores
-    from tuner.evaluation.metaeval.intervals import Draws, Resampled
+    from tuner.evaluation.metaeval.evaluation import Settings
+    from tuner.evaluation.metaeval.intervals import Draws
 
 _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of permutations."""
@@ -101,15 +102,13 @@ def soft_agreement(human: FloatArray, scores: MetricScores, swaps: FloatArray) -
 class SoftAccuracy:
     """Holds what soft pairwise accuracy shares between metrics: swaps, and people's p."""
 
-    def __init__(
-        self, data: Judged, draws: Draws, *, samples: int, resampled: Resampled, seed: int
-    ) -> None:
+    def __init__(self, data: Judged, draws: Draws, settings: Settings, *, seed: int) -> None:
         rng = streams.system_swaps(seed)
-        swaps = rng.integers(0, 2, size=(samples, len(data.human)), dtype=np.int8)
+        swaps = rng.integers(0, 2, size=(settings.samples, len(data.human)), dtype=np.int8)
         self.swaps = 2 * swaps.astype(np.float64) - 1
         self.human = human_better_than(data, self.swaps)
         self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
-        if resampled == "segments":  # p-values are of all segments
+        if settings.resampled == "segments":  # p-values are of all segments
             self.of_pair[1:] = 0.0
 
     def samples(self, scores: MetricScores) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -238,41 +238,13 @@ def measure(
         )
         if count
     }
-    samples: list[dict[str, FloatArray]] = [{} for _ in scores]
-    pearsons: list[dict[str, PearsonSums]] = [{} for _ in scores]
-    epsilons: list[float | None] = [None for _ in scores]
-    pairs = []
-    several = len(data.systems) > 1
-    soft = (
-        SoftAccuracy(
-            data,
-            draws["segment"],
-            samples=settings.samples,
-            resampled=settings.resampled,
-            seed=seed,
-        )
-        if several
-        else None
-    )
+    soft = None
+    if len(data.systems) > 1:
+        soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
     levels = _levels(data, scores)
-    for place, one in enumerate(scores):
-        found = samples[place]
-        if soft is not None:
-            found |= _named("system", system_samples(data, one, draws["segment"]))
-            found["system.soft_pairwise"] = soft.samples(one)
-            epsilons[place] = epsilon = calibrated(data.pairs, one.segment_scores)
-            pairs.append(pair_sums(data, one.segment_scores, draws["segment"], epsilon=epsilon))
-            found |= _named("segment", pair_correlations(pairs[-1]))
-        for level, block in levels.items():
-            sums = pearson_sums(block.points, block.scores[place], draws[level])
-            pearsons[place][level] = sums
-            kept = sums.correlations(systems=len(data.systems))
-            if level == "document":
-                kept.pop("pearson_by_item", None)
-            found |= _named(level, kept)
-        if one.likeness is not None:
-            found |= _likeness_samples(one, draws["segment"])
-        _forget_single_rows(found, draws)
+    each = [_of_metric(data, place, one, draws, levels, soft) for place, one in enumerate(scores)]
+    samples = tuple(one.samples for one in each)
+    epsilons = [one.epsilon for one in each]
     rows = _rows(data, scores, epsilons)
     permuted = _permuted(levels, rows, settings, seed) if len(scores) > 1 else None
     documents = _document_correlations(data, scores)
@@ -297,9 +269,48 @@ def measure(
         data, settings, agreements, differences, better, at_least,
         np.stack([one.segment_scores for one in scores]), name,
     )  # fmt: skip
-    return Measured(
-        found_here, tuple(samples), tuple(pearsons), tuple(pairs), levels, rows, permuted
-    )
+    pairs = tuple(one.pairs for one in each if one.pairs is not None)
+    pearsons = tuple(one.pearsons for one in each)
+    return Measured(found_here, samples, pearsons, pairs, levels, rows, permuted)
+
+
+class _OfMetric(NamedTuple):
+    """Holds of one metric what `Measured` and `Agreement` hold of all."""
+
+    samples: dict[str, FloatArray]
+    pearsons: dict[str, PearsonSums]
+    pairs: FloatArray | None
+    epsilon: float | None
+
+
+def _of_metric(
+    data: Judged,
+    place: int,
+    scores: MetricScores,
+    draws: Mapping[str, Draws],
+    levels: Mapping[str, Block],
+    soft: SoftAccuracy | None,
+) -> _OfMetric:
+    """Compute every measure of the metric that is `place` among the scores of `levels`."""
+    found: dict[str, FloatArray] = {}
+    pearsons = {}
+    pairs = epsilon = None
+    if soft is not None:
+        found |= _named("system", system_samples(data, scores, draws["segment"]))
+        found["system.soft_pairwise"] = soft.samples(scores)
+        epsilon = calibrated(data.pairs, scores.segment_scores)
+        pairs = pair_sums(data, scores.segment_scores, draws["segment"], epsilon=epsilon)
+        found |= _named("segment", pair_correlations(pairs))
+    for level, block in levels.items():
+        pearsons[level] = pearson_sums(block.points, block.scores[place], draws[level])
+        kept = pearsons[level].correlations(systems=len(data.systems))
+        if level == "document":
+            kept.pop("pearson_by_item", None)
+        found |= _named(level, kept)
+    if scores.likeness is not None:
+        found |= _named("likeness", scores.likeness.samples(draws["segment"]))
+    _forget_single_rows(found, draws)
+    return _OfMetric(found, pearsons, pairs, epsilon)
 
 
 def _forget_single_rows(samples: Mapping[str, FloatArray], draws: Mapping[str, Draws]) -> None:
@@ -333,16 +344,6 @@ def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, Block]:
             ),
         )
     return found
-
-
-def _likeness_samples(scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
-    assert scores.likeness is not None  # noqa: S101  the caller has seen to it
-    weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
-    orange = (weights @ scores.likeness.orange) * draws.times
-    return {
-        "likeness.king": weights @ scores.likeness.king,
-        "likeness.orange": orange.sum(axis=1) / draws.systems.shape[1],
-    }
 
 
 def _rows(

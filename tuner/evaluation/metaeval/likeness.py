@@ -22,6 +22,7 @@ from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray, Metric
+    from tuner.evaluation.metaeval.intervals import Draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,15 @@ class Likeness:
         """Return what scores say, of R references (R, S) and of systems (R, S, M) beside each."""
         wins = rounded(references)[:, :, np.newaxis] >= rounded(systems)
         return cls(wins.all(axis=2).mean(axis=0), wins.mean(axis=0))
+
+    def samples(self, draws: Draws) -> dict[str, FloatArray]:
+        """Return (B,) KING and ORANGE; KING is of all systems, whichever are in a sample."""
+        weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
+        orange = (weights @ self.orange) * draws.times
+        return {
+            "king": weights @ self.king,
+            "orange": orange.sum(axis=1) / draws.systems.shape[1],
+        }
 
 
 def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) -> Likeness:
