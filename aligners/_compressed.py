@@ -1,11 +1,11 @@
-"""Expands compressed content (.gz, .xz, .zst): whole or not at all, and never without bound."""
+"""Expands compressed content (.gz, .xz, .zst), never without bound."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 FREE = 1 << 26
 """So many bytes may come out of any file, however small it is."""
@@ -14,6 +14,8 @@ RATIO = 200
 
 _PIECE = 1 << 11
 """Bytes expanded at once: what a hostile piece becomes must still be small."""
+
+_DAMAGED = "the compressed stream is damaged or cut off; copy or make the file again"
 
 
 class DamagedError(ValueError):
@@ -31,36 +33,46 @@ def expand(data: bytes, suffix: str) -> bytes:
     DamagedError
         The content is damaged, cut off, or far larger than texts are.
     """
-    kind = _KINDS.get(suffix)
-    if kind is None or not data:
+    if suffix not in _KINDS or not data:
         return data
+    return b"".join(expanding([data], suffix, len(data)))
+
+
+def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes]:
+    """Yield what a file of `size` bytes holds, read in blocks; see `expand`."""
+    kind = _KINDS.get(suffix)
+    if kind is None or not size:
+        yield from blocks
+        return
     start, faults, padding = kind()
-    most = max(FREE, RATIO * len(data))
-    whole = memoryview(data)
-    parts: list[bytes] = []
-    size, begin, stream = 0, 0, start()
-    try:
-        while begin < len(data):
-            if stream.eof:
-                if padding and not any(whole[begin:]):
-                    break
-                stream = start()
+    most, found = max(FREE, RATIO * size), 0
+    stream, padded = start(), False
+    for block in blocks:
+        whole, begin = memoryview(block), 0
+        while begin < len(block):
             piece = whole[begin : begin + _PIECE]
-            parts.append(stream.decompress(piece))
+            if stream.eof and padding and not any(piece):
+                padded = True
+                begin += len(piece)
+                continue
+            if padded:
+                raise DamagedError(_DAMAGED)
+            try:
+                if stream.eof:
+                    stream = start()
+                expanded = stream.decompress(piece)
+            except faults:
+                raise DamagedError(_DAMAGED) from None
             begin += len(piece) - len(stream.unused_data)
-            size += len(parts[-1])
-            if size > most:
+            found += len(expanded)
+            if found > most:
                 raise DamagedError(
                     f"the compressed content is more than {RATIO} times the file, which no text "
                     f"is; if you know what it is, decompress it first"
                 )
-    except faults:
-        stream = None
-    if stream is None or not stream.eof:
-        raise DamagedError(
-            "the compressed stream is damaged or cut off; copy or make the file again"
-        )
-    return b"".join(parts)
+            yield expanded
+    if not stream.eof:
+        raise DamagedError(_DAMAGED)
 
 
 # Each library is imported only where it is needed: start-up time.

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from aligners._compressed import DamagedError, expand
+from aligners._compressed import DamagedError, expand, expanding
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
+_READ = 1 << 20
+"""Bytes of a file read at once."""
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
 """What a file is called that is being written."""
 
@@ -98,6 +100,24 @@ def read_bytes(path: Path | str) -> bytes:
         raise InputError(f"{path}: {error}") from None
     except MemoryError:
         raise InputError(f"{path}: expanded it does not fit into memory") from None
+
+
+def reading(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file piece by piece, decompressed by its suffix.
+
+    Raises
+    ------
+    InputError
+        As `read_bytes`.
+    """
+    try:
+        with path.open("rb") as file:
+            blocks = iter(lambda: file.read(_READ), b"")
+            yield from expanding(blocks, path.suffix, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except DamagedError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def read_lines(path: TextFile) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics._base import Ragged, Texts, Vocabulary
+from tuner.mapped import segment_blocks
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -107,8 +108,10 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     vector = weights.vector(nbest.feature_names, origin=origin)
     # Column by column: a matrix product may sum rows in different orders, and break ties.
     scores = np.zeros(len(nbest.features))
-    for column, weight in enumerate(vector):
-        scores += weight * nbest.features[:, column]
+    for first, last in segment_blocks(nbest.offsets, nbest.features):
+        begin, end = nbest.offsets[first], nbest.offsets[last]
+        for column, weight in enumerate(vector):
+            scores[begin:end] += weight * nbest.features[begin:end, column]
     if nbest.sparse is not None:
         by_column = np.array([weights.values.get(name, (0.0,))[0] for name in nbest.sparse.names])
         rows = np.repeat(np.arange(len(scores)), np.diff(nbest.sparse.offsets))

@@ -43,6 +43,8 @@ class NBestReader:
         Called with one line for what is accepted but worth knowing.
     absent_is_zero : bool
         A feature that a line has not is 0 there, whatever its name.
+    first_line : int
+        The number of the first line of `data` in the file.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class NBestReader:
         notice: Callable[[str], None],
         *,
         absent_is_zero: bool = False,
+        first_line: int = 1,
     ) -> None:
         self.where = where
+        self.first_line = first_line
         self.data = data
         self.notice = notice
         self.absent_is_zero = absent_is_zero
@@ -104,7 +108,7 @@ class NBestReader:
         line = min(line, len(self.starts) - 1)
         if self.unended and line == len(self.starts) - 1:
             message += "; the file ends in the middle of this line: is the list cut off?"
-        raise InputError(f"{self.where}:{line}: {message}")
+        raise InputError(f"{self.where}:{line + self.first_line - 1}: {message}")
 
     def token(self, position: int) -> str:
         """Return the token at `position`, as far as a message shows it."""
@@ -148,7 +152,7 @@ class NBestReader:
         if count > 3 and b"=" not in self.field(line, 2):
             self._no_features(line)
         if valid:
-            expected = f"line 1 has {first}"
+            expected = f"line {self.first_line} has {first}"
         else:
             expected = (
                 "expected 4 to 6: id, hypothesis, features, score, then maybe segmentation and "
@@ -268,7 +272,7 @@ class NBestReader:
             self.fail(
                 int(self.starts[run_lines[run]]),
                 f"feature {names[label]} has {sizes[run]} values, line "
-                f"{run_lines[first_runs[label]] + 1} has {first_sizes[label]}; is the list cut "
+                f"{run_lines[first_runs[label]] + self.first_line} has {first_sizes[label]}; is the list cut "
                 f"off, or made by different models?",
             )
         is_dense = occurrences == lines
@@ -301,10 +305,11 @@ class NBestReader:
         """Raise the error of a feature that only the lines `having` have."""
         if having[0] == 0:
             lacking = int(np.flatnonzero(~np.isin(np.arange(lines), having))[0])
-            self.fail(int(self.starts[lacking]), f"feature {name} is missing, line 1 has it")
+            self.fail(int(self.starts[lacking]), f"feature {name} is missing, line {self.first_line} has it",
+            )
         self.fail(
             int(self.starts[having[0]]),
-            f"unknown feature {name}, line 1 does not have it; only a feature with _ in its name "
+            f"unknown feature {name}, line {self.first_line} does not have it; only a feature with _ in its name "
             f"may be missing in some hypotheses (sparse)",
         )
 

@@ -234,6 +234,7 @@ def envelopes(
     ----------
     features : (F, H) float64
     offsets : (S + 1,) int64
+        Of all segments, or of some in a row.
     columns, direction : (D,), D >= 1
         The direction's non-zero entries: which feature, and its change per unit step.
     scores : (H,) float64
@@ -277,14 +278,13 @@ def envelopes(
 
 
 @njit(cache=True, nogil=True)
-def cumulate(stats: FloatArray, rows: IntArray, order: IntArray, segments: int) -> FloatArray:
+def cumulate(table: FloatArray, order: IntArray, segments: int) -> FloatArray:
     """Sum the winners' statistics before the first breakpoint and after each.
 
     Parameters
     ----------
-    stats : (R, K) float64
-    rows : (W,) int64
-        Rows of all winners, segment by segment, from left to right.
+    table : (W, K) float64
+        Statistics of all winners, segment by segment, from left to right.
     order : (W,) int64
         Winners by the step from which on they win; the first `segments` are each segment's first.
 
@@ -292,12 +292,7 @@ def cumulate(stats: FloatArray, rows: IntArray, order: IntArray, segments: int) 
     -------
     (W - segments + 1, K) float64
     """
-    size = stats.shape[1]
-    # Gathered segment by segment, where rows lie close, before they are read in another order.
-    table = np.empty((rows.size, size))
-    for n in range(rows.size):
-        for k in range(size):
-            table[n, k] = stats[rows[n], k]
+    size = table.shape[1]
     sums = np.zeros((order.size - segments + 1, size))
     for n in range(segments):
         for k in range(size):
@@ -310,12 +305,12 @@ def cumulate(stats: FloatArray, rows: IntArray, order: IntArray, segments: int) 
 
 
 @njit(cache=True, nogil=True)
-def total(stats: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the (K,) sum of some rows of statistics (R, K)."""
-    out = np.zeros(stats.shape[1])
-    for row in rows:
+def total(table: FloatArray) -> FloatArray:
+    """Return the (K,) sum of the rows of a table (n, K), one after the other."""
+    out = np.zeros(table.shape[1])
+    for n in range(table.shape[0]):
         for k in range(out.size):
-            out[k] += stats[row, k]
+            out[k] += table[n, k]
     return out
 
 
@@ -355,8 +350,11 @@ def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tu
 
 @njit(cache=True, nogil=True)
 def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> FloatArray:
-    """Return the (H,) distance of each hypothesis from its segment's mean, features / spread."""
-    out = np.zeros(features.shape[1])
+    """Return the distance of each hypothesis from its segment's mean, features / spread.
+
+    Of the hypotheses `offsets[0]:offsets[-1]`.
+    """
+    out = np.zeros(offsets[-1] - offsets[0])
     for s in range(offsets.size - 1):
         a, b = offsets[s], offsets[s + 1]
         for f in range(features.shape[0]):
@@ -364,7 +362,7 @@ def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> F
             mean, scale = column.mean(), 1.0 / spread[f]
             for i in range(b - a):
                 difference = (column[i] - mean) * scale
-                out[a + i] += difference * difference
+                out[a - offsets[0] + i] += difference * difference
     return np.sqrt(out)
 
 
@@ -386,7 +384,7 @@ def reachable(
     out; rounding is allowed for.
     """
     best = best_hypotheses(scores, offsets)
-    kept = np.empty(scores.size, dtype=np.int64)
+    kept = np.empty(offsets[-1] - offsets[0], dtype=np.int64)
     count = 0
     for s in range(offsets.size - 1):
         top = best[s]

@@ -141,7 +141,8 @@ class Climb:
         weights = self.weights.copy()
         weights[columns] += point.step * direction
         weights = self.bounds.clip(weights)  # for rounding at the bounds
-        scores = self.scores + point.step * self._line.slopes
+        scores = point.step * self._line.slopes
+        scores += self.scores
         value: float = self.problem.value(scores) - self.problem.penalty(weights)
         gain: float = value - self.value
         if gain <= 0:  # the interval was narrower than rounding

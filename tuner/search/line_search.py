@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import segment_blocks
 from tuner.search import _kernels
 
 if TYPE_CHECKING:
@@ -214,18 +215,21 @@ class LineSearch:
     ) -> tuple[FloatArray, FloatArray]:
         problem = self.problem
         segments = len(problem.offsets) - 1
-        count = _kernels.envelopes(
-            problem.features,
-            problem.offsets,
-            columns,
-            direction,
-            scores,
-            window,
-            self._work,
-        )
-        rows, starts = problem.rows_of(self._work[1][:count]), self._work[2][:count]
+        slopes, winners, starts = self._work
+        count = 0
+        for first, last in segment_blocks(problem.offsets, problem.features):
+            count += _kernels.envelopes(
+                problem.features,
+                problem.offsets[first : last + 1],
+                columns,
+                direction,
+                scores,
+                window,
+                (slopes, winners[count:], starts[count:]),
+            )
+        rows, starts = problem.rows_of(winners[:count]), starts[:count]
         order = np.argsort(starts, kind="stable")
-        sums = _kernels.cumulate(problem.stats.rows, rows, order, segments)
+        sums = _kernels.cumulate(problem.stats.take(rows), order, segments)
         ends = np.empty(len(sums) + 1)
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]

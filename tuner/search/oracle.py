@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import gather, segment_blocks
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ def oracle(
 
     Parameters
     ----------
-    stats : (H, K) float64
+    stats : (H, K) float64, or mapped and of any type
     start : (S,) int64
         Hypotheses to begin with.
 
@@ -36,20 +38,21 @@ def oracle(
     chosen : (S,) int64
     """
     chosen = start.copy()
-    total = stats[chosen].sum(axis=0)
+    total = gather(stats, chosen).sum(axis=0)
     for _ in range(ORACLE_SWEEPS):
         before = chosen.copy()
-        for segment in range(len(chosen)):
-            rows = stats[offsets[segment] : offsets[segment + 1]]
-            rest = total - stats[chosen[segment]]
-            values = metric.oriented(metric.score(rest + rows))
-            best = int(np.argmax(values))
-            if values[best] > values[chosen[segment] - offsets[segment]]:
-                chosen[segment] = offsets[segment] + best
-                total = rest + rows[best]
+        for first, last in segment_blocks(offsets, stats):
+            for segment in range(first, last):
+                rows = stats[offsets[segment] : offsets[segment + 1]]
+                rest = total - stats[chosen[segment]]
+                values = metric.oriented(metric.score(rest + rows))
+                best = int(np.argmax(values))
+                if values[best] > values[chosen[segment] - offsets[segment]]:
+                    chosen[segment] = offsets[segment] + best
+                    total = rest + rows[best]
         if (chosen == before).all():
             break
-    return float(metric.score(stats[chosen].sum(axis=0))), chosen
+    return float(metric.score(gather(stats, chosen).sum(axis=0))), chosen
 
 
 def known_hypotheses(lists: Searched) -> NDArray[np.bool_]:
@@ -60,11 +63,13 @@ def known_hypotheses(lists: Searched) -> NDArray[np.bool_]:
 
 def oracle_score(lists: Searched, start: IntArray) -> float:
     """Return the oracle's score among the hypotheses whose statistics are known."""
+    if lists.rows is None and not lists.stats.is_lazy:
+        return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
     rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows
     lists.stats.need(rows[start])
     known = np.flatnonzero(known_hypotheses(lists))
     score, _ = oracle(
-        lists.stats.rows[rows[known]],
+        lists.stats.take(rows[known]),
         np.searchsorted(known, lists.offsets),
         lists.metric,
         np.searchsorted(known, start),

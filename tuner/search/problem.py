@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from tuner.search import _kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from tuner.search.prior import Prior
 
 NOTHING: FloatArray = np.empty(0)
+
+_LEAF = 1 << 16
+"""Values of a column whose deviations are in memory at once."""
 
 
 class StatTable:
@@ -29,7 +33,7 @@ class StatTable:
 
     Parameters
     ----------
-    rows : (H, K) float64
+    rows : (H, K) float64, or mapped from a file and of any type
         The statistics; with `compute`, where they are put (not read before they are known).
     compute : callable, optional
         Takes (n,) int64 hypotheses, each once, rising, and returns their (n, K) statistics. May
@@ -37,11 +41,13 @@ class StatTable:
     """
 
     def __init__(
-        self, rows: FloatArray, compute: Callable[[IntArray], FloatArray] | None = None
+        self, rows: NDArray[Any], compute: Callable[[IntArray], FloatArray] | None = None
     ) -> None:
         import threading  # noqa: PLC0415
 
-        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self.rows: NDArray[Any] = (
+            rows if is_mapped(rows) else np.ascontiguousarray(rows, dtype=np.float64)
+        )
         self._compute = compute
         self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
         self._lock = threading.Lock()
@@ -64,8 +70,12 @@ class StatTable:
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
         self.need(hypotheses)
-        total: FloatArray = self.rows[hypotheses].sum(axis=0)
+        total: FloatArray = self.take(hypotheses).sum(axis=0)
         return total
+
+    def take(self, hypotheses: IntArray) -> FloatArray:
+        """Return the (n, K) statistics of (n,) hypotheses that are known, in any order."""
+        return gather(self.rows, hypotheses)
 
     def complete(self, notice: Callable[[str], None]) -> None:
         """Make sure that all statistics are known: a table that travels computes none."""
@@ -76,7 +86,7 @@ class StatTable:
             )
             self.need(np.arange(len(self.rows)))
 
-    def __reduce__(self) -> tuple[type[StatTable], tuple[FloatArray]]:
+    def __reduce__(self) -> tuple[type[StatTable], tuple[NDArray[Any]]]:
         """Travel to other processes: as rows, all of them known."""
         if self.known < len(self.rows):
             raise ValueError("statistics that are not known yet cannot travel")
@@ -100,7 +110,8 @@ class TuningProblem:
     Parameters
     ----------
     features : (F, H) float64, C order
-        Feature-major: the column of one feature over all hypotheses is contiguous.
+        Feature-major: the column of one feature over all hypotheses is contiguous. In memory, or
+        mapped from a file (see `tuner.mapped`).
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
     stats : StatTable
@@ -145,8 +156,16 @@ class TuningProblem:
 
     @cached_property
     def _deviations(self) -> FloatArray:
-        deviations: FloatArray = _kernels.deviations(self.features, self.offsets, self.spread)
-        return deviations
+        found = np.empty(self.size)
+        for part, begin, end in self._parts():
+            found[begin:end] = _kernels.deviations(self.features, part, self.spread)
+        return found
+
+    def _parts(self) -> Iterator[tuple[IntArray, int, int]]:
+        """Yield the offsets of a range of segments, its first hypothesis and that behind it."""
+        for first, last in segment_blocks(self.offsets, self.features):
+            part = self.offsets[first : last + 1]
+            yield part, int(part[0]), int(part[-1])
 
     @cached_property
     def all_columns(self) -> IntArray:
@@ -157,9 +176,10 @@ class TuningProblem:
         """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
         dense = len(self.features)
-        _kernels.model_scores(
-            self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
-        )
+        for part, _, _ in self._parts():
+            _kernels.model_scores(
+                self.features, part, self.all_columns, weights[:dense], self.fixed, scores
+            )
         if self.sparse is not None:
             scores += self.sparse @ weights[dense:]
         return scores
@@ -172,7 +192,7 @@ class TuningProblem:
 
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses."""
-        total: FloatArray = _kernels.total(self.stats.rows, self.rows_of(hypotheses))
+        total: FloatArray = _kernels.total(self.stats.take(self.rows_of(hypotheses)))
         return total
 
     def objective(self, stats: FloatArray) -> FloatArray:
@@ -206,21 +226,25 @@ class TuningProblem:
 
         Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
         """
-        kept = _kernels.reachable(
-            self.features,
-            self.offsets,
-            self.model_scores(weights),
-            self.spread,
-            self._deviations,
-            radius,
+        scores, deviations = self.model_scores(weights), self._deviations
+        kept = np.concatenate(
+            [
+                _kernels.reachable(self.features, part, scores, self.spread, deviations, radius)
+                for part, _, _ in self._parts()
+            ]
         )
         return self.take(kept, np.searchsorted(kept, self.offsets))
 
     def take(self, hypotheses: IntArray, offsets: IntArray) -> TuningProblem:
-        """Return the problem of some hypotheses, segment by segment; `spread` stays as it is."""
+        """Return the problem of some hypotheses, rising; `spread` stays as it is."""
+        features = empty_beside(self.features, (len(self.features), len(hypotheses)))
+        for _, begin, end in self._parts():
+            first, last = np.searchsorted(hypotheses, (begin, end))
+            features[:, first:last] = self.features[:, hypotheses[first:last]]
+            release(features)
         return replace(
             self,
-            features=np.ascontiguousarray(self.features[:, hypotheses]),
+            features=features,
             offsets=offsets,
             fixed=self.fixed[hypotheses] if self.fixed.size else self.fixed,
             rows=hypotheses if self.rows is None else self.rows[hypotheses],
@@ -239,8 +263,36 @@ def within_segment_spread(
     lengths = np.diff(offsets)
     spread = np.empty(len(features))
     for f, column in enumerate(features):
-        means = np.add.reduceat(column, offsets[:-1]) / lengths
-        deviation = float(np.sqrt(np.mean((column - np.repeat(means, lengths)) ** 2)))
+        means = np.empty(len(lengths))
+        for first, last in segment_blocks(offsets, column):
+            begin = offsets[first]
+            means[first:last] = np.add.reduceat(
+                column[begin : offsets[last]], offsets[first:last] - begin
+            )
+        means /= lengths
+        squares = _squares(column, offsets, means, 0, len(column))
+        deviation = float(np.sqrt(squares / len(column)))
         size = float(np.max(np.abs(means)))
         spread[f] = deviation if deviation > 1e-12 * size else if_constant
     return spread
+
+
+def _squares(
+    column: FloatArray, offsets: IntArray, means: FloatArray, begin: int, end: int
+) -> np.float64:
+    """Return the sum of squared deviations of column[begin:end] from the segments' means.
+
+    Halves are summed as `np.sum` does it: what is in memory at once does not change a bit.
+    """
+    size = end - begin
+    if size > _LEAF:
+        middle = begin + size // 2 - size // 2 % 8
+        left = _squares(column, offsets, means, begin, middle)
+        return left + _squares(column, offsets, means, middle, end)
+    first = int(np.searchsorted(offsets, begin, side="right")) - 1
+    last = int(np.searchsorted(offsets, end))
+    lengths = np.diff(np.clip(offsets[first : last + 1], begin, end))
+    deviations = column[begin:end] - np.repeat(means[first:last], lengths)
+    release(column)
+    total: np.float64 = np.add.reduce(deviations**2)
+    return total

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.mapped import empty_beside, release
 from tuner.search.problem import NOTHING, StatTable
 
 if TYPE_CHECKING:
@@ -55,9 +56,13 @@ class Searched:
         hypotheses = np.arange(offsets[-1]) + np.repeat(
             self.offsets[segments] - offsets[:-1], lengths
         )
+        features = empty_beside(self.features, (len(self.features), len(hypotheses)))
+        for column, taken in zip(self.features, features, strict=True):
+            np.take(column, hypotheses, out=taken)
+            release(column, taken)
         return replace(
             self,
-            features=np.ascontiguousarray(self.features[:, hypotheses]),
+            features=features,
             offsets=offsets,
             rows=hypotheses if self.rows is None else self.rows[hypotheses],
             sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner.errors import ConfigError
+from tuner.mapped import empty_beside, release
 from tuner.search.constraints import Bounds, Constraints, columns_of
 from tuner.search.problem import NOTHING, within_segment_spread
 
@@ -60,9 +61,10 @@ class Variables:
         """Return (V, H), C order, of features (F, H); `features` itself if nothing changes."""
         if len(self) == len(features) and all(len(c) == 1 for c in self.columns):
             return features
-        out = np.empty((len(self), features.shape[1]))
+        out = empty_beside(features, (len(self), features.shape[1]))
         for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
             out[v] = ratios @ features[columns] if len(columns) > 1 else features[columns[0]]
+            release(features, out)
         return out
 
     def fixed(self, features: FloatArray, moving: IntArray) -> FloatArray:
@@ -78,6 +80,7 @@ class Variables:
         scores = np.zeros(features.shape[1])
         for column in rest:
             scores += self.start[column] * features[column]
+            release(features)
         return scores
 
 
@@ -208,6 +211,7 @@ def _equal(
     if abs(spread[first] - spread[second]) > 1e-9 * spread[first]:
         return False
     difference = (features[first] - features[second])[np.newaxis]
+    release(features)
     return bool(
         within_segment_spread(difference, offsets, if_constant=0.0)[0] <= 1e-12 * spread[first]
     )

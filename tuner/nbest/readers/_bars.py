@@ -48,7 +48,12 @@ class BarsReader(Reader):
         """Parse a whole file."""
         data, remark = self.as_moses(file)
         reader = NBestReader(
-            file.where, data, segments, notice, absent_is_zero=self.absent_is_zero
+            file.where,
+            data,
+            segments,
+            notice,
+            absent_is_zero=self.absent_is_zero,
+            first_line=file.first_line,
         )
         new = reader.read(vocabulary)
         return replace(new, remark=remark) if remark else new

@@ -41,7 +41,7 @@ Place = int | str
 
 _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _ID = re.compile(r"[0-9]{1,9}")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,14 @@ class ListFile:
         Not empty.
     names : SegmentNames
         Numbers segments whose ids are names; the same for all lists that are merged.
+    first_line : int
+        The number of its first line; not 1 where it is a part of a file.
     """
 
     where: str
     data: bytes
     names: SegmentNames = field(default_factory=SegmentNames)
+    first_line: int = 1
 
     @cached_property
     def byte_lines(self) -> list[bytes]:
@@ -85,12 +88,14 @@ class ListFile:
         InputError
             A line is not UTF-8.
         """
-        return [decode_line(line, self.where, n) for n, line in enumerate(self.byte_lines, 1)]
+        numbered = enumerate(self.byte_lines, self.first_line)
+        return [decode_line(line, self.where, n) for n, line in numbered]
 
     def fail(self, place: Place, message: str) -> NoReturn:
         """Raise the error of a place."""
-        between = ":" if isinstance(place, int) else ": "
-        raise InputError(f"{self.where}{between}{place}: {message}")
+        if isinstance(place, int):
+            raise InputError(f"{self.where}:{place + self.first_line - 1}: {message}")
+        raise InputError(f"{self.where}: {place}: {message}")
 
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -177,10 +182,15 @@ def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
         The file cannot be read or is empty.
     """
     where = "stdin" if str(path) == "-" else str(path)
-    data = read_bytes(path).removeprefix(_BYTE_ORDER_MARK)
+    data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
     if not data:
-        raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
+        raise empty_list(where)
     return ListFile(where, data, SegmentNames() if names is None else names)
+
+
+def empty_list(where: str) -> InputError:
+    """Return the error of a list without a byte."""
+    return InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
 
 
 @dataclass

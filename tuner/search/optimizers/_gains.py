@@ -42,6 +42,4 @@ def background_of(problem: TuningProblem, weights: FloatArray, segments: float) 
 
 def all_stats(problem: TuningProblem) -> FloatArray:
     """Return the (H, K) statistics of every hypothesis."""
-    rows = problem.rows_of(np.arange(problem.size))
-    stats: FloatArray = np.ascontiguousarray(problem.stats.rows[rows])
-    return stats
+    return problem.stats.take(problem.rows_of(np.arange(problem.size)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import empty_beside, release
 from tuner.search.line_search import LineSearch
 from tuner.search.optimizers._base import Found
 from tuner.search.problem import TuningProblem, within_segment_spread
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 SMALLEST_SHARE = 1e-6
 """Least number that stands for the part of the model scores that is not searched."""
+
+_ROWS = 1 << 12
+"""Hypotheses whose values are turned from columns into rows at once."""
 
 
 class Linear:
@@ -52,7 +56,6 @@ class Linear:
         self._start = start
         self.sparse = problem.sparse
         self._dense = len(problem.features)
-        columns = problem.features / problem.spread[:, np.newaxis]
         lower = np.where(bounds.lower >= 0, 0.0, -np.inf)
         upper = np.where(bounds.upper <= 0, 0.0, np.inf)
         self.start = start.copy()
@@ -62,13 +65,27 @@ class Linear:
             self._fixed_spread = float(
                 within_segment_spread(problem.fixed[np.newaxis], problem.offsets)[0]
             )
-            columns = np.vstack([columns, problem.fixed / self._fixed_spread])
             lower = np.insert(lower, self._dense, SMALLEST_SHARE)
             upper = np.insert(upper, self._dense, np.inf)
             self.start = np.insert(self.start, self._dense, self._fixed_spread)
         self.lower, self.upper = lower, upper
-        self.matrix = np.ascontiguousarray(columns.T)
+        self.matrix = self._matrix()
         self._size = float(np.abs(start).sum()) or 1.0
+
+    def _matrix(self) -> FloatArray:
+        """Return the (H, D) values that each unit of a number adds to the model scores."""
+        problem = self.problem
+        matrix = empty_beside(
+            problem.features, (problem.size, self._dense + bool(self._fixed_spread))
+        )
+        for begin in range(0, problem.size, _ROWS):
+            rows = slice(begin, begin + _ROWS)
+            values = problem.features[:, rows] / problem.spread[:, np.newaxis]
+            matrix[rows, : self._dense] = values.T
+            if self._fixed_spread:
+                matrix[rows, self._dense] = problem.fixed[rows] / self._fixed_spread
+            release(problem.features, matrix)
+        return matrix
 
     @property
     def columns(self) -> int:

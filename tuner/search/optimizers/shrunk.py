@@ -83,10 +83,12 @@ class Shrunk(Optimizer):
         penalties = np.full(len(SHARES), problem.penalty(start))
         penalties[1:] = 0.0
         learnt = []
+        lists: Lists | None = None
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         for fold in range(min(self.folds, segments)) if segments > 1 else ():
             held_out = fold_of == fold
-            if fold == 0 or not (is_whole or problem.stats.is_lazy):
+            if lists is None or not (is_whole or problem.stats.is_lazy):
+                lists = None  # the memory of the last ones
                 lists = Lists(Linear(self._thinned(problem, fold), start, bounds), start)
             found, scores = _scaled(problem, self._learn(lists, ~held_out, rng))
             learnt.append(found)
@@ -135,7 +137,8 @@ def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, Fl
     """Return weights, and 1 for what is not searched, and model scores: scaled to spread 1."""
     scores = problem.model_scores(weights)
     spread = float(within_segment_spread(scores[np.newaxis], problem.offsets)[0])
-    return np.append(weights, 1.0) / spread, scores / spread
+    scores /= spread
+    return np.append(weights, 1.0) / spread, scores
 
 
 def _mixed(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
@@ -153,7 +156,7 @@ def _choose(
     Those of later rows are preferred where they are hardly worse than the best.
     """
     rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
-    stats = problem.stats.rows[rows]
+    stats = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
     segments = chosen.shape[1]
     drawn = np.random.default_rng(seed).multinomial(
         segments, np.full(segments, 1 / segments), size=RESAMPLES
