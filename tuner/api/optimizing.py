@@ -12,10 +12,12 @@ import numpy as np
 from tuner.api.also import OtherScore, others, remind
 from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
-from tuner.api.searching import Ended, as_weights, list_problem, setup_of
+from tuner.api.pooling import Pooled
+from tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
 from tuner.api.texts import log_notice, once
 from tuner.documents import to_json
-from tuner.errors import InputError
+from tuner.components.formula import Formula
+from tuner.errors import ConfigError, InputError
 from tuner.nbest.model import without_texts
 from tuner.nbest.moses_dat import read_dat
 from tuner.search import DEFAULT_OPTIMIZER
@@ -151,6 +153,7 @@ def optimize(
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
+    pool: PathLike | None = None,
     weights: WeightsLike | None = None,
     optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
     options: Mapping[str, object] | None = None,
@@ -193,6 +196,11 @@ def optimize(
         `text`. Default: line n is of the n-th segment of the lists.
     extra_features
         As of `read_nbest`.
+    pool
+        A folder that features and statistics are kept in, in place of memory: for lists larger
+        than that, and to search the same lists again without reading them. The result is the
+        same. Made anew where it was made from anything else. What needs the texts, or a copy of
+        everything, does not go with it; see docs/how-to/large-pools.md.
     weights
         Start weights: a file, weights by name, or an earlier result's. Default: all equal.
     optimizer, options
@@ -257,6 +265,33 @@ def optimize(
     chosen = as_metric(metric)
     judges = list({one.signature: one for one in map(as_metric, also)}.values())
     remind(chosen, also, notice)
+    if pool is not None:
+        beyond = {
+            "also": also,
+            "ids": ids,
+            "extra_features": extra_features,
+            "annotator": annotator,
+            "length_penalty": length_penalty is not None or start.length_penalty,
+            "samples": samples,
+        }
+        if given := [name for name, value in beyond.items() if value]:
+            raise ConfigError(f"a pool on disk does not go with {' or '.join(given)}")
+        pooled = Pooled.of(
+            pool,
+            cast("ListsLike", lists),
+            refs,
+            source=source,
+            ref_links=ref_links,
+            nbest_format=nbest_format,
+            metric=chosen,
+            text=text,
+            text_model=text_model,
+            optimizer=setup.optimizer,
+            threads=setup.threads,
+            notice=notice,
+        )
+        ended, signature = _on_disk(pooled, setup, searching)
+        return _result(ended, chosen, signature, setup, 0, begin)
     with list_problem(
         cast("ListsLike", lists),
         refs,
@@ -333,6 +368,17 @@ def optimize_dat(
     found = optimize_stats(nbest, table, chosen, setup, notice=notice, progress=searching)
     ended = Ended(found, None, {"reading": reading}, nbest, table)
     return _result(ended, chosen, signature_of(chosen, "stats:moses"), setup, samples, begin)
+
+
+def _on_disk(pooled: Pooled, setup: Setup, searching: Progress | None) -> tuple[Ended, str]:
+    """Search a pool; return what was found, and what scores depend on."""
+    pool, signature, seconds = pooled.open()
+    table, metric = StatTable(pool.stats), pooled.metric
+    if isinstance(metric, Formula) and len(metric.metrics) > 1:
+        pooled.notice(influences(metric, table, pool.offsets))
+    nbest = without_texts(pool.features.T, pool.offsets, pool.feature_names, None)
+    found = optimize_stats(nbest, table, metric, setup, notice=pooled.notice, progress=searching)
+    return Ended(found, None, seconds, nbest, table), signature
 
 
 def _result(

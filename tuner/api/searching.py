@@ -211,7 +211,7 @@ def list_problem(
             annotate=read.annotate if needs_of([chosen]) else None,
         )
         if isinstance(chosen, Formula) and len(chosen.metrics) > 1 and not stats.is_lazy:
-            notice(_influences(chosen, stats, read.nbest.offsets))
+            notice(influences(chosen, stats, read.nbest.offsets))
         yield ListProblem(
             read,
             ready,
@@ -225,13 +225,13 @@ def list_problem(
         )
 
 
-def _influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
+def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     """Say what the formula's metrics score, and which of them moves it."""
     some = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
     rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in some])
     stats.need(rows)
     part = np.concatenate([[0], np.cumsum(np.diff(offsets)[some])]).astype(np.int64)
-    found = formula.influences(stats.rows[rows], part)
+    found = formula.influences(stats.take(rows), part)
     scores = ", ".join(f"{label} {score:.4f}" for label, (score, _) in found.items())
     shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in found.items())
     return (

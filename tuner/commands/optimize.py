@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _OF_LISTS = ("refs", "source", "ref_links", "ids")
 _OF_TEST = ("test_refs", "test_source", "test_ref_links", "test_features")
 _OF_REPLICAS = ("replicas", "out_dir", "fresh", "test_lists", *_OF_TEST)
+_WITHOUT_POOL = ("also", "ids", "extra_features", "annotator", "length_penalty", "samples")
 _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator", "also")
 
 
@@ -53,6 +54,13 @@ _OF_TEXTS = ("text", "text_model", "length_penalty", "annotator", "also")
 @list_options
 @metrics_option(
     "Say too what this metric makes of the weights; repeat for more.", name="also", option="--also"
+)
+@click.option(
+    "--pool",
+    type=FOLDER,
+    help="Keep features and statistics of the lists in this folder in place of memory, for lists "
+    "larger than that: the result is the same. Used again where lists, references and metric are "
+    "the same, else made anew.",
 )
 @click.option("--features", multiple=True, type=FILE, help="Moses' features.dat, repeatable.")
 @click.option("--scores", multiple=True, type=FILE, help="Moses' scores.dat, one a --features.")
@@ -104,7 +112,7 @@ def command(
     _check_replicas(out, features, given)
     take_search(given)
     if given["replicas"] is not None:
-        del given["samples"], given["also"]
+        del given["samples"], given["also"], given["pool"]
         with tuning(given["annotator"], on=given["executor"]) as shown:
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
@@ -120,6 +128,7 @@ def command(
             "nbest_format",
             "extra_features",
             "annotation_cache",
+            "pool",
         ):
             del given[name]
         with searching() as on:
@@ -158,6 +167,14 @@ def _check_usage(
     scores: tuple[Path, ...],
     given: dict[str, Any],
 ) -> None:
+    if given["pool"] is not None:
+        if features or given["replicas"] is not None:
+            raise click.UsageError("--pool goes with --nbest, without --replicas")
+        if any(given[name] for name in _WITHOUT_POOL):
+            raise click.UsageError(
+                "--pool goes without --also, --ids, --feature, --annotator, --length-penalty and "
+                "--bootstrap"
+            )
     if bool(lists) == bool(features):
         raise click.UsageError("give --nbest and --ref, or --features and --scores")
     if lists and not given["refs"] and api.metric(given["metric"]).reads_references:

@@ -305,12 +305,14 @@ class NBestReader:
         """Raise the error of a feature that only the lines `having` have."""
         if having[0] == 0:
             lacking = int(np.flatnonzero(~np.isin(np.arange(lines), having))[0])
-            self.fail(int(self.starts[lacking]), f"feature {name} is missing, line {self.first_line} has it",
+            self.fail(
+                int(self.starts[lacking]),
+                f"feature {name} is missing, line {self.first_line} has it",
             )
         self.fail(
             int(self.starts[having[0]]),
-            f"unknown feature {name}, line {self.first_line} does not have it; only a feature with _ in its name "
-            f"may be missing in some hypotheses (sparse)",
+            f"unknown feature {name}, line {self.first_line} does not have it; only a feature "
+            f"with _ in its name may be missing in some hypotheses (sparse)",
         )
 
     def _links(self, token_offsets: IntArray) -> tuple[TokenArray, IntArray, bool]:

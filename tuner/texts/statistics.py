@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy as np
 from metrics._base import SYNTAX
 from tuner.errors import InputError
 from tuner.texts.corpus import describe_length
-from tuner.texts.text_pipeline import unknown_tokens
+from tuner.texts.text_pipeline import unknown_tokens, used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,26 +134,51 @@ def _require_links(metric: Metric, batch: Batch) -> None:
 
 
 def notices(metric: Metric, batch: Batch) -> list[str]:
-    """Return what the user should know about the input, one line each.
+    """Return what the user should know about the input, one line each."""
+    seen = Seen(metric)
+    seen.add(batch)
+    return seen.lines(batch)
+
+
+@dataclass(eq=False)
+class Seen:
+    """Counts what the user should know about hypotheses, all at once or part by part.
 
     A text without any link counts as translated in source order. That is the metric's definition
     (an unaligned word follows the one before it), but often a sign of a failed alignment.
     """
-    unknown = unknown_tokens(batch)
-    lines = [] if unknown is None else [unknown]
-    if "links" not in metric.needs:
+
+    metric: Metric
+    _tokens: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _hypotheses: int = 0
+    _unlinked: int = 0
+
+    def add(self, batch: Batch) -> None:
+        """Count the hypotheses of a batch."""
+        counts = np.bincount(used(batch.hypotheses.tokens), minlength=len(self._tokens))
+        counts[: len(self._tokens)] += self._tokens
+        self._tokens = counts
+        self._hypotheses += len(batch.hypotheses)
+        if "links" in self.metric.needs:
+            self._unlinked += _count_unlinked(batch.hypotheses, batch.offsets, batch)
+
+    def lines(self, batch: Batch) -> list[str]:
+        """Return what is to be said of all that was added, and of the references of a batch."""
+        unknown = unknown_tokens(self._tokens, batch.references)
+        lines = [] if unknown is None else [unknown]
+        if "links" not in self.metric.needs:
+            return lines
+        of_references = _count_unlinked(batch.references, batch.reference_offsets, batch)
+        for name, unlinked, texts in (
+            ("hypotheses", self._unlinked, self._hypotheses),
+            ("references", of_references, len(batch.references)),
+        ):
+            if unlinked:
+                lines.append(
+                    f"{unlinked} of {texts} {name} have no links: their words count as being in "
+                    f"source order"
+                )
         return lines
-    for name, texts, offsets in (
-        ("hypotheses", batch.hypotheses, batch.offsets),
-        ("references", batch.references, batch.reference_offsets),
-    ):
-        unlinked = _count_unlinked(texts, offsets, batch)
-        if unlinked:
-            lines.append(
-                f"{unlinked} of {len(texts)} {name} have no links: their words count as being in "
-                f"source order"
-            )
-    return lines
 
 
 def _count_unlinked(texts: Texts, offsets: IntArray, batch: Batch) -> int:

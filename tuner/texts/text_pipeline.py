@@ -36,7 +36,7 @@ from tuner.texts.corpus import lowercase
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Batch, IntArray, Vocabulary
+    from metrics._base import IntArray, Vocabulary
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -235,29 +235,36 @@ class TextPipeline:
             raise InputError(f"{path}: no sentencepiece model: {reason}") from None
 
 
-def unknown_tokens(batch: Batch) -> str | None:
+def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
     """Return one line if many tokens of the hypotheses are unknown to the references.
 
     That is, if hypotheses and references may be cut into tokens in different ways.
+
+    Parameters
+    ----------
+    counts : (n,) int64
+        How often each token of the vocabulary stands in the hypotheses.
     """
-    tokens = _used(batch.hypotheses.tokens)
-    references = np.unique(_used(batch.references.tokens))
-    if len(tokens) < UNKNOWN_LEAST or not len(references):
+    total = int(counts.sum())
+    known = np.unique(used(references.tokens))
+    if total < UNKNOWN_LEAST or not len(known):
         return None
-    unknown = tokens[~np.isin(tokens, references)]
-    share = len(unknown) / len(tokens)
+    unknown = counts.copy()
+    unknown[known[known < len(counts)]] = 0
+    share = int(unknown.sum()) / total
     if share <= UNKNOWN_SHARE:
         return None
-    found, counts = np.unique(unknown, return_counts=True)
-    most = found[np.argsort(-counts, kind="stable")[:_EXAMPLES]]
-    examples = " ".join(batch.hypotheses.vocabulary.words[token] for token in most.tolist())
+    found = np.flatnonzero(unknown)
+    most = found[np.argsort(-unknown[found], kind="stable")[:_EXAMPLES]]
+    examples = " ".join(references.vocabulary.words[token] for token in most.tolist())
     return (
         f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
         f"{examples}); are both tokenised alike? --text joins subwords and tokenises"
     )
 
 
-def _used(ragged: Ragged) -> np.ndarray[Any, np.dtype[np.int32]]:
+def used(ragged: Ragged) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Return the values of all rows, one after the other."""
     return ragged.values[ragged.offsets[0] : ragged.offsets[-1]]
 
 
@@ -342,7 +349,7 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     new[~from_changed] = np.repeat(own, counts)[~from_changed]
     starts = np.cumsum(counts) - counts
     # Every link becomes as many as its old token has new positions.
-    values = _used(links).reshape(-1, 2)
+    values = used(links).reshape(-1, 2)
     rows = np.repeat(np.arange(len(pairs)), links.lengths)
     token = begins[rows] + values[:, 1]
     times = counts[token]
@@ -377,9 +384,9 @@ def _without_joints(words: Words) -> Words:
 
 
 def _check_pieces(texts: Texts, side: str) -> None:
-    used = np.unique(_used(texts.tokens)).tolist()
+    tokens = np.unique(used(texts.tokens)).tolist()
     words = texts.vocabulary.words
-    if used and not any(MARK in words[token] for token in used):
+    if tokens and not any(MARK in words[token] for token in tokens):
         name = {"hyp": "hypotheses", "ref": "references"}[side]
         raise InputError(
             f"text step spm-decode: no token of the {name} has the sign {MARK} of sentencepiece; "

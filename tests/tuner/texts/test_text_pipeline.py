@@ -311,9 +311,13 @@ def batch(hypotheses, references):
     return Batch(given_texts, offsets, Texts.from_lines(references, vocabulary), offsets)
 
 
+def unknown(batch):
+    return unknown_tokens(np.bincount(batch.hypotheses.tokens.values), batch.references)
+
+
 def test_a_mismatch_is_warned_about_with_examples():
     hypotheses = ["▁the ▁cat s ▁the"] * 40
-    line = unknown_tokens(batch(hypotheses, ["the cats"] * 40))
+    line = unknown(batch(hypotheses, ["the cats"] * 40))
     assert line == (
         "100 % of the hypotheses' tokens stand in no reference (most often: ▁the ▁cat s); are "
         "both tokenised alike? --text joins subwords and tokenises"
@@ -321,7 +325,7 @@ def test_a_mismatch_is_warned_about_with_examples():
 
 
 def test_no_warning_where_both_are_alike_or_there_is_little_text():
-    assert unknown_tokens(batch(["the cat zzz yyy"] * 10, ["the cat"] * 10)) is None  # 40 tokens
-    assert unknown_tokens(batch(["the cat a zzz"] * 40, ["the cat a"] * 40)) is None  # 25 %
-    assert "50 %" in unknown_tokens(batch(["the cat yyy zzz"] * 40, ["the cat a"] * 40))
-    assert unknown_tokens(batch(["a"] * 200, [""] * 200)) is None
+    assert unknown(batch(["the cat zzz yyy"] * 10, ["the cat"] * 10)) is None  # 40 tokens
+    assert unknown(batch(["the cat a zzz"] * 40, ["the cat a"] * 40)) is None  # 25 %
+    assert "50 %" in unknown(batch(["the cat yyy zzz"] * 40, ["the cat a"] * 40))
+    assert unknown(batch(["a"] * 200, [""] * 200)) is None

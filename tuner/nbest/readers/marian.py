@@ -69,7 +69,7 @@ class Marian(BarsReader):
             elif form != (scored, linked):
                 file.fail(
                     number,
-                    f"{_form(scored=scored, linked=linked)}, line 1 has "
+                    f"{_form(scored=scored, linked=linked)}, line {file.first_line} has "
                     f"{_form(scored=form[0], linked=form[1])}",
                 )
             row = [fields[0], fields[1], fields[-2], fields[-1]]

@@ -1,0 +1,249 @@
+"""Makes pools on disk of n-best lists, and opens those that are there."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import tuner
+from metrics._base import Vocabulary
+from tuner.api.texts import pipeline_of, text_file, text_files
+from tuner.components import registry
+from tuner.errors import ConfigError, InputError
+from tuner.families import names
+from tuner.files import Lines, file_digest
+from tuner.nbest.check import check_links
+from tuner.nbest.parts import PartedList, merged_parts
+from tuner.nbest.pool import segment_sizes
+from tuner.nbest.pool_files import PoolWriter, locked, open_pool
+from tuner.runs.contents import content_of
+from tuner.texts.corpus import make_batch, read_references
+from tuner.texts.prepare import Preparation
+from tuner.texts.statistics import Seen, check_texts, compute_stats, needs_of
+from tuner.texts.text_pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics._base import IntArray, Metric
+    from tuner.api.lists import ListsLike
+    from tuner.api.texts import Notice, PathLike, TextLike
+    from tuner.files import TextFile
+    from tuner.nbest.pool_files import Pool
+    from tuner.nbest.readers._base import Reader
+    from tuner.search.optimizers._base import Optimizer
+    from tuner.texts.corpus import References
+    from tuner.weights.feature_weights import FeatureNames
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Makes a pool on disk of n-best lists, or opens it where it is there.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the pool is, or will be.
+    lists
+        Files; `-`, which cannot be read again, is none.
+    refs, source, ref_links, nbest_format
+        As of `optimize`.
+    metric : Metric
+        Whose statistics it holds.
+    pipeline : TextPipeline
+        What is done to the texts.
+    threads : int
+        That statistics are computed in.
+    notice : callable
+        Called with one line for what is worth knowing.
+    """
+
+    folder: Path
+    lists: tuple[Path, ...]
+    refs: tuple[TextFile, ...]
+    source: TextFile | None
+    ref_links: tuple[TextFile, ...]
+    nbest_format: str | Reader
+    metric: Metric
+    pipeline: TextPipeline
+    threads: int
+    notice: Notice
+
+    @classmethod
+    def of(
+        cls,
+        folder: PathLike,
+        lists: ListsLike,
+        refs: Sequence[TextLike] | PathLike,
+        *,
+        source: TextLike | None,
+        ref_links: Sequence[TextLike] | PathLike,
+        nbest_format: str | Reader,
+        metric: Metric,
+        text: str | Sequence[str] | TextPipeline,
+        text_model: PathLike | None,
+        optimizer: Optimizer,
+        threads: int,
+        notice: Notice,
+    ) -> Pooled:
+        """Check what callers of `optimize` give.
+
+        Raises
+        ------
+        InputError
+            The lists are no files, or there is no reference.
+        ConfigError
+            The metric or the optimizer needs what a pool has not.
+        """
+        given = [lists] if isinstance(lists, Path | str) else lists
+        if not isinstance(given, list | tuple) or "-" in map(str, given):
+            raise InputError("a pool on disk is made of lists in files, which are read again")
+        if not refs:
+            raise InputError(
+                "a pool on disk needs references: they say how many segments there are"
+            )
+        if needs_of([metric]) or "source" in metric.needs or metric.of_lists:
+            raise ConfigError(
+                f"metric {metric.name()} does not go with a pool on disk: its statistics are "
+                f"computed on demand or belong to lines of the lists"
+            )
+        if optimizer.reads_all:
+            able = [
+                name
+                for name in names("optimizer")
+                if not getattr(registry.component("optimizer", name), "reads_all", True)
+            ]
+            raise ConfigError(
+                f"optimizer {optimizer.name()} compares all hypotheses at once, in memory; with a "
+                f"pool on disk go {', '.join(able)}"
+            )
+        return cls(
+            Path(folder),
+            tuple(map(Path, given)),
+            text_files(refs, "references"),
+            None if source is None else text_file(source, "the source"),
+            text_files(ref_links, "links of references"),
+            nbest_format,
+            metric,
+            pipeline_of(text, text_model),
+            threads,
+            notice,
+        )
+
+    def open(self) -> tuple[Pool, str, dict[str, float]]:
+        """Return the pool, what scores depend on, and the seconds it took.
+
+        Raises
+        ------
+        PortmertError
+            Lists, references and metric do not fit, or the folder holds something else or a
+            damaged pool, or cannot be written.
+        """
+        begin = time.perf_counter()
+        vocabulary = Vocabulary()
+        ready = Preparation(self.pipeline)
+        references = ready.references(
+            read_references(
+                self.refs, vocabulary=vocabulary, source=self.source, links=self.ref_links
+            )
+        )
+        inputs = self._inputs()
+        found = open_pool(self.folder, inputs)
+        if found is None or isinstance(found, str):
+            if found is not None:
+                self.notice(f"the pool in {self.folder} is made anew: {found}")
+            with locked(self.folder):
+                self._make(inputs, references, vocabulary)
+            found = open_pool(self.folder, inputs)
+            if found is None or isinstance(found, str):
+                raise InputError(f"{self.folder}: the pool is gone; another process changed it")
+        for line in found.notices:
+            self.notice(line)
+        seconds = {"pool": time.perf_counter() - begin}
+        return found, ready.signature(self.metric, references.offsets), seconds
+
+    def _inputs(self) -> dict[str, object]:
+        """Return what tells this pool from another, as JSON holds it."""
+        reader = self.nbest_format
+        return {
+            "portmert": tuner.__version__,
+            "metric": content_of(self.metric),
+            "lists": content_of(self.lists),
+            "format": reader if isinstance(reader, str) else repr(reader),
+            "refs": _contents(self.refs),
+            "source": _contents(() if self.source is None else (self.source,)),
+            "ref_links": _contents(self.ref_links),
+            "text": [str(self.pipeline), content_of(self.pipeline.model)],
+        }
+
+    def _make(
+        self,
+        inputs: dict[str, object],
+        references: References,
+        vocabulary: Vocabulary,
+    ) -> None:
+        """Read the lists part by part, and write the pool."""
+        said: list[str] = []
+        segments = len(references)
+        sizes = np.zeros(segments, dtype=np.int64)
+        seen = Seen(self.metric)
+        form = self.nbest_format
+        lists = [
+            PartedList(
+                path,
+                registry.reader(form) if isinstance(form, str) else form,
+                vocabulary,
+                segments,
+                said.append,
+            )
+            for path in self.lists
+        ]
+        feature_names: FeatureNames = ()
+        with PoolWriter(self.folder) as writer:
+            for present, nbest in merged_parts(lists, said.append):
+                feature_names = nbest.feature_names
+                sizes[present] = np.diff(nbest.offsets)
+                lengths = np.zeros(segments, dtype=np.int64)
+                lengths[present] = sizes[present]
+                nbest = replace(nbest, offsets=_offsets(lengths))  # all segments, some empty
+                if references.source_lengths is not None:
+                    check_links(nbest, references.source_lengths)
+                # A pipeline remembers all texts that it has seen: each part gets its own.
+                steps = TextPipeline(self.pipeline.steps, self.pipeline.model)
+                texts = steps.applied(nbest.texts, "hyp")
+                batch = make_batch(texts, nbest.offsets, references)
+                check_texts(self.metric, batch)
+                part = batch.segments(int(present[0]), int(present[-1]) + 1)
+                stats = compute_stats(self.metric, part, threads=self.threads)
+                seen.add(batch)
+                writer.add(nbest.features, stats)
+            where = str(self.lists[0]) if len(lists) == 1 else "the n-best lists together"
+            segment_sizes(np.flatnonzero(sizes), segments, where)
+            several = len(lists) > 1
+            described = [f"{one.path}: " * several + one.describe() for one in lists]
+            writer.finish(
+                _offsets(sizes),
+                inputs=inputs,
+                feature_names=feature_names,
+                notices=[*described, *dict.fromkeys(said), *seen.lines(batch)],
+            )
+
+
+def _contents(texts: Sequence[TextFile]) -> list[str]:
+    """Return a hash of each text, from a file or not."""
+    return [
+        hashlib.sha256("\n".join(text).encode()).hexdigest()
+        if isinstance(text, Lines)
+        else file_digest(Path(text))
+        for text in texts
+    ]
+
+
+def _offsets(lengths: IntArray) -> IntArray:
+    """Return where each of so many segments begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

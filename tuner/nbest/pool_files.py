@@ -1,0 +1,297 @@
+"""Keeps features and statistics of hypotheses as a folder of columns, to be mapped.
+
+A pool is a folder of numpy's own files and a description. `features.npy` is (F, H) float64, a
+feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
+float64 that holds all of them exactly; `offsets.npy` is (S + 1,) int64, where the hypotheses of
+each segment begin. `pool.json` says what they were made from, and how to tell that they are whole;
+it is written last, so that without it there is no pool.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import tempfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tuner.documents import parse_json, to_json
+from tuner.errors import InputError, PortmertError
+from tuner.files import read_bytes, write_text, writing
+from tuner.mapped import map_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from metrics._base import FloatArray, IntArray
+    from tuner.weights.feature_weights import FeatureNames
+
+VERSION = 1
+"""Of the format; a pool of another one is made anew."""
+
+DESCRIPTION = "pool.json"
+FILES = ("features.npy", "stats.npy", "offsets.npy")
+LOCK = ".lock"
+
+_COPIED = 1 << 22
+"""Bytes, a multiple of 8, that are copied at once."""
+_TYPES = (np.uint8, np.uint16, np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Holds a pool that is open.
+
+    Parameters
+    ----------
+    features : (F, H) float64
+        Mapped from its file.
+    stats : (H, K)
+        Mapped from its file.
+    offsets : (S + 1,) int64
+    feature_names : FeatureNames
+    notices : tuple of str
+        What was said of the lists when the pool was made.
+    """
+
+    features: FloatArray
+    stats: NDArray[Any]
+    offsets: IntArray
+    feature_names: FeatureNames
+    notices: tuple[str, ...]
+
+
+def open_pool(folder: Path, inputs: object) -> Pool | str | None:
+    """Return the pool of a folder, None where there is none, or why it must be made anew.
+
+    Parameters
+    ----------
+    inputs
+        What it must have been made from, as JSON holds it.
+
+    Raises
+    ------
+    InputError
+        The folder holds something else, or the pool is damaged.
+    """
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        _check_free(folder)
+        return None
+    try:
+        content = parse_json(read_bytes(path))
+        version, made_from = content["version"], content["inputs"]
+        names = tuple((str(name), int(size)) for name, size in content["features"])
+        notices = tuple(map(str, content["notices"]))
+        sums = {name: int(content["crc32"][name]) for name in FILES}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise InputError(
+            f"{path}: not what portmert writes; name another folder, or remove this one"
+        ) from None
+    if version != VERSION:
+        return f"it is of version {version} of the format, this is {VERSION}"
+    if made_from != inputs:
+        different = [key for key in inputs if made_from.get(key) != inputs[key]]  # type: ignore[attr-defined]
+        return f"it was made from other {', '.join(different)}"
+    features, stats, offsets = (_mapped(folder / name, sums[name]) for name in FILES)
+    width, size = sum(count for _, count in names), int(offsets[-1])
+    if features.shape != (width, size) or stats.shape[:1] != (size,):
+        raise _damaged(path, f"its files are of {features.shape} features and {stats.shape} stats")
+    return Pool(features, stats, np.array(offsets), names, notices)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make a folder that no other process makes a pool in meanwhile.
+
+    Raises
+    ------
+    PortmertError
+        It cannot be made, or another process is at work in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("a")
+    except OSError as error:
+        raise PortmertError(f"{folder}: cannot write: {error.strerror or error}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise PortmertError(
+                f"{folder}: another process is making or reading this pool; wait for it, or name "
+                f"another folder"
+            ) from None
+        yield
+
+
+class PoolWriter:
+    """Writes a pool in a stream: segment after segment, then all of it takes its place.
+
+    What is not finished has no name and is gone with the process.
+
+    Parameters
+    ----------
+    folder : Path
+        One that is `locked`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open = ExitStack()
+        self._columns: list[IO[bytes]] = []
+        self._stats: IO[bytes] | None = None
+        self._type = 0
+        self._kinds = 0
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def add(self, features: FloatArray, stats: FloatArray) -> None:
+        """Add n hypotheses: (n, F) features and (n, K) statistics.
+
+        Raises
+        ------
+        PortmertError
+            The disk is full.
+        """
+        try:
+            if self._stats is None:
+                self._columns = [self._spool() for _ in range(features.shape[1])]
+                self._stats = self._spool()
+                self._kinds = stats.shape[1]
+            for column, file in zip(features.T, self._columns, strict=True):
+                file.write(np.ascontiguousarray(column).data)
+            self._stats.write(np.ascontiguousarray(stats).data)
+        except OSError as error:
+            raise self._full(error) from None
+        self._type = max(self._type, _smallest(stats))
+        self._size += len(features)
+
+    def finish(
+        self,
+        offsets: IntArray,
+        *,
+        inputs: object,
+        feature_names: FeatureNames,
+        notices: Iterable[str],
+    ) -> None:
+        """Write the files of the pool, and what describes it.
+
+        Raises
+        ------
+        PortmertError
+            The disk is full.
+        """
+        kind = (*_TYPES, np.float64)[self._type]
+        try:
+            (self.folder / DESCRIPTION).unlink(missing_ok=True)
+            shape = (len(self._columns), self._size)
+            assert self._stats is not None  # noqa: S101  a list has a hypothesis
+            sums = {
+                "features.npy": self._write("features.npy", np.float64, shape, self._columns),
+                "stats.npy": self._write(
+                    "stats.npy", kind, (self._size, self._kinds), [self._stats]
+                ),
+                "offsets.npy": self._write(
+                    "offsets.npy", np.int64, offsets.shape, [io.BytesIO(offsets.tobytes())]
+                ),
+            }
+        except OSError as error:
+            raise self._full(error) from None
+        content = {
+            "version": VERSION,
+            "inputs": inputs,
+            "features": feature_names,
+            "crc32": sums,
+            "notices": list(notices),
+        }
+        write_text(self.folder / DESCRIPTION, to_json(content, indent=1) + "\n")
+
+    def _spool(self) -> IO[bytes]:
+        return self._open.enter_context(tempfile.TemporaryFile(dir=self.folder))
+
+    def _write(
+        self, name: str, kind: type[np.generic], shape: tuple[int, ...], parts: list[IO[bytes]]
+    ) -> int:
+        """Write what stands in the parts, one after the other; return its check sum."""
+        found = 0
+        source = np.int64 if kind is np.int64 else np.float64
+        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+        with writing(self.folder / name) as out:
+            np.lib.format.write_array_header_1_0(out, header)
+            for part in parts:
+                part.seek(0)
+                while data := part.read(_COPIED):
+                    written = np.frombuffer(data, dtype=source).astype(kind, copy=False).data
+                    found = zlib.crc32(written, found)
+                    out.write(written)
+                part.close()
+        return found
+
+    def _full(self, error: OSError) -> PortmertError:
+        return PortmertError(f"{self.folder}: cannot write: {error.strerror or error}")
+
+
+def _smallest(stats: FloatArray) -> int:
+    """Return which of `_TYPES` holds all of these exactly, behind the last where none does."""
+    if np.signbit(stats).any() or (stats != np.floor(stats)).any():
+        return len(_TYPES)
+    most = float(stats.max(initial=0.0))
+    return sum(most > np.iinfo(kind).max for kind in _TYPES)
+
+
+def _mapped(path: Path, expected: int) -> NDArray[Any]:
+    """Map a file of a pool, of which every byte is read once."""
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version != (1, 0):
+                raise _damaged(path, f"it is of version {version} of numpy's files")
+            shape, is_fortran, kind = np.lib.format.read_array_header_1_0(file)
+            begin, found = file.tell(), 0
+            while data := file.read(_COPIED):
+                found = zlib.crc32(data, found)
+            size = file.tell() - begin
+    except (OSError, ValueError) as error:
+        raise _damaged(path, getattr(error, "strerror", None) or "its head is none") from None
+    if size != kind.itemsize * int(np.prod(shape)) or is_fortran or kind.hasobject:
+        raise _damaged(path, f"{size} bytes for {shape} numbers of type {kind}")
+    if found != expected:
+        raise _damaged(path, "its check sum is another")
+    return map_array(path, kind, shape, begin=begin)
+
+
+def _check_free(folder: Path) -> None:
+    """Raise InputError if a folder without a pool is not free for one."""
+    try:
+        others = sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.name not in (*FILES, LOCK) and not path.name.endswith(".part")
+        )
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror or error}") from None
+    if others:
+        raise InputError(
+            f"{folder}: holds {others[0]} and no pool ({DESCRIPTION}); name a new folder"
+        )
+
+
+def _damaged(path: Path, what: str) -> InputError:
+    return InputError(
+        f"{path}: the pool is damaged: {what}; remove {path.parent}, it is then made anew"
+    )
