@@ -23,6 +23,8 @@ from tabulate import tabulate
 
 PER_SEGMENT, FEATURES, WORDS, LENGTH = 1000, 14, 5000, 12
 VALUES = 10_000
+DIFFERENT = 1000
+"""Segments that are made; longer lists repeat them under other ids."""
 POLLED = 0.05
 """Seconds between two looks at a process's memory."""
 
@@ -41,25 +43,34 @@ class Seen:
 def generate(folder: Path, millions: int) -> tuple[Path, Path]:
     """Write an n-best list and its reference."""
     rng = np.random.default_rng(millions)
+    lists, reference = folder / f"{millions}.nbest", folder / f"{millions}.ref"
+    different = [segment(rng) for _ in range(DIFFERENT)]
+    with lists.open("w") as out, reference.open("w") as refs:
+        for number in range(millions * 1_000_000 // PER_SEGMENT):
+            right, hypotheses = different[number % DIFFERENT]
+            refs.write(right)
+            out.writelines([f"{number} {hypothesis}" for hypothesis in hypotheses])
+    return lists, reference
+
+
+def segment(rng: np.random.Generator) -> tuple[str, list[str]]:
+    """Return the reference of a segment, and what stands behind the ids of its list."""
     words = [f"w{n}" for n in range(WORDS)]
     numbers = [f"{(n - VALUES // 2) / 1000:.3f}" for n in range(VALUES)]
-    lists, reference = folder / f"{millions}.nbest", folder / f"{millions}.ref"
-    with lists.open("w") as out, reference.open("w") as refs:
-        for segment in range(millions * 1_000_000 // PER_SEGMENT):
-            right = rng.integers(0, WORDS, size=LENGTH)
-            refs.write(" ".join(words[token] for token in right) + "\n")
-            share = rng.uniform(0.1, 0.6, size=(PER_SEGMENT, 1))
-            wrong = rng.random((PER_SEGMENT, LENGTH)) < share
-            tokens = np.where(wrong, rng.integers(0, WORDS, size=wrong.shape), right).tolist()
-            # Half of the features say something of how much is wrong, the more the earlier.
-            told = np.linspace(1.5, -0.5, FEATURES).clip(0) * wrong.sum(axis=1, keepdims=True)
-            values = rng.normal(size=(PER_SEGMENT, FEATURES)) - told / LENGTH * 4
-            rows = (values * 1000 + VALUES // 2).clip(0, VALUES - 1).astype(np.int64).tolist()
-            for hypothesis, row in zip(tokens, rows, strict=True):
-                text = " ".join([words[token] for token in hypothesis])
-                shown = " ".join([numbers[value] for value in row])
-                out.write(f"{segment} ||| {text} ||| F= {shown} ||| 0\n")
-    return lists, reference
+    right = rng.integers(0, WORDS, size=LENGTH)
+    share = rng.uniform(0.1, 0.6, size=(PER_SEGMENT, 1))
+    wrong = rng.random((PER_SEGMENT, LENGTH)) < share
+    tokens = np.where(wrong, rng.integers(0, WORDS, size=wrong.shape), right).tolist()
+    # Half of the features say something of how much is wrong, the more the earlier.
+    told = np.linspace(1.5, -0.5, FEATURES).clip(0) * wrong.sum(axis=1, keepdims=True)
+    values = rng.normal(size=(PER_SEGMENT, FEATURES)) - told / LENGTH * 4
+    rows = (values * 1000 + VALUES // 2).clip(0, VALUES - 1).astype(np.int64).tolist()
+    hypotheses = []
+    for hypothesis, row in zip(tokens, rows, strict=True):
+        text = " ".join([words[token] for token in hypothesis])
+        shown = " ".join([numbers[value] for value in row])
+        hypotheses.append(f"||| {text} ||| F= {shown} ||| 0\n")
+    return " ".join(words[token] for token in right) + "\n", hypotheses
 
 
 def run(arguments: list[object]) -> Seen:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import Misses, Share
+from tuner import mapped
 from tuner.components import registry
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._exact import ExactSearch
@@ -200,6 +202,30 @@ def test_lazy_statistics_change_nothing(name):
     )
     outcomes = [build(name).optimize(p, START, seed=2, threads=2) for p in (problem, lazy)]
     assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("kind", [np.uint8, np.float64])
+def test_columns_mapped_from_files_change_no_byte(name, kind, tmp_path, monkeypatch):
+    problem = random_problem()
+    fixed = problem.features[0] * 3.0
+    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2000)  # some 50 of 190 hypotheses
+    monkeypatch.setattr(mapped, "GATHERED", 7)
+    on_disk = TuningProblem(
+        in_file(problem.features, tmp_path / "features"),
+        problem.offsets,
+        StatTable(in_file(problem.stats.rows.astype(kind), tmp_path / "stats")),
+        Share(),
+        fixed,
+    )
+    assert len(list(mapped.segment_blocks(on_disk.offsets, on_disk.features))) > 3
+    assert on_disk.spread.tobytes() == problem.spread.tobytes()
+    outcomes = [
+        build(name).optimize(p, START, seed=2, threads=2)
+        for p in (replace(problem, fixed=fixed), on_disk)
+    ]
+    assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
+    assert outcomes[0].restarts == outcomes[1].restarts
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -15,8 +15,8 @@ from tuner.api.components import as_metric
 from tuner.api.pooling import Pooled
 from tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
 from tuner.api.texts import log_notice, once
-from tuner.documents import to_json
 from tuner.components.formula import Formula
+from tuner.documents import to_json
 from tuner.errors import ConfigError, InputError
 from tuner.nbest.model import without_texts
 from tuner.nbest.moses_dat import read_dat

@@ -205,12 +205,12 @@ class Pooled:
         ]
         feature_names: FeatureNames = ()
         with PoolWriter(self.folder) as writer:
-            for present, nbest in merged_parts(lists, said.append):
-                feature_names = nbest.feature_names
-                sizes[present] = np.diff(nbest.offsets)
+            for present, merged in merged_parts(lists, said.append):
+                feature_names = merged.feature_names
+                sizes[present] = np.diff(merged.offsets)
                 lengths = np.zeros(segments, dtype=np.int64)
                 lengths[present] = sizes[present]
-                nbest = replace(nbest, offsets=_offsets(lengths))  # all segments, some empty
+                nbest = replace(merged, offsets=_offsets(lengths))  # all segments, some empty
                 if references.source_lengths is not None:
                     check_links(nbest, references.source_lengths)
                 # A pipeline remembers all texts that it has seen: each part gets its own.

@@ -109,6 +109,7 @@ def command(
     announce_compiling()
     check_outputs(out, json_out)
     _check_usage(lists, features, scores, given)
+    _check_pool(features, given)
     _check_replicas(out, features, given)
     take_search(given)
     if given["replicas"] is not None:
@@ -161,20 +162,24 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
         raise click.UsageError("what is said of a test set needs --test-nbest")
 
 
+def _check_pool(features: tuple[Path, ...], given: dict[str, Any]) -> None:
+    if given["pool"] is None:
+        return
+    if features or given["replicas"] is not None:
+        raise click.UsageError("--pool goes with --nbest, without --replicas")
+    if any(given[name] for name in _WITHOUT_POOL):
+        raise click.UsageError(
+            "--pool goes without --also, --ids, --feature, --annotator, --length-penalty and "
+            "--bootstrap"
+        )
+
+
 def _check_usage(
     lists: tuple[Path, ...],
     features: tuple[Path, ...],
     scores: tuple[Path, ...],
     given: dict[str, Any],
 ) -> None:
-    if given["pool"] is not None:
-        if features or given["replicas"] is not None:
-            raise click.UsageError("--pool goes with --nbest, without --replicas")
-        if any(given[name] for name in _WITHOUT_POOL):
-            raise click.UsageError(
-                "--pool goes without --also, --ids, --feature, --annotator, --length-penalty and "
-                "--bootstrap"
-            )
     if bool(lists) == bool(features):
         raise click.UsageError("give --nbest and --ref, or --features and --scores")
     if lists and not given["refs"] and api.metric(given["metric"]).reads_references:

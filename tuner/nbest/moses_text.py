@@ -272,8 +272,8 @@ class NBestReader:
             self.fail(
                 int(self.starts[run_lines[run]]),
                 f"feature {names[label]} has {sizes[run]} values, line "
-                f"{run_lines[first_runs[label]] + self.first_line} has {first_sizes[label]}; is the list cut "
-                f"off, or made by different models?",
+                f"{run_lines[first_runs[label]] + self.first_line} has {first_sizes[label]}; is "
+                f"the list cut off, or made by different models?",
             )
         is_dense = occurrences == lines
         if self.absent_is_zero:

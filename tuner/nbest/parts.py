@@ -217,7 +217,7 @@ def _whole_segments(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             number += data.count(b"\n", 0, cut)
             data = data[cut:]
         held, size = [data], len(data)
-        most = max(PART_BYTES, 2 * size)
+        most = PART_BYTES if cut else 2 * size  # of a long segment not all again and again
     data = b"".join(held)
     if number == 1:
         data = data.removeprefix(BYTE_ORDER_MARK)

@@ -68,7 +68,7 @@ class Pool:
     notices: tuple[str, ...]
 
 
-def open_pool(folder: Path, inputs: object) -> Pool | str | None:
+def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
     """Return the pool of a folder, None where there is none, or why it must be made anew.
 
     Parameters
@@ -87,7 +87,7 @@ def open_pool(folder: Path, inputs: object) -> Pool | str | None:
         return None
     try:
         content = parse_json(read_bytes(path))
-        version, made_from = content["version"], content["inputs"]
+        version, made_from = content["version"], dict(content["inputs"])
         names = tuple((str(name), int(size)) for name, size in content["features"])
         notices = tuple(map(str, content["notices"]))
         sums = {name: int(content["crc32"][name]) for name in FILES}
@@ -98,8 +98,8 @@ def open_pool(folder: Path, inputs: object) -> Pool | str | None:
     if version != VERSION:
         return f"it is of version {version} of the format, this is {VERSION}"
     if made_from != inputs:
-        different = [key for key in inputs if made_from.get(key) != inputs[key]]  # type: ignore[attr-defined]
-        return f"it was made from other {', '.join(different)}"
+        different = [key for key in inputs if made_from.get(key) != inputs[key]]
+        return f"it was made with other {', '.join(different)}"
     features, stats, offsets = (_mapped(folder / name, sums[name]) for name in FILES)
     width, size = sum(count for _, count in names), int(offsets[-1])
     if features.shape != (width, size) or stats.shape[:1] != (size,):
@@ -183,7 +183,7 @@ class PoolWriter:
         self,
         offsets: IntArray,
         *,
-        inputs: object,
+        inputs: dict[str, object],
         feature_names: FeatureNames,
         notices: Iterable[str],
     ) -> None:

@@ -291,8 +291,8 @@ def _squares(
         return left + _squares(column, offsets, means, middle, end)
     first = int(np.searchsorted(offsets, begin, side="right")) - 1
     last = int(np.searchsorted(offsets, end))
-    lengths = np.diff(np.clip(offsets[first : last + 1], begin, end))
-    deviations = column[begin:end] - np.repeat(means[first:last], lengths)
+    ends: IntArray = np.clip(offsets[first : last + 1], begin, end)
+    deviations = column[begin:end] - np.repeat(means[first:last], np.diff(ends))
     release(column)
     total: np.float64 = np.add.reduce(deviations**2)
     return total
