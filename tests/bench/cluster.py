@@ -1,38 +1,59 @@
-"""Measure what a Dask cluster costs: `python -m tests.bench.cluster [SECONDS [WORKERS ...]]`.
+"""Measure what a Dask cluster costs: `python -m tests.bench.cluster KIND [NUMBER ...]`.
 
-First the overhead of one task, through threads here and through Dask. Then clusters of workers
-that sleep for so many seconds in place of a parse or a decoding: how much of the time they are at
-work. Such workers need no processor, so that one machine can stand for many; scheduler, client and
-the workers' own bookkeeping share its processors, which is worse than on a real cluster.
+tasks [SECONDS [WORKERS ...]]
+    The overhead of one task, through threads here and through Dask. Then clusters of workers that
+    sleep for so many seconds in place of a parse or a decoding: how much of the time they are at
+    work, and how busy scheduler and client are.
+annotation [SENTENCES ...]
+    Texts of so many sentences, annotated by sleeping workers: time, and the client's memory.
+udpipe [SENTENCES]
+    A text annotated by UDPipe, by one and two processes of this machine, and of a cluster.
+
+Sleeping workers are threads of few processes and need no processor, so that one machine can stand
+for many; scheduler (a process of its own), client and the workers' own bookkeeping share its
+processors, which is worse than on a real cluster.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from distributed import Client
+from distributed import Client, LocalCluster
+from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
+import portmert
+from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.executors.cluster import Cluster
 from tuner.executors.team import Threads
+from tuner.runs.meter import status_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from tuner.annotation.annotators._base import Request
     from tuner.executors.team import Team
 
-PROCESSES = 2
+PROCESSES = 4
 TASKS_FOR_EACH = 31
 """Tasks of each sleeping worker: 64 of them share some 2,000, as the segments of a dev set."""
 SHORT_TASKS = 500
-WORKERS = (1, 4, 16, 64)
+WORKERS = (1, 4, 16, 64, 128, 256)
+SENTENCES = (250_000, 500_000, 1_000_000)
+PARSERS = 64
+"""Sleeping workers that annotate."""
+PARSE_SECONDS = 0.02
+TICKS = os.sysconf("SC_CLK_TCK")
 
 SLEEPERS = """
 import asyncio, sys
@@ -48,22 +69,63 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """Runs several workers in one process."""
 
 
-def main(seconds: float = 5.0, *workers: int) -> None:
-    """Print both tables."""
+@dataclass(frozen=True)
+class Sleeping(Annotator):
+    """Sleeps as long as a parse takes, and tags each word with its first letter."""
+
+    seconds: float = PARSE_SECONDS
+
+    @classmethod
+    def name(cls) -> str:
+        return "sleeping"
+
+    @property
+    def gives(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset({"tags", "heads"})
+
+    def fingerprint(self) -> str:
+        return "sleeping 1"
+
+    def annotate(
+        self, sentences: Sequence[Sequence[str]], request: Request, *, processes=1, progress=None
+    ) -> Iterator[Annotation]:
+        del request, processes, progress
+        time.sleep(self.seconds * len(sentences))
+        for words in sentences:
+            heads = tuple((0, "root") if n == 0 else (1, "dep") for n in range(len(words)))
+            yield Annotation(tuple(word[0] for word in words), heads)
+
+
+class Sleepers(NamedTuple):
+    """Holds a cluster of sleeping workers."""
+
+    team: Team
+    scheduler: int
+    file: Path
+
+
+def tasks(seconds: float = 5.0, *workers: int) -> None:
+    """Print the overhead of a task, and how workers are used."""
     rows = [["two threads of this process", overhead(Threads(2))]]
-    with sleepers(2) as team:
-        rows.append(["Dask, two workers", overhead(team)])
+    with sleepers(2) as cluster:
+        rows.append(["Dask, two workers", overhead(cluster.team)])
     click.echo(tabulate(rows, headers=["a task that does nothing", "milliseconds"]))
-    rows = []
-    for count in workers or WORKERS:
-        with sleepers(count) as team:
-            tasks = TASKS_FOR_EACH * count
-            begin = time.perf_counter()
-            done = sum(1 for _ in team.run(time.sleep, [(seconds,)] * tasks))
+    headers = ["workers", f"tasks of {seconds:g} s", "seconds", "efficiency", "tasks a second",
+               "scheduler busy", "client busy", "load"]  # fmt: skip
+    click.echo("  ".join(headers))
+    for count in map(int, workers or WORKERS):
+        with sleepers(count) as cluster:
+            given = [(seconds,)] * TASKS_FOR_EACH * count
+            begin, used, there = time.perf_counter(), time.process_time(), _cpu(cluster.scheduler)
+            done = sum(1 for _ in cluster.team.run(time.sleep, given))
             took = time.perf_counter() - begin
-            rows.append([count, done, f"{took:.1f}", f"{done * seconds / count / took:.3f}"])
-    headers = ["workers", f"tasks of {seconds:g} s", "seconds", "parallel efficiency"]
-    click.echo(tabulate(rows, headers=headers, disable_numparse=True))
+            busy = (_cpu(cluster.scheduler) - there, time.process_time() - used)
+            efficiency = done * seconds / count / took
+            row = [f"{count}", f"{done}", f"{took:.1f}", f"{efficiency:.3f}", f"{done / took:.1f}"]
+            row += [*(f"{one / took:.0%}" for one in busy), _load()]
+            click.echo(
+                "  ".join(cell.rjust(len(head)) for cell, head in zip(row, headers, strict=True))
+            )
 
 
 def overhead(team: Team) -> str:
@@ -74,34 +136,118 @@ def overhead(team: Team) -> str:
     return f"{1000 * (time.perf_counter() - begin) / SHORT_TASKS:.2f}"
 
 
-@contextmanager
-def sleepers(count: int) -> Iterator[Team]:
-    """Give a cluster of so many workers of one thread each, in a few processes."""
+def annotation(*sentences: int) -> None:
+    """Print what annotation at sleeping workers takes, each text in a client of its own."""
+    click.echo(f"{PARSERS} workers, {1000 * PARSE_SECONDS:g} ms a sentence")
+    headers = ["sentences", "seconds", "efficiency", "client's CPU seconds", "client's peak MB",
+               "load"]  # fmt: skip
+    click.echo("  ".join(headers))
+    for count in map(int, sentences or SENTENCES):
+        with sleepers(PARSERS) as cluster, tempfile.TemporaryDirectory() as name:
+            text = Path(name, "text.gz")
+            with gzip.open(text, "wt", compresslevel=1) as file:
+                for number in range(count):
+                    file.write(f"this is sentence number {number} of a text that is long\n")
+            words = [sys.executable, "-m", __spec__.name, "client", str(text), str(cluster.file)]
+            done = subprocess.run(words, check=True, capture_output=True, text=True)
+            took, cpu, peak = map(float, done.stdout.split())
+            row = [f"{count}", f"{took:.0f}", f"{count * PARSE_SECONDS / PARSERS / took:.3f}",
+                   f"{cpu:.0f}", f"{peak / 1e6:.0f}", _load()]  # fmt: skip
+            click.echo(
+                "  ".join(cell.rjust(len(head)) for cell, head in zip(row, headers, strict=True))
+            )
+
+
+def client(text: str, file: str) -> None:
+    """Annotate a text at a cluster; print seconds, processor seconds and bytes held at most."""
+    begin = time.perf_counter()
+    folder = Path(text).parent
+    portmert.annotate(
+        text,
+        folder / "out.conllu.gz",
+        annotator=Sleeping(),
+        executor=f"dask:{file}",
+        annotation_cache=folder / "cache",
+        notice=lambda _: None,
+    )
+    peak = status_bytes(Path("/proc/self/status"), "VmHWM")
+    click.echo(f"{time.perf_counter() - begin} {time.process_time()} {peak}")
+
+
+def udpipe(sentences: int = 4000) -> None:
+    """Print how many sentences a second UDPipe annotates."""
+    from tests.support import annotation_models
+    from tuner.demo.grammar import generate
+
+    model = f"udpipe:model={annotation_models.udpipe()}"
+    lines = [" ".join(pair.target) for pair in generate(int(sentences), seed=5)]
+    rows = []
+    for count in (1, 2):
+        rows.append(_annotated("processes of this machine", count, model, lines, "local"))
+        with LocalCluster(
+            n_workers=count, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+        ) as cluster:
+            place = f"dask:{cluster.scheduler_address}"
+            rows.append(_annotated("workers of a cluster", count, model, lines, place))
+    headers = ["by", "how many", "sentences a second", "load"]
+    click.echo(tabulate(rows, headers=headers, disable_numparse=True))
+
+
+def _annotated(what: str, count: int, model: str, lines: list[str], place: str) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
+        found = portmert.annotate(
+            lines,
+            Path(name, "out.conllu"),
+            annotator=model,
+            processes=count,
+            executor=place,
+            annotation_cache=Path(name, "cache"),
+            notice=lambda _: None,
+        )
+    return [what, f"{count}", f"{found.annotated / found.seconds:.0f}", _load()]
+
+
+def _cpu(pid: int) -> float:
+    fields = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+@contextmanager
+def sleepers(count: int) -> Iterator[Sleepers]:
+    """Give a cluster of so many workers of one thread each, in a few processes."""
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as opened:
         file = Path(name, "scheduler.json")
         own = ["--no-dashboard", "--scheduler-file", str(file)]
         scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
-        processes = [subprocess.Popen([*scheduler, *own], stderr=subprocess.DEVNULL)]
+        quiet = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        processes = [subprocess.Popen([*scheduler, *own], **quiet)]
         try:
             while not file.exists():
                 time.sleep(0.05)
             share = [len(range(n, count, PROCESSES)) for n in range(PROCESSES)]
             processes += [
-                subprocess.Popen(
-                    [sys.executable, "-c", SLEEPERS, str(file), str(number)],
-                    stderr=subprocess.DEVNULL,
-                )
+                subprocess.Popen([sys.executable, "-c", SLEEPERS, str(file), str(number)], **quiet)
                 for number in share
                 if number
             ]
-            with Client(scheduler_file=str(file), set_as_default=False) as client:
-                client.wait_for_workers(count)
-                yield Cluster(client, "sleepers")
+            connected = opened.enter_context(
+                Client(scheduler_file=str(file), set_as_default=False)
+            )
+            connected.wait_for_workers(count)
+            yield Sleepers(Cluster(connected, "sleepers"), processes[0].pid, file)
         finally:
+            opened.close()
             for process in processes:
                 process.kill()
                 process.wait()
 
 
+KINDS = {"tasks": tasks, "annotation": annotation, "udpipe": udpipe, "client": client}
+
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:2]), *map(int, sys.argv[2:]))
+    kind, *numbers = sys.argv[1:] or ["tasks"]
+    KINDS[kind](*(numbers if kind == "client" else map(float, numbers)))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 COPIES = 3
 """How often the arrays of a pool are held at most: while lists are merged, and while one is
 searched. Once is the least."""
+MARGIN = 1.2
+"""The most is a fifth more than what it adds up to, the least is as much less: a sample is small,
+and decoding under other weights takes another time."""
 
 
 class Range(NamedTuple):
@@ -90,15 +93,15 @@ class _Case:
     ----------
     searches
         Of each tuning.
-    growth
-        Share of a later list that is new to the pool.
+    is_new
+        Whether later lists are as long as asked for and bring only new hypotheses, or none.
     is_busy
         Whether work takes as long on the clock as it did in the sample, and not only its
         processor time.
     """
 
     searches: int
-    growth: float
+    is_new: bool
     is_busy: bool
 
 
@@ -122,14 +125,15 @@ def plan(
 def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> Planned:
     """Say what the whole will need, from a sample that has been taken."""
     tune = experiment.tune
-    least = _Case(min(tune.patience, tune.iterations), 0.0, is_busy=False)
-    most = _Case(tune.iterations, 1.0, is_busy=True)
+    least = _Case(min(tune.patience, tune.iterations), is_new=False, is_busy=False)
+    most = _Case(tune.iterations, is_new=True, is_busy=True)
     ends = [_Arithmetic(experiment, sample, case) for case in (least, most)]
     pools = Range(*(end.pool(end.case.searches) for end in ends))
     needs = []
     for count in workers:
         low, high = (end.total(count) for end in ends)
-        needs.append(Needs(count, Range(low.wall, high.wall), Range(low.cpu, high.cpu)))
+        wall, cpu = (_range(low[n], high[n]) for n in range(2))
+        needs.append(Needs(count, wall, cpu))
     return Planned(
         metric=experiment.metric.signature,
         experiment=experiment,
@@ -137,14 +141,18 @@ def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> P
         searches=Range(least.searches, most.searches),
         hypotheses=pools,
         needs=tuple(needs),
-        command_bytes=Range(
+        command_bytes=_range(
             sample.command_bytes + sample.hypothesis_bytes * pools.low,
             sample.command_bytes + sample.hypothesis_bytes * pools.high * COPIES,
         ),
-        folder_bytes=Range(*(end.folder_bytes() for end in ends)),
+        folder_bytes=_range(*(end.folder_bytes() for end in ends)),
         scratch_bytes=sample.scratch_bytes * sample.dev,
-        cache_bytes=Range(*(sample.cache_bytes * end.sentences() for end in ends)),
+        cache_bytes=_range(*(sample.cache_bytes * end.sentences() for end in ends)),
     )
+
+
+def _range(low: float, high: float) -> Range:
+    return Range(low / MARGIN, high * MARGIN)
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,8 @@ class _Arithmetic:
 
     def pool(self, search: int) -> float:
         """Return the hypotheses of the pool of the n-th search."""
-        each = self.sample.hypotheses * self.sample.dev
-        return each * (1 + (search - 1) * self.case.growth)
+        later = (search - 1) * self.experiment.tune.nbest if self.case.is_new else 0
+        return self.sample.dev * (self.sample.hypotheses + later)
 
     def sentences(self) -> float:
         """Return how many sentences one tuning annotates."""
@@ -168,7 +176,7 @@ class _Arithmetic:
         data = self.experiment.data
         given = sample.dev * (1 + len(data.references))  # references, and the first best ones
         given += (sample.held_out + sample.test) * 2
-        later = sample.dev * self.case.growth * self.case.searches
+        later = sample.dev * self.case.searches if self.case.is_new else 0
         return given + later + sample.annotated * self.pool(self.case.searches)
 
     def _decoding(self, segments: float, workers: int) -> Cost:
@@ -236,6 +244,10 @@ class _Arithmetic:
     def folder_bytes(self) -> float:
         """Return what stays in the run's folder."""
         sample, replicas = self.sample, self.experiment.tune.replicas
-        lists = sample.list_bytes * sample.dev * (self.case.searches + 1)
+        single = sample.list_bytes / sample.hypotheses
+        searches, longest = self.case.searches, max(self.experiment.tune.nbest, sample.hypotheses)
+        later = longest if self.case.is_new else sample.hypotheses
+        listed = sample.dev * (sample.hypotheses + later * searches)
+        lists = single * (listed + sample.held_out * (searches + 1) + sample.test)
         links = sample.link_bytes * self.pool(self.case.searches)
         return lists * replicas + links + sample.kept_bytes
