@@ -3,7 +3,7 @@
 tasks [SECONDS [WORKERS ...]]
     The overhead of one task, through threads here and through Dask. Then clusters of workers that
     sleep for so many seconds in place of a parse or a decoding: how much of the time they are at
-    work, and how busy scheduler and client are.
+    work, and what each task costs scheduler, client and workers.
 annotation [SENTENCES ...]
     Texts of so many sentences, annotated by sleeping workers: time, and the client's memory.
 udpipe [SENTENCES]
@@ -97,10 +97,10 @@ class Sleeping(Annotator):
 
 
 class Sleepers(NamedTuple):
-    """Holds a cluster of sleeping workers."""
+    """Holds a cluster of sleeping workers; the first of its processes is the scheduler."""
 
     team: Team
-    scheduler: int
+    pids: list[int]
     file: Path
 
 
@@ -110,22 +110,18 @@ def tasks(seconds: float = 5.0, *workers: int) -> None:
     with sleepers(2) as cluster:
         rows.append(["Dask, two workers", overhead(cluster.team)])
     click.echo(tabulate(rows, headers=["a task that does nothing", "milliseconds"]))
-    headers = ["workers", f"tasks of {seconds:g} s", "seconds", "efficiency", "tasks a second",
-               "scheduler busy", "client busy", "load"]  # fmt: skip
+    each = [f"{who}, CPU ms a task" for who in ("scheduler", "client", "workers")]
+    headers = ["workers", f"tasks of {seconds:g} s", "seconds", "efficiency", *each, "load"]
     click.echo("  ".join(headers))
     for count in map(int, workers or WORKERS):
         with sleepers(count) as cluster:
             given = [(seconds,)] * TASKS_FOR_EACH * count
-            begin, used, there = time.perf_counter(), time.process_time(), _cpu(cluster.scheduler)
+            before, begin = _cpu(cluster), time.perf_counter()
             done = sum(1 for _ in cluster.team.run(time.sleep, given))
             took = time.perf_counter() - begin
-            busy = (_cpu(cluster.scheduler) - there, time.process_time() - used)
-            efficiency = done * seconds / count / took
-            row = [f"{count}", f"{done}", f"{took:.1f}", f"{efficiency:.3f}", f"{done / took:.1f}"]
-            row += [*(f"{one / took:.0%}" for one in busy), _load()]
-            click.echo(
-                "  ".join(cell.rjust(len(head)) for cell, head in zip(row, headers, strict=True))
-            )
+            used = [now - then for now, then in zip(_cpu(cluster), before, strict=True)]
+            row = [f"{count}", f"{done}", f"{took:.1f}", f"{done * seconds / count / took:.3f}"]
+            _line(headers, [*row, *(f"{1000 * cpu / done:.2f}" for cpu in used), _load()])
 
 
 def overhead(team: Team) -> str:
@@ -153,9 +149,7 @@ def annotation(*sentences: int) -> None:
             took, cpu, peak = map(float, done.stdout.split())
             row = [f"{count}", f"{took:.0f}", f"{count * PARSE_SECONDS / PARSERS / took:.3f}",
                    f"{cpu:.0f}", f"{peak / 1e6:.0f}", _load()]  # fmt: skip
-            click.echo(
-                "  ".join(cell.rjust(len(head)) for cell, head in zip(row, headers, strict=True))
-            )
+            _line(headers, row)
 
 
 def client(text: str, file: str) -> None:
@@ -207,7 +201,19 @@ def _annotated(what: str, count: int, model: str, lines: list[str], place: str) 
     return [what, f"{count}", f"{found.annotated / found.seconds:.0f}", _load()]
 
 
-def _cpu(pid: int) -> float:
+def _line(headers: list[str], row: list[str]) -> None:
+    """Print a line as soon as it is known."""
+    cells = (cell.rjust(len(head)) for cell, head in zip(row, headers, strict=True))
+    click.echo("  ".join(cells))
+
+
+def _cpu(cluster: Sleepers) -> tuple[float, float, float]:
+    """Return processor seconds of the scheduler, of this process, and of the workers."""
+    first, *others = [_used(pid) for pid in cluster.pids]
+    return first, time.process_time(), sum(others)
+
+
+def _used(pid: int) -> float:
     fields = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -238,7 +244,8 @@ def sleepers(count: int) -> Iterator[Sleepers]:
                 Client(scheduler_file=str(file), set_as_default=False)
             )
             connected.wait_for_workers(count)
-            yield Sleepers(Cluster(connected, "sleepers"), processes[0].pid, file)
+            pids = [process.pid for process in processes]
+            yield Sleepers(Cluster(connected, "sleepers"), pids, file)
         finally:
             opened.close()
             for process in processes:

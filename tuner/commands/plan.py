@@ -63,7 +63,7 @@ def _text(found: Plan) -> str:
     rows = [
         [str(one.workers), _span(one.wall, UNITS), _span(one.cpu, UNITS)] for one in found.needs
     ]
-    title = "All runs, one after the other" if len(found.runs) > 1 else "The run"
+    title = "All runs, one after the other" if len(found.runs) > 1 else "The run: time"
     parts.append(Table(title, ["workers", "wall time", "CPU time"], rows).text())
     for name, one in found.runs.items():
         parts.append(_space(name, one))
@@ -89,16 +89,13 @@ def _measured(name: str, one: Planned) -> str:
         ["a search, besides hypotheses", *map(_time, sample.search)],
         ["a search, for 1,000 hypotheses", *map(_time, sample.search_hypothesis.times(1000))],
     ]
+    whose = one.metric if name == "run" else f"{name}: {one.metric}"
     title = (
-        f"{_of(name)}{one.metric}\n\nMeasured on {sample.segments} segments with "
-        f"{sample.hypotheses:.1f} hypotheses each, in {sample.took:.1f} s"
+        f"{whose}\n\nMeasured on {sample.segments} segments with {sample.hypotheses:.1f} "
+        f"hypotheses each, in {sample.took:.1f} s"
     )
     shown = [row for row in rows if row[1] != _time(0)]
     return Table(title, ["", "wall", "CPU"], shown).text()
-
-
-def _of(name: str) -> str:
-    return "" if name == "run" else f"{name}: "
 
 
 def _space(name: str, one: Planned) -> str:
@@ -116,7 +113,8 @@ def _space(name: str, one: Planned) -> str:
     ]
     if one.cache_bytes.high:
         rows.append(["disk, cache of annotations", _span(one.cache_bytes, SIZES)])
-    return Table(f"{_of(name)}memory and disk", ["", ""], rows).text()
+    whose = "The run" if name == "run" else name
+    return Table(f"{whose}: memory and disk", ["", "bytes"], rows).text()
 
 
 def _assumed(found: Plan) -> str:
@@ -134,7 +132,7 @@ def _assumed(found: Plan) -> str:
         "later lists bring nothing new, or as many new hypotheses as are asked for",
         (
             f"machines are idle, or as busy as while the sample was taken: {sample.busy:.1f} s on "
-            f"the clock for each of a processor"
+            f"the clock for each of a processor, and workers here then share what one has"
         ),
         "sets cost what their tokens say, 1-best lists of test sets as much as long ones",
         f"all that is {MARGIN - 1:.0%} wrong either way",

@@ -187,9 +187,18 @@ class _Arithmetic:
         single = self._timed(sample.segment)
         start = self._timed(sample.start)
         return Cost(
-            start.wall + single.wall * segments / min(workers, max(segments, 1)),
+            start.wall + single.wall * segments / min(self._at_work(workers), max(segments, 1)),
             start.cpu * workers + single.cpu * segments,
         )
+
+    def _at_work(self, workers: int) -> float:
+        """Return how many workers' work is done at once.
+
+        Where others work, too, those of this machine may share what one of them had.
+        """
+        if not self.case.is_busy:
+            return workers
+        return workers / min(self.sample.busy, workers, available_processors())
 
     def _timed(self, cost: Cost) -> Cost:
         """Return a cost as it is on machines as busy as in the sample, or on idle ones.
@@ -229,7 +238,7 @@ class _Arithmetic:
         again = self._threaded(self._search(case.searches), workers)
         total = total.plus(again.times(samples))
         annotating = self._timed(sample.sentence).times(self.sentences())
-        return total.plus(Cost(annotating.wall / workers, annotating.cpu))
+        return total.plus(Cost(annotating.wall / self._at_work(workers), annotating.cpu))
 
     def total(self, workers: int) -> Cost:
         """Return the cost of all tunings, and of what is done once."""

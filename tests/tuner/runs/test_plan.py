@@ -71,6 +71,9 @@ def test_a_plan_is_the_sum_of_its_steps():
     # Eight decode, four threads search half of it.
     decoding = 12 + 3 * (4 + 25 / 8) + 4 + 12.5 / 8
     assert eight.wall.low == pytest.approx((decoding + 10 * 0.625) / 1.2)
+    # On a machine half of which is others', they do the work of four.
+    decoding = 23 + 4 * (6 + 50 / 4) + 6 + 25 / 4
+    assert eight.wall.high == pytest.approx(1.2 * (decoding + 57 * 0.625))
     assert eight.cpu.low == pytest.approx((12 + 3 * (32 + 25) + 32 + 12.5 + 10) / 1.2)
     assert found.searches == (2, 3)
     assert found.hypotheses == (800, 2800)
