@@ -96,7 +96,20 @@ def reproduce(folder, executor):
     return made  # table 6 has times
 
 
-COMMANDS = [crossval, replicas, annotate]
+def compare(folder, executor):
+    folder.mkdir()
+    texts = ROOT / "configs" / "compare"
+    lines = (texts / "port.txt").read_text().splitlines()
+    (folder / "other.txt").write_text("".join(f"{line}\n" for line in [*lines[1:], lines[0]]))
+    run("compare", f"untuned={texts / 'untuned.txt'}",
+        f"port={texts / 'port.txt'},{folder / 'other.txt'}", "--ref", texts / "test.ref",
+        "--metric", "bleu", "--metric", "hwcm", "--annotator", f"udpipe:model={udpipe()}",
+        "--annotation-cache", folder / "cache", "--no-timing", "--samples", 3000,
+        "--json", folder / "found.json", "--executor", executor)  # fmt: skip
+    return (folder / "found.json").read_bytes()
+
+
+COMMANDS = [crossval, replicas, annotate, compare]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, pytest.param(reproduce, marks=pytest.mark.slow)])

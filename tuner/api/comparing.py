@@ -12,6 +12,7 @@ from tuner.evaluation.comparison import text as texts
 from tuner.evaluation.comparison.request import Request, compare_request
 from tuner.evaluation.page.html import render
 from tuner.evaluation.significance import Resampling
+from tuner.executors.opening import opened
 from tuner.processors import available_processors
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def compare(
     threads: int = 0,
     runs: bool = False,
     timing: bool = True,
+    executor: str = "local",
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Compared:
@@ -105,6 +107,8 @@ def compare(
         Whether the histories of runs are wanted too: that takes reading all their lists.
     timing
         Whether times are measured, the only numbers that differ from call to call.
+    executor
+        Where texts are annotated and resampled test sets are scored, as of `crossval`.
     notice, progress
         As of `score`.
 
@@ -130,7 +134,12 @@ def compare(
     if not isinstance(named, list | tuple):
         named = [f"{name}={_joined(files)}" for name, files in _items(systems)]
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+    with (
+        opened(executor, threads=1, notice=notice) as team,
+        preparing(
+            annotator, annotation_cache, notice=notice, progress=progress, team=team
+        ) as prepare,
+    ):
         request = Request(
             systems=tuple(named),
             source=None if source is None else Path(source),
@@ -144,6 +153,7 @@ def compare(
             threads=threads or available_processors(),
             runs=runs,
             timing=timing,
+            team=team,
         )
         found = compare_request(request, notice)
     return Compared(found.headlines, found)

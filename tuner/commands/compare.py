@@ -16,6 +16,7 @@ from tuner.commands._options import (
     Whole,
     confidence_option,
     defaulted,
+    executor_option,
     html_option,
     metrics_option,
     refs_option,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 @seed_option
 @confidence_option
 @threads_option
+@executor_option
 @click.option(
     "--no-timing",
     is_flag=True,

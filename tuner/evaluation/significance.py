@@ -18,27 +18,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner import streams
+from tuner.evaluation.samples import TIE, Plan, highest_sums, samples_of
+from tuner.executors.team import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from metrics._base import FloatArray, IntArray, Metric
+    from tuner.executors.team import Team
 
     SingleArray = NDArray[np.float32]
 
 SAMPLES = 10_000
 """Resampled test sets and randomized pairs: p-values are then good to about 0.005."""
 
-TIE = 1e-12
-"""Scores nearer than this are equal: sums are exact, but the mean of several scores is rounded."""
-
-_BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
-"""Entries of the matrix of one chunk of samples: 4 and 8 MB. Random swaps depend on the latter."""
-_EXACT_BITS, _SINGLE_BITS = 53, 24
-"""Of the mantissa of a float64 and of a float32."""
+_EXACT_BITS = 53
+"""Of the mantissa of a float64."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +127,7 @@ def systems_tested(
     metrics: Sequence[Metric],
     systems: Sequence[Sequence[FloatArray]],
     resampling: Resampling | None = None,
+    team: Team | None = None,
 ) -> tuple[list[list[Spread]], list[list[Difference]]]:
     """Bootstrap all systems and test each against the first.
 
@@ -140,6 +138,8 @@ def systems_tested(
     systems
         For each system the statistics under each metric: M arrays (R, S, K) of R replicas and S
         segments. Systems may have different numbers of replicas.
+    team
+        Shares the samples; None: they are drawn here.
 
     Returns
     -------
@@ -162,11 +162,9 @@ def systems_tested(
         for metric, part in zip(metrics, columns, strict=True)
     ]
     tables, places = _without_copies(tables, columns)
-    sampled = _bootstrap(metrics, places, tables, resampling)
-    randomized = [
-        _randomized(metrics, places, tables, resampling, replicas)
-        for replicas in sorted({len(table) for table in tables[1:]})
-    ]
+    sampled, randomized = samples_of(
+        Plan(metrics, places, tables, resampling.samples, resampling.seed), team or Threads(1)
+    )
     spreads, differences = [], []
     for m, metric in enumerate(metrics):
         means = [np.array(scores).mean(axis=0) for scores in sampled[m]]
@@ -272,11 +270,6 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def count_as_extreme(differences: FloatArray, observed: float) -> int:
-    """Return how many differences are at least as large as the observed one, signs aside."""
-    return int(np.count_nonzero(np.abs(differences) >= abs(observed) - TIE))
-
-
 def _columns(metrics: Sequence[Metric]) -> list[slice]:
     ends = np.cumsum([0, *(len(metric.stat_names) for metric in metrics)]).tolist()
     return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
@@ -289,15 +282,9 @@ def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
     many segments and replicas as there are fit into 53 bits: then a sum is the same in any order,
     whichever way a matrix product takes. The change is about 1e-16 of a column's sum.
     """
-    _, exponents = np.frexp(np.maximum(_highest_sums(tables), 1.0))
+    _, exponents = np.frexp(np.maximum(highest_sums(tables), 1.0))
     unit = np.ldexp(1.0, exponents - _EXACT_BITS)
     return [np.rint(table / unit) * unit for table in tables]
-
-
-def _highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
-    """Return for each column what no sum over all replicas of two systems exceeds."""
-    largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
-    return np.asarray(largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1]))
 
 
 def _without_copies(
@@ -312,151 +299,6 @@ def _without_copies(
     places = np.array([distinct.setdefault(c.tobytes(), len(distinct)) for c in joined])
     kept = np.unique(places, return_index=True)[1]
     return [table[:, :, kept] for table in tables], [places[part] for part in columns]
-
-
-class _Sums:
-    """Holds the sums over resampled test sets of statistics that were rounded by `_exact`.
-
-    Whole numbers so small that no sum reaches 2**24 are multiplied in float32, which takes half
-    the time and is as exact.
-
-    Parameters
-    ----------
-    outputs : N arrays (S, K) float64
-        Their rows are what is resampled.
-    single : (K,) bool
-        Columns for which float32 is enough.
-    """
-
-    def __init__(self, outputs: Sequence[FloatArray], single: NDArray[np.bool_]) -> None:
-        stacked = np.stack(outputs, axis=2)
-        self._shape = stacked.shape[1:]
-        self._parts = [
-            (chosen, stacked[:, chosen].reshape(len(stacked), -1).astype(dtype))
-            for chosen, dtype in ((single, np.float32), (~single, np.float64))
-            if chosen.any()
-        ]
-
-    def of(self, times: SingleArray) -> FloatArray:
-        """Return (K, N, B) sums for B samples; `times` (B, S): how often each row is in each."""
-        sums = np.empty((*self._shape, len(times)))
-        for chosen, table in self._parts:
-            product = table.T @ times.T.astype(table.dtype, copy=False)
-            sums[chosen] = product.reshape(-1, *sums.shape[1:])
-        return sums
-
-
-def _single_enough(tables: Sequence[FloatArray]) -> NDArray[np.bool_]:
-    """Return (K,) whether sums of each column are whole numbers that float32 can hold."""
-    whole = np.all([(table == np.rint(table)).all(axis=(0, 1)) for table in tables], axis=0)
-    return np.asarray(whole & (_highest_sums(tables) <= 2.0**_SINGLE_BITS))
-
-
-def _scored(metric: Metric, sums: FloatArray, places: IntArray) -> FloatArray:
-    """Return the scores (...) of sums (K, ...): a statistic's values lie side by side."""
-    return metric.score(np.moveaxis(sums[places], 0, -1))
-
-
-def _chunks(samples: int, entries: int, most: int) -> Iterator[slice]:
-    """Cut the samples so that a chunk's matrix, of `entries` a sample, has at most `most`."""
-    size = max(1, most // max(entries, 1))
-    for start in range(0, samples, size):
-        yield slice(start, min(start + size, samples))
-
-
-def _bootstrap(
-    metrics: Sequence[Metric],
-    places: Sequence[IntArray],
-    tables: Sequence[FloatArray],
-    resampling: Resampling,
-) -> list[list[FloatArray]]:
-    """Return for each metric and system (R, B): each replica's score of each sampled test set.
-
-    All systems see the same samples.
-    """
-    segments = tables[0].shape[1]
-    outputs = [output for table in tables for output in table]
-    sums = _Sums(outputs, _single_enough(tables))
-    scores = np.empty((len(metrics), len(outputs), resampling.samples))
-    rng = streams.score_bootstrap(resampling.seed)
-    for chunk in _chunks(resampling.samples, segments, _BOOTSTRAP_ENTRIES):
-        size = chunk.stop - chunk.start
-        drawn = rng.integers(segments, size=(size, segments))
-        drawn += np.arange(size)[:, np.newaxis] * segments
-        times = np.bincount(drawn.ravel(), minlength=size * segments).astype(np.float32)
-        sampled = sums.of(times.reshape(size, segments))
-        for m, metric in enumerate(metrics):
-            scores[m, :, chunk] = _scored(metric, sampled, places[m])
-    ends = np.cumsum([len(table) for table in tables])[:-1]
-    return [np.split(of_metric, ends) for of_metric in scores]
-
-
-def _randomized(
-    metrics: Sequence[Metric],
-    places: Sequence[IntArray],
-    tables: Sequence[FloatArray],
-    resampling: Resampling,
-    replicas: int,
-) -> dict[int, list[float]]:
-    """Return p for each system of so many replicas, against the first, and each metric.
-
-    As in MultEval the outputs of all replicas are one long test set: for each of its segments the
-    replicas' outputs are permuted, then each is swapped with one of the other system, or not.
-    Systems of unequal numbers of replicas share out all outputs of a segment at random.
-    """
-    first = tables[0]
-    own, segments, width = first.shape
-    members = [i for i in range(1, len(tables)) if len(tables[i]) == replicas]
-    whole = first.sum(axis=(0, 1))[:, np.newaxis]
-    others = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
-    single = _single_enough(tables)
-    ours = _Sums([first.reshape(-1, width)], single)
-    theirs = _Sums([tables[i].reshape(-1, width) for i in members], single)
-    observed = [
-        _scored(metric, others, place) - _scored(metric, whole, place)
-        for metric, place in zip(metrics, places, strict=True)
-    ]
-    extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
-    rng = streams.randomization(resampling.seed, replicas)
-    entries = segments * (own + replicas)
-    for chunk in _chunks(resampling.samples, entries, _RANDOMIZATION_ENTRIES):
-        size = chunk.stop - chunk.start
-        kept, taken = _assignments(rng, size, segments, own, replicas)
-        one = theirs.of(taken.reshape(size, -1))
-        one += ours.of(kept.reshape(size, -1))
-        other = (whole + others)[..., np.newaxis] - one
-        for m, metric in enumerate(metrics):
-            change = _scored(metric, other, places[m]) - _scored(metric, one, places[m])
-            for n in range(len(members)):
-                extreme[n, m] += count_as_extreme(change[n], float(observed[m][n]))
-    return {
-        member: ((1 + extreme[n]) / (resampling.samples + 1)).tolist()
-        for n, member in enumerate(members)
-    }
-
-
-def _assignments(
-    rng: np.random.Generator, size: int, segments: int, own: int, replicas: int
-) -> tuple[SingleArray, SingleArray]:
-    """Return which outputs make up the randomized first system: 0 or 1 each.
-
-    Returns
-    -------
-    (size, own, segments), (size, replicas, segments) float32
-        Of the first system's own outputs and of the other's; `own` of each segment in all.
-    """
-    if own != replicas:
-        keys = rng.random((size, own + replicas, segments), dtype=np.float32)
-        chosen = keys.argsort(axis=1).argsort(axis=1) < own
-        return chosen[:, :own].astype(np.float32), chosen[:, own:].astype(np.float32)
-    shape = (size, own, segments)
-    bits = np.frombuffer(rng.bytes(-(-size * own * segments // 8)), dtype=np.uint8)
-    swapped = np.unpackbits(bits, count=size * own * segments).reshape(shape).astype(np.float32)
-    if own == 1:
-        return 1.0 - swapped, swapped
-    # The swaps of a segment's outputs are alike, so that to permute one side's is enough.
-    order = rng.random(shape, dtype=np.float32).argsort(axis=1)
-    return 1.0 - swapped, np.take_along_axis(swapped, order, axis=1)
 
 
 def _spread(

@@ -21,6 +21,7 @@ from tests.oracles.significance import (
 from tests.support.places import TESTS
 from tuner.components import registry
 from tuner.evaluation.significance import Resampling, holm, systems_tested
+from tuner.executors.team import Threads
 from tuner.texts.corpus import make_batch, read_references, read_texts
 from tuner.texts.statistics import compute_stats
 
@@ -49,6 +50,16 @@ def pair(first, second, metric=V, **options):
 def draw_stats(rng, *shape):
     weights = rng.integers(1, 9, size=shape)
     return np.stack([rng.integers(0, weights + 1), weights], axis=-1).astype(float)
+
+
+def test_a_team_finds_the_same_however_many_it_is():
+    """Samples are so many that there are several chunks of each kind."""
+    rng = np.random.default_rng(1)
+    systems = [[draw_stats(rng, replicas, 500)] for replicas in (2, 2, 1, 3)]
+    asked = ([V], systems, Resampling(samples=4500))
+    alone = systems_tested(*asked)
+    for threads in (2, 3, 50):
+        assert systems_tested(*asked, Threads(threads)) == alone
 
 
 def test_example_of_the_specification():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tuner.evaluation.comparison.systems import NamedSystem, TestSet
     from tuner.evaluation.history.model import RunHistory
     from tuner.evaluation.significance import Resampling
+    from tuner.executors.team import Team
     from tuner.texts.prepare import Preparation
 
 METRICS = ("bleu", "port", "qmean", "ter")
@@ -48,6 +49,8 @@ class Setup:
         Called with one line for what the user should know at once.
     timing
         Whether to measure times, the only numbers that differ from call to call.
+    team
+        Shares the resampled test sets; None: they are drawn here.
     """
 
     metrics: Mapping[str, Metric]
@@ -56,6 +59,7 @@ class Setup:
     threads: int
     notice: Callable[[str], None]
     timing: bool = True
+    team: Team | None = None
 
 
 def compare(
@@ -90,7 +94,7 @@ def compare(
         )
         for one in counted
     ]
-    scores = tables.score_systems(names, material, counted, setup.resampling)
+    scores = tables.score_systems(names, material, counted, setup.resampling, setup.team)
     ordering: tuple[OrderingScores, ...] = ()
     fixed = _counted(material, ("bleu", "qmean"), counted, setup)
     if material.links is not None:

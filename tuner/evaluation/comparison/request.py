@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tuner.annotation.annotators._base import Annotator
     from tuner.evaluation.comparison.model import Comparison
     from tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from tuner.executors.team import Team
     from tuner.texts.prepare import Prepare
 
 
@@ -59,6 +60,8 @@ class Request:
         Whether the histories of runs are wanted: that takes reading all their lists.
     timing
         Whether times are measured, the only numbers that differ from call to call.
+    team
+        Shares the resampled test sets; None: they are drawn here.
     """
 
     systems: tuple[str, ...]
@@ -73,6 +76,7 @@ class Request:
     threads: int = 1
     runs: bool = False
     timing: bool = True
+    team: Team | None = None
 
 
 def compare_request(request: Request, notice: Callable[[str], None]) -> Comparison:
@@ -133,6 +137,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         request.threads,
         notice,
         timing=request.timing,
+        team=request.team,
     )
     return compare(systems, test, materials, setup, runs)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray, Metric
     from tuner.evaluation.comparison.material import Material
     from tuner.evaluation.significance import Resampling
+    from tuner.executors.team import Team
 
 LOWEST_P = 0.0001
 """The lowest that four decimals can show."""
@@ -99,12 +100,14 @@ def score_systems(
     material: Material,
     counted: Sequence[Counted],
     resampling: Resampling,
+    team: Team | None = None,
 ) -> tuple[SystemScore, ...]:
     """Return the score of every system under every metric, metric by metric, with its tests."""
     spreads, differences = systems_tested(
         [one.metric for one in counted],
         [[one.of_system(material, system) for one in counted] for system in range(len(names))],
         resampling,
+        team,
     )
     flat = [found for of_metric in differences for found in of_metric]
     corrected = iter(
