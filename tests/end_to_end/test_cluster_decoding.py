@@ -143,6 +143,27 @@ def test_a_shard_that_fails_names_its_segments_and_the_others_are_kept(tmp_path,
     assert not journal.exists()
 
 
+KILLS_ITS_WORKER = """#!/usr/bin/env python3
+import os, sys
+if "-input-file" in sys.argv:
+    os.kill(os.getppid(), 9)
+os.execv({moses!r}, [{moses!r}, *sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+def test_a_shard_that_kills_every_worker_is_named(tmp_path):
+    program = tmp_path / "moses"
+    program.write_text(KILLS_ITS_WORKER.format(moses=str(MOSES)))
+    program.chmod(0o755)
+    with cluster(1) as one:
+        place = f"dask:{one.scheduler_address}"
+        said = tune(tmp_path, place, program=program, may_fail=True)
+    assert (
+        f"{place}: segments 1 to 40 of {DATA / 'dev.src'}: each worker that took it died" in said
+    )
+
+
 def preloaded(folder, text):
     """Workers that first do what a text says."""
     script = folder / "preload.py"

@@ -51,7 +51,11 @@ def annotated(
         (there, fingerprint, sentences[begin : begin + SHARD], request, team.step)
         for begin in range(0, count, SHARD)
     ]
-    for shard, answers in team.run(annotated_shard, tasks, progress=shown):
+
+    def named(shard: int) -> str:
+        return f"sentences {shard * SHARD + 1} to {min((shard + 1) * SHARD, count)}"
+
+    for shard, answers in team.run(annotated_shard, tasks, progress=shown, named=named):
         yield from enumerate(answers, shard * SHARD)
 
 

@@ -89,7 +89,7 @@ class MosesWork(Work):
             most,
             {files.nbest: listed},
             self.timeout_seconds,
-            what=shard.named(self.source),
+            what=shard.named(self.source) if shard.of > 1 else "",
             folder=self.folder if self.folder.is_dir() else scratch,
         )
         run_job(job, lambda lines: step(min(lines, segments), segments))

@@ -38,14 +38,15 @@ class Shard(NamedTuple):
     lines: tuple[tuple[int, bytes], ...]
 
     def named(self, source: str) -> str:
-        """Return which segments it has, for messages; nothing if it is all there is to decode."""
-        if self.of == 1:
-            return ""
+        """Return which segments it has, for messages."""
         return f"segments {self.lines[0][0] + 1} to {self.lines[-1][0] + 1} of {source}"
 
 
 class Work(ABC):
     """Does what a decoder does for some weights; plain data, as it may be sent elsewhere."""
+
+    source: str
+    """The file that the lines are of, for messages."""
 
     @property
     @abstractmethod
@@ -113,7 +114,7 @@ def decoded(
             )
             for shard in cut
         ]
-        ended = team.run(_answers, tasks)
+        ended = team.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
         try:
             for number, answers in ended:
                 for (segment, _), answer in zip(cut[number].lines, answers, strict=True):

@@ -227,22 +227,17 @@ class Moses(Decoder):
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         lines = _lines_of(source)
+        jobs = min(self.jobs, len(lines))
+        models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
-        jobs = min(self.jobs, len(lines))
-        threads = self.threads
-        if "threads" in flag_sections(self.flags):
-            threads = 1
-        elif not threads:
-            threads = 1 if team.is_remote else max(1, available_processors() // jobs)
-        models = [self.config, *_named_files(self.config)]
         work = MosesWork(
             launcher=self.command,
             command=(*self._words(), *overwrite, *asked),
-            threads=threads,
+            threads=self._threads(1 if team.is_remote else available_processors() // jobs),
             sparse=sparse,
             size=size,
-            models=prints_of(models),
+            models=models,
             source=str(source),
             folder=Path.cwd(),
             timeout_seconds=self.timeout_seconds,
@@ -251,7 +246,7 @@ class Moses(Decoder):
             work,
             lines,
             shards=lambda count: min(count, max(jobs, team.size if team.is_remote else 1)),
-            models=[*models, *([self.program] if self.program.is_file() else [])],
+            models=[*(path for path, _ in models), self.program],
             team=team if team.is_remote else Threads(jobs),
             journal=workdir / "moses.journal",
             progress=progress,
@@ -261,6 +256,12 @@ class Moses(Decoder):
             if best is not None:
                 with writing(best) as file:
                     file.writelines(answer_parts(answer)[0] for answer in found.answers())
+
+    def _threads(self, others: int) -> int:
+        """Return how many threads a process is told to have, `others` where nothing says more."""
+        if "threads" in flag_sections(self.flags):
+            return 1
+        return self.threads or max(1, others)
 
     def _weight_arguments(self, weights: FeatureWeights) -> tuple[list[str], str]:
         """Return the switches that set weights, and what a file says of the other features."""

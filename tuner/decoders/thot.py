@@ -230,6 +230,28 @@ class Thot(Decoder):
                     f"{MAX_TOKENS}; split the line"
                 )
         self.train()
+        here = Threads(self.processes or available_processors())
+
+        def shards(count: int) -> int:
+            if not team.is_remote:
+                return count
+            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * team.size))
+
+        with (
+            decoded(
+                self._work(weights, size, source),
+                [line.encode() for line in lines],
+                shards=shards,
+                models=[self.model],
+                team=team if team.is_remote else here,
+                journal=workdir / "thot.journal",
+                progress=progress,
+            ) as found,
+            writing(out) as file,
+        ):
+            file.writelines(found.answers())
+
+    def _work(self, weights: FeatureWeights, size: int, source: Path) -> ThotWork:
         task = {
             "folder": str(self.model.absolute()),
             "aligner": self.aligner,
@@ -241,7 +263,7 @@ class Thot(Decoder):
             },
             "decoder": {"s": self.stack_size, "is_breadth_first": True},
         }
-        work = ThotWork(
+        return ThotWork(
             task=json.dumps(task),
             trained=(self.model / RECORD).read_text(encoding="utf-8"),
             weights=tuple(weights.vector(FEATURES).tolist()),
@@ -249,27 +271,6 @@ class Thot(Decoder):
             source=str(source),
             timeout_seconds=self.timeout_seconds,
         )
-        if not team.is_remote:
-            team = Threads(self.processes or available_processors())
-
-        def shards(count: int) -> int:
-            if not team.is_remote:
-                return count
-            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * team.size))
-
-        with (
-            decoded(
-                work,
-                [line.encode() for line in lines],
-                shards=shards,
-                models=[self.model],
-                team=team,
-                journal=workdir / "thot.journal",
-                progress=progress,
-            ) as found,
-            writing(out) as file,
-        ):
-            file.writelines(found.answers())
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write JSON with `weights` and the settings of this decoder; `start` reads it back."""

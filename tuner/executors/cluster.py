@@ -124,7 +124,7 @@ class Cluster(Team):
             held: Value = self._client.submit(same, value, pure=False, retries=ATTEMPTS - 1)
         return held
 
-    def fault(self, error: Exception) -> Exception:
+    def fault(self, error: Exception, task: str) -> Exception:
         """Return the worker's own message."""
         if isinstance(error, PortmertError):
             return error
@@ -133,11 +133,11 @@ class Cluster(Team):
         if type(error).__name__ == "KilledWorker":
             last = getattr(getattr(error, "last_worker", None), "address", "unknown")
             return ProgramError(
-                f"{self._name}: each worker that took one task died of it, the last one was "
+                f"{self._name}: {task}: each worker that took it died of it, the last one was "
                 f"{last}; its log says why (often it had too little memory)"
             )
         what = f"{type(error).__name__}: {_one_line(error)}"
-        return ProgramError(f"{self._name}: a task failed {ATTEMPTS} times: {what}")
+        return ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {what}")
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

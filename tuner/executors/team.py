@@ -81,7 +81,7 @@ class Team(ABC):
         """Return what stands for a large value in tasks, so that it travels once."""
         return value
 
-    def fault(self, error: Exception) -> Exception:
+    def fault(self, error: Exception, task: str) -> Exception:  # noqa: ARG002  has its own name
         """Return what to raise where a task failed."""
         return error
 
@@ -91,6 +91,7 @@ class Team(ABC):
         tasks: Sequence[tuple[Any, ...]],
         *,
         progress: Progress | None = None,
+        named: Callable[[int], str] = "task {}".format,
     ) -> Generator[tuple[int, Result]]:
         """Yield the number and the result of each `work(*task)`, in the order in which they end.
 
@@ -101,6 +102,8 @@ class Team(ABC):
         ----------
         progress
             Called as progress(tasks done, tasks in all), from this thread.
+        named
+            Names the task of a number, for a message on workers that died of it.
         """
         ended: SimpleQueue[int] = SimpleQueue()
         under_way: dict[int, Future[Result]] = {}
@@ -133,7 +136,7 @@ class Team(ABC):
         finally:
             self.close(executor, interrupted=interrupted)
         if faults:
-            raise self.fault(faults[min(faults)]) from None
+            raise self.fault(faults[min(faults)], named(min(faults))) from None
 
 
 def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:

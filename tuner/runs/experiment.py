@@ -81,9 +81,11 @@ def run(
         return one.result()
 
 
-def begin(experiment: Experiment, shared: Shared, *, team: Team, progress: Progress) -> None:
+def begin(
+    experiment: Experiment, shared: Shared, *, team: Team, progress: Progress, wait: float
+) -> None:
     """Decode the dev set under the start weights, as the first step of `run` does."""
-    with _opened(experiment, lambda _: None, progress, None, shared, team) as one:
+    with _opened(experiment, lambda _: None, progress, None, shared, team, wait=wait) as one:
         one.decode(1)
 
 

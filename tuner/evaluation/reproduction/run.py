@@ -38,8 +38,8 @@ TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
 
 RESAMPLED = Resampling()
-WAIT = 60.0
-"""Seconds that a task of a cluster waits for another one that works in its folder."""
+WAIT = 300.0
+"""Seconds to wait for a worker that was given up to come to its next step and leave a folder."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,8 @@ def _tune_at(
                 continue
             tunings = stack.enter_context(replicas.opened(experiment, log=note))
             ours = [tunings.replica(n) for n in range(1, experiment.tune.replicas + 1)]
-            begin(*ours[0], team=team, progress=progress)  # the list that all replicas begin with
+            # The list that all replicas begin with.
+            begin(*ours[0], team=team, progress=progress, wait=WAIT)
             averages.append((tunings, slice(len(cells), len(cells) + len(ours))))
             for number, (one, shared) in enumerate(ours, 1):
                 cells.append((_named(tunings.note, f"replica {number}"), one, shared))
