@@ -144,6 +144,11 @@ def configuration_page() -> str:
             )
     text = Docstring(Constraints.from_table.__doc__ or "").parse(Parser.numpy)[0].value
     parts.append(f"## [constraints] {{: #constraints }}\n\n{text}\n")
+    parts.append(
+        "## [executor] {: #executor }\n\nWhere the work is done: `name` is what `--executor` "
+        "takes; that goes before it. The other keys are options of a queueing system, see "
+        "[Clusters](../how-to/cluster.md). It changes no result.\n"
+    )
     return "\n".join(parts)
 
 

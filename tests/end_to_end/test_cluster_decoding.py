@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import threading
 from pathlib import Path
 
 import pytest
 
+from tests.support.annotation_models import udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster, files, kill_one_at_work
 from tests.support.places import ROOT
@@ -195,6 +197,23 @@ def test_a_worker_without_the_model_refuses_to_work(tmp_path, monkeypatch, other
         said = tune(tmp_path, f"dask:{one.scheduler_address}", config=config, may_fail=True)
     why = "this machine has another file there" if other else "there is no such file here"
     assert f"{config}: {why}" in said
+    ends_in_one_line(said)
+
+
+def test_a_worker_without_the_model_of_an_annotator_refuses_too(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    shutil.copy(udpipe(), here / "model")
+    (here / "text").write_text("a b c\n")
+    monkeypatch.chdir(here)
+    with preloaded(tmp_path, f"import os\nos.chdir({str(there)!r})\n") as one:
+        said = fault(
+            "annotate", "--annotator", "udpipe", "--model", "/proc/self/cwd/model", "--in", "text",
+            "--out", "out.conllu", "--annotation-cache", "cache",
+            "--executor", f"dask:{one.scheduler_address}",
+        )  # fmt: skip
+    assert "/proc/self/cwd/model: " in said
     ends_in_one_line(said)
 
 
