@@ -111,6 +111,26 @@ def test_the_table_of_a_configuration_says_where(tmp_path, started, local):
     assert (tmp_path / "run" / "weights.json").read_bytes() == local["weights.json"]
 
 
+def mert_moses(folder, executor):
+    folder.mkdir()
+    run("mert-moses", DATA / "dev.src", DATA / "dev.tgt", MOSES, DATA / "moses.ini",
+        f"--working-dir={folder / 'work'}", "--mertmertargs=--set effort=5", "--nbest=15",
+        "--decoder-flags=-v 0", "--no-filter-phrase-table", "--maximum-iterations=2",
+        "--replicas=2", f"--executor={executor}")  # fmt: skip
+    return {
+        name: re.sub(rb"(?m)^# finished .*$", b"", content).replace(bytes(folder), b"")
+        for name, content in files(folder / "work").items()
+        if "decoder/" not in name
+    }
+
+
+@pytest.mark.slow
+def test_mert_moses_leaves_the_same_files(tmp_path, place):
+    local = mert_moses(tmp_path / "local", "local")
+    assert "replica-2/run2.best15.out.gz" in local
+    assert mert_moses(tmp_path / "cluster", place) == local
+
+
 FAILS_AT_A_LINE = """#!/usr/bin/env python3
 import os, sys
 if "-input-file" in sys.argv and os.path.exists({broken!r}):

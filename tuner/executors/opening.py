@@ -91,7 +91,10 @@ class Place:
             raise ConfigError(
                 f'{where}: [executor]: name must be given, as name = "dask-slurm:20"'
             )
-        place = cls.parse(name, options)
+        try:
+            place = cls.parse(name, options)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: [executor]: {error}") from None
         if not place.address or "://" in place.address:
             return place
         return replace(place, address=str(folder / place.address))

@@ -1,10 +1,12 @@
 """Tasks in threads: what comes back, in what order, and which fault is told."""
 
 import threading
+import time
 
 import pytest
 
 from tuner.executors.team import Threads, each
+from tuner.processes import Cancelled
 
 
 def test_each_keeps_the_order_whatever_ends_first():
@@ -69,3 +71,24 @@ def test_leaving_early_begins_no_more():
     threading.Timer(0.1, go.set).start()
     tasks.close()
     assert len(begun) <= 3
+
+
+def test_long_tasks_end_at_their_next_step_when_another_fails():
+    ended, begun = [], threading.Event()
+
+    def work(number):
+        if number == 0:
+            begun.set()
+            try:
+                while True:
+                    Threads.step(0, 1)
+                    time.sleep(0.01)
+            except Cancelled:
+                ended.append(number)
+                raise
+        assert begun.wait(10)
+        raise ValueError("one")
+
+    with pytest.raises(ValueError, match="one"):
+        list(Threads(2).run(work, [(1,), (0,)]))
+    assert ended == [0]

@@ -89,6 +89,7 @@ def test_an_override_below_a_value_is_an_error(folder):
         ("metric.smoth=1", "[metric]: metric bleu has no option 'smoth'; did you mean 'smooth'?"),
         ("decoder.list=1", "decoder recorded has no option 'list'; did you mean 'lists'?"),
         ("constraints.fixd=[]", "[constraints] has no key 'fixd'; did you mean 'fixed'?"),
+        ("executor.name='loca'", "FILE.toml with [executor]; did you mean 'local'?"),
         ("metric.name='blue'", "[metric] unknown metric 'blue'; did you mean 'bleu'?"),
     ],
 )  # fmt: skip
@@ -110,6 +111,8 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
         ("data.lowercase=often", "[data] lowercase: Input should be a valid boolean"),
         ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
         ("metric.name=5", '[metric] needs name = "...", one of: bleu'),
+        ("executor.jobs=5", '[executor]: name must be given, as name = "dask-slurm:20"'),
+        ("executor={name='local',cores=5}", "--set executor={name='local',cores=5}: expected tab"),
         ("constraints=5", "--set constraints=5: expected table.key=value"),
     ],
 )  # fmt: skip
@@ -120,6 +123,16 @@ def test_a_wrong_value_says_what_was_expected(folder, override, said):
 def test_a_value_in_place_of_a_table(folder):
     said = message(folder, text="decoder = 'thot'\n")
     assert said.endswith("my.toml: decoder is a table; write [decoder], then its keys")
+
+
+def test_a_scheduler_s_file_is_relative_to_the_configuration_and_executor_goes_before(folder):
+    path = folder / "my.toml"
+    path.write_text(f'{CONFIG}\n[executor]\nname = "dask:there/cluster.json"\n')
+    found = load_config(path)
+    assert found.executor.address == str(folder / "there" / "cluster.json")
+    assert found.fingerprint() == load_config(path, executor="local").fingerprint()
+    assert load_config(path, executor="local").executor.is_local
+    assert load_config(path, executor="dask:x.json").executor.address == "x.json"
 
 
 @pytest.mark.parametrize("how", ["table", "key", "override"])
