@@ -237,7 +237,25 @@ def test_another_version_at_a_worker_is_refused(tmp_path):
             Client(other.scheduler_address, set_as_default=False) as client,
             pytest.raises(PortmertError, match=r"has portmert 0\.0\.1, here it is "),
         ):
-            list(Cluster(client, place).run(abs, [(1,)]))
+            list(Cluster(client, place, notice=id).run(abs, [(1,)]))
+
+
+def test_that_no_worker_is_left_is_said_once():
+    said = []
+    with (
+        cluster(1) as one,
+        opened(f"dask:{one.scheduler_address}", threads=1, notice=said.append) as team,
+    ):
+        team.look()
+        one.scale(0)
+        end = time.monotonic() + 100
+        while len(said) < 2 and time.monotonic() < end:
+            time.sleep(0.2)
+            team.look()
+        team.look()
+    assert [line.split(": ")[1] for line in said] == [
+        "1 workers, 1 tasks at once", "no workers now; tasks wait for them",
+    ]  # fmt: skip
 
 
 def test_a_scheduler_that_is_not_there():

@@ -114,7 +114,7 @@ def test_the_table_of_a_configuration_says_where(tmp_path, started, local):
 def mert_moses(folder, executor):
     folder.mkdir()
     run("mert-moses", DATA / "dev.src", DATA / "dev.tgt", MOSES, DATA / "moses.ini",
-        f"--working-dir={folder / 'work'}", "--mertmertargs=--set effort=5", "--nbest=15",
+        f"--working-dir={folder / 'work'}", "--mertmertargs=--set restarts=1", "--nbest=15",
         "--decoder-flags=-v 0", "--no-filter-phrase-table", "--maximum-iterations=2",
         "--replicas=2", f"--executor={executor}")  # fmt: skip
     return {
@@ -166,8 +166,9 @@ def test_a_shard_that_fails_names_its_segments_and_the_others_are_kept(tmp_path,
 
 
 KILLS_ITS_WORKER = """#!/usr/bin/env python3
-import os, sys
+import os, sys, time
 if "-input-file" in sys.argv:
+    time.sleep(5)  # the worker is then known to its nanny, who begins another
     os.kill(os.getppid(), 9)
 os.execv({moses!r}, [{moses!r}, *sys.argv[1:]])
 """

@@ -45,6 +45,8 @@ class Cluster(Team):
         Of `distributed`.
     name
         How messages name the cluster.
+    notice
+        Called with a line for the user.
     expected
         How many workers have been asked for, if any.
     """
@@ -71,10 +73,14 @@ class Cluster(Team):
 
         return Path(get_worker().local_directory)
 
-    def __init__(self, client: Any, name: str, expected: int = 0) -> None:
+    def __init__(
+        self, client: Any, name: str, *, notice: Callable[[str], None], expected: int = 0
+    ) -> None:
         self._client = client
         self._name = name
+        self._notice = notice
         self._expected = expected
+        self._alone = False
         self._asked_at = float("-inf")
         self._threads = 0
 
@@ -113,6 +119,13 @@ class Cluster(Team):
         """Drop what is not done; workers stop it at their next step."""
         if self._client.status == "running":
             executor.shutdown(wait=False)
+
+    def look(self) -> None:
+        """Say once that there are no workers any more."""
+        alone = not self._there()
+        if alone and not self._alone:
+            self._notice(f"{self._name}: no workers now; tasks wait for them")
+        self._alone = alone
 
     def shared(self, value: Value) -> Value:
         """Return a future of it, which the scheduler can give to workers that come later too."""
@@ -281,12 +294,12 @@ def _of_client(
 ) -> Iterator[Cluster]:
     try:
         _check_versions(client, name)
-        threads = client.nthreads()
-        if threads:
+        team = Cluster(client, name, notice=notice, expected=expected)
+        if threads := client.nthreads():
             notice(f"{name}: {len(threads)} workers, {sum(threads.values())} tasks at once")
         else:
-            notice(f"{name}: no workers yet; tasks wait for them")
-        yield Cluster(client, name, expected)
+            team.look()
+        yield team
     finally:
         client.close(timeout=2)
 

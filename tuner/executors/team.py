@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tuner.processes import Cancelled
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     Progress = Callable[[int, int], None]
+
+LOOK_SECONDS = 5.0
+"""After so long without a task that has ended, it is looked whether somebody is at work."""
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
@@ -81,6 +84,9 @@ class Team(ABC):
         """Return what stands for a large value in tasks, so that it travels once."""
         return value
 
+    def look(self) -> None:  # noqa: B027  threads do not go away
+        """Be called when no task has ended for a while."""
+
     def fault(self, error: Exception, task: str) -> Exception:  # noqa: ARG002  has its own name
         """Return what to raise where a task failed."""
         return error
@@ -122,7 +128,11 @@ class Team(ABC):
                     future.add_done_callback(partial(_tell, ended, number))
                 if not under_way or (faults and min(under_way) > min(faults)):
                     break
-                number = ended.get()
+                try:
+                    number = ended.get(timeout=LOOK_SECONDS)
+                except Empty:
+                    self.look()
+                    continue
                 try:
                     result = under_way.pop(number).result()
                 except Exception as error:  # noqa: BLE001  raised below
