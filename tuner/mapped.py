@@ -12,6 +12,7 @@ import errno
 import math
 import mmap
 import os
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,10 @@ def empty_beside(array: NDArray[Any], shape: tuple[int, ...]) -> FloatArray:
         return np.empty(shape)
     try:
         with tempfile.TemporaryFile(dir=mapping.folder) as file:
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk now, not when it is written
+            if sys.platform == "darwin":
+                os.truncate(file.fileno(), size)
+            else:  # a full disk now, not when it is written to
+                os.posix_fallocate(file.fileno(), 0, size)
             new = _Mapping(file.fileno(), size)
     except OSError as error:
         raise PortmertError(

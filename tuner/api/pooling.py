@@ -155,8 +155,8 @@ class Pooled:
         inputs = self._inputs()
         found = open_pool(self.folder, inputs)
         if found is None or isinstance(found, str):
-            if found is not None:
-                self.notice(f"the pool in {self.folder} is made anew: {found}")
+            why = "" if found is None else f" anew: {found}"
+            self.notice(f"the pool in {self.folder} is made{why}")
             with locked(self.folder):
                 self._make(inputs, references, vocabulary)
             found = open_pool(self.folder, inputs)
