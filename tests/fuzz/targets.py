@@ -52,7 +52,7 @@ def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
         _lists, _beside_lists, _texts, _features, _statistics, judges.targets, moses.targets,
-        _configs, _runs, _caches,
+        _configs, _runs, _caches, _pools,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -361,3 +361,15 @@ def _caches(folder):
     cache.close()
     call = ("cache", "info", "--annotation-cache", "cache")
     yield Target("cache", call, ("cache/*",), changed=("cache",), then=_opened_cache)
+
+
+def _pools(folder):
+    place = new_place(folder, "pool")
+    (place / "list").write_text(made.moses(LISTED, linked=False), encoding="utf-8")
+    write_lines(place / "ref", REFERENCE[:SEGMENTS])
+    call = ("optimize", "--nbest", "list", "--ref", "ref", "--metric", "bleu", "--pool", "pool",
+            "--out", "w.json", "--threads", "1")  # fmt: skip
+    with chdir(place):
+        run(*call)
+        Path("w.json").unlink()
+    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",))

@@ -3,7 +3,7 @@
 A pool is a folder of numpy's own files and a description. `features.npy` is (F, H) float64, a
 feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
 float64 that holds all of them exactly; `offsets.npy` is (S + 1,) int64, where the hypotheses of
-each segment begin. `pool.json` says what they were made from, and how to tell that they are whole;
+each segment begin. `pool.json` says what they were made from, and the check sum of each of them;
 it is written last, so that without it there is no pool.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -101,6 +102,9 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
         different = [key for key in inputs if made_from.get(key) != inputs[key]]
         return f"it was made with other {', '.join(different)}"
     features, stats, offsets = (_mapped(folder / name, sums[name]) for name in FILES)
+    kinds = (features.dtype == np.float64, stats.dtype in (*_TYPES, np.float64))
+    if not all(kinds) or offsets.dtype != np.int64 or offsets.ndim != 1 or not len(offsets):
+        raise _damaged(path, f"its numbers are {features.dtype}, {stats.dtype}, {offsets.dtype}")
     width, size = sum(count for _, count in names), int(offsets[-1])
     if features.shape != (width, size) or stats.shape[:1] != (size,):
         raise _damaged(path, f"its files are of {features.shape} features and {stats.shape} stats")
@@ -226,11 +230,13 @@ class PoolWriter:
         self, name: str, kind: type[np.generic], shape: tuple[int, ...], parts: list[IO[bytes]]
     ) -> int:
         """Write what stands in the parts, one after the other; return its check sum."""
-        found = 0
         source = np.int64 if kind is np.int64 else np.float64
-        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+        head = io.BytesIO()
+        described = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(head, described)
+        found = zlib.crc32(head.getbuffer())
         with writing(self.folder / name) as out:
-            np.lib.format.write_array_header_1_0(out, header)
+            out.write(head.getbuffer())
             for part in parts:
                 part.seek(0)
                 while data := part.read(_COPIED):
@@ -254,22 +260,24 @@ def _smallest(stats: FloatArray) -> int:
 
 def _mapped(path: Path, expected: int) -> NDArray[Any]:
     """Map a file of a pool, of which every byte is read once."""
+    found = 0
     try:
         with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            if version != (1, 0):
-                raise _damaged(path, f"it is of version {version} of numpy's files")
-            shape, is_fortran, kind = np.lib.format.read_array_header_1_0(file)
-            begin, found = file.tell(), 0
             while data := file.read(_COPIED):
                 found = zlib.crc32(data, found)
-            size = file.tell() - begin
-    except (OSError, ValueError) as error:
-        raise _damaged(path, getattr(error, "strerror", None) or "its head is none") from None
-    if size != kind.itemsize * int(np.prod(shape)) or is_fortran or kind.hasobject:
-        raise _damaged(path, f"{size} bytes for {shape} numbers of type {kind}")
-    if found != expected:
-        raise _damaged(path, "its check sum is another")
+            if found != expected:
+                raise _damaged(path, "its check sum is another")
+            size = file.tell()
+            file.seek(0)
+            np.lib.format.read_magic(file)
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            begin = file.tell()
+    except OSError as error:
+        raise _damaged(path, error.strerror or "it cannot be read") from None
+    except (ValueError, TypeError, TokenError):  # a head that nobody wrote, and a sum that fits
+        raise _damaged(path, "its head is none") from None
+    if size - begin != kind.itemsize * int(np.prod(shape)) or kind.hasobject:
+        raise _damaged(path, f"{size - begin} bytes for {shape} numbers of type {kind}")
     return map_array(path, kind, shape, begin=begin)
 
 
