@@ -62,7 +62,7 @@ class Work(ABC):
         scratch
             For what nobody needs when the shard is done.
         logs
-            For what says why the decoder failed; the same folder where one team works here.
+            For what says why the decoder failed; on this machine the same folder as `scratch`.
         step
             To be called as step(lines done, of how many), also while nothing happens; it may
             raise what ends the work.
@@ -104,9 +104,10 @@ def decoded(
         done = _Done(progress, len(kept.found), len(lines))
         prints = _same_files.prints_of(models) if team.is_remote and missing else ()
         cut = list(_cut(missing, shards(len(missing)) if missing else 0))
+        held = team.shared(work) if cut else work  # the weights of sparse features may be many
         tasks = [
             (
-                work,
+                held,
                 shard,
                 prints,
                 team.folder if team.is_remote else journal.parent,
