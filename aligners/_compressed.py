@@ -99,3 +99,5 @@ def _zst() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
 
 
 _KINDS = {".gz": _gzip, ".xz": _xz, ".zst": _zst}
+COMPRESSED = frozenset(_KINDS)
+"""Suffixes of files that are expanded."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from abc import ABC, abstractmethod
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -290,12 +291,16 @@ class Texts:
         """Intern lines of tokens separated by spaces or tabs."""
         # Only ASCII white space ends a token, as in Moses: an ideographic or a no-break space
         # inside a token must not shift the positions that links count.
-        rows = [
-            [vocabulary.add(word.decode()) for word in line.encode().split()] for line in lines
-        ]
+        tokens, ends = array("i"), array("q", [0])
+        for line in lines:
+            tokens.extend([vocabulary.add(word.decode()) for word in line.encode().split()])
+            ends.append(len(tokens))
         return cls(
             vocabulary,
-            Ragged.from_rows(rows),
+            Ragged(
+                np.asarray(memoryview(tokens), dtype=np.int32),
+                np.asarray(memoryview(ends), dtype=np.int64),
+            ),
             None if links is None else Ragged.from_links(links),
         )
 

@@ -14,7 +14,8 @@ import Stemmer
 
 from metrics._base import Ragged
 from metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
-from metrics._lexicon_kernels import Words, phrases_in
+from metrics._lexicon_kernels import Phrases as FoundPhrases
+from metrics._lexicon_kernels import Segments, Words, phrases_in
 from metrics._ngrams import flat
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from metrics._base import Batch, FloatArray, Texts, TokenArray
     from metrics._lexicon_files import Paraphrases, WordNet
-    from metrics._lexicon_kernels import Occurrences
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,18 +179,34 @@ def read_lexicon(
     )
 
 
-def occurrences(phrases: Phrases, texts: Texts) -> Occurrences:
-    """Return where the left phrases stand in the texts."""
-    tokens, left = flat(texts.tokens), flat(phrases.left)
-    found: Occurrences = phrases_in(tokens.values, tokens.offsets, left.values, left.offsets)
-    return found
+def segments_of(single: Batch) -> Segments:
+    """Return what kernels read of a batch with one reference a segment."""
+    hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
+    return Segments(
+        hypotheses.values,
+        hypotheses.offsets,
+        np.ascontiguousarray(single.offsets, dtype=np.int64),
+        references.values,
+        references.offsets,
+    )
+
+
+def found_phrases(phrases: Phrases, segments: Segments) -> FoundPhrases:
+    """Return where the left phrases stand in the references, and what they may become."""
+    left, right = flat(phrases.left), flat(phrases.right)
+    found = phrases_in(
+        segments.reference_tokens, segments.reference_offsets, left.values, left.offsets
+    )
+    return FoundPhrases(found, left.lengths, right.values, right.offsets)
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:
     """Return (N,) float64: how many words of each text stand in the list."""
     tokens = flat(texts.tokens)
-    counts = np.concatenate([[0.0], np.cumsum(relations.listed[tokens.values])])
-    return np.asarray(counts[tokens.offsets[1:]] - counts[tokens.offsets[:-1]])
+    own = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+    counts = np.concatenate([[0.0], np.cumsum(relations.listed[own])])
+    offsets = tokens.offsets - tokens.offsets[0]
+    return np.asarray(counts[offsets[1:]] - counts[offsets[:-1]])
 
 
 def _all_known(phrases: Ragged) -> NDArray[np.bool_]:

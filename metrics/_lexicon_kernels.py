@@ -1,4 +1,7 @@
-"""Searches for phrases in texts, compiled. Inputs are read-only; releases the interpreter lock."""
+"""Compares hypotheses by the words that match a reference, and finds phrases in texts, compiled.
+
+Inputs are read-only; releases the interpreter lock.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,45 @@ class Occurrences(NamedTuple):
     offsets: IntArray
     places: IntArray
     entries: IntArray
+
+
+class Phrases(NamedTuple):
+    """Holds the phrases of references that are paraphrases of phrases of hypotheses.
+
+    Parameters
+    ----------
+    found
+        Where they stand in the references.
+    taken : (E,) int64
+        Words of a reference that each takes.
+    words, offsets
+        What entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
+    """
+
+    found: Occurrences
+    taken: IntArray
+    words: TokenArray
+    offsets: IntArray
+
+
+class Segments(NamedTuple):
+    """Holds hypotheses and one reference for each segment.
+
+    Parameters
+    ----------
+    tokens, token_offsets
+        Hypothesis h is `tokens[token_offsets[h]:token_offsets[h + 1]]`.
+    offsets
+        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+    reference_tokens, reference_offsets
+        Reference s, the same way.
+    """
+
+    tokens: TokenArray
+    token_offsets: IntArray
+    offsets: IntArray
+    reference_tokens: TokenArray
+    reference_offsets: IntArray
 
 
 @njit(cache=True, nogil=True)
@@ -101,3 +143,77 @@ def phrases_in(
                     low += 1
         ends[text + 1] = count
     return Occurrences(ends, places[:count].copy(), entries[:count].copy())
+
+
+@njit(cache=True, nogil=True)
+def _mark_matches(
+    segments: Segments,
+    s: int,
+    words: Words,
+    phrases: Phrases,
+    word_turns: IntArray,
+    stem_turns: IntArray,
+) -> None:
+    """Set the turns of the stems and of other words that match something of reference s to s + 1.
+
+    `word_turns` and `stem_turns` are modified in place.
+    """
+    found = phrases.found
+    for place in range(segments.reference_offsets[s], segments.reference_offsets[s + 1]):
+        word = segments.reference_tokens[place]
+        stem_turns[words.stems[word]] = s + 1
+        for k in range(words.offsets[word], words.offsets[word + 1]):
+            word_turns[words.synonyms[k]] = s + 1
+    for occurrence in range(found.offsets[s], found.offsets[s + 1]):
+        entry = found.entries[occurrence]
+        for k in range(phrases.offsets[entry], phrases.offsets[entry + 1]):
+            word_turns[phrases.words[k]] = s + 1
+
+
+@njit(cache=True, nogil=True)
+def first_alike(segments: Segments, words: Words, phrases: Phrases) -> IntArray:
+    """Return (H,) int64: for each hypothesis the first of its segment with the same matches.
+
+    Two hypotheses have the same matches if they are equal once words that match nothing of the
+    reference are replaced by one sign, listed ones by another.
+    """
+    tokens, token_offsets, offsets = segments.tokens, segments.token_offsets, segments.offsets
+    word_turns = np.zeros(words.stems.size, dtype=np.int64)
+    stem_turns = np.zeros(words.stems.size, dtype=np.int64)
+    most = 0
+    for s in range(offsets.size - 1):
+        most = max(most, offsets[s + 1] - offsets[s])
+    size = 4
+    while size < 2 * most:
+        size *= 2
+    table, turns = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    base = token_offsets[0]
+    plain = np.empty(token_offsets[-1] - base, dtype=np.int64)
+    first = np.empty(token_offsets.size - 1, dtype=np.int64)
+    for s in range(offsets.size - 1):
+        turn = s + 1
+        _mark_matches(segments, s, words, phrases, word_turns, stem_turns)
+        for h in range(offsets[s], offsets[s + 1]):
+            begin, end = token_offsets[h] - base, token_offsets[h + 1] - base
+            mixed = end - begin
+            for i in range(begin, end):
+                word = int(tokens[base + i])
+                if stem_turns[words.stems[word]] != turn and word_turns[word] != turn:
+                    word = -2 if words.listed[word] else -1
+                plain[i] = word
+                mixed = ((mixed ^ (mixed >> 29) ^ word) & 0xFFFFFFFF) * 0x45D9F3B  # below 2**63
+            slot = (mixed ^ (mixed >> 31)) & (size - 1)
+            while turns[slot] == turn:
+                other = token_offsets[table[slot]] - base
+                same = token_offsets[table[slot] + 1] - base - other == end - begin
+                i = begin
+                while same and i < end:
+                    same = plain[i] == plain[other + i - begin]
+                    i += 1
+                if same:
+                    break
+                slot = (slot + 1) & (size - 1)
+            if turns[slot] != turn:
+                turns[slot], table[slot] = turn, h
+            first[h] = table[slot]
+    return first

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
-from metrics._lexicon_kernels import Occurrences, Words  # noqa: TC001
+from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
 
 MODULES = 4
 """Exact, stem, synonym, paraphrase."""
@@ -39,25 +39,6 @@ WIDEST = 1 << 9
 """Most states kept at one place of the reference."""
 EFFORT = 1 << 18
 """Most states made in one search, whatever is kept."""
-
-
-class Phrases(NamedTuple):
-    """Holds the phrases of references that are paraphrases of phrases of hypotheses.
-
-    Parameters
-    ----------
-    found
-        Where they stand in the references.
-    taken : (E,) int64
-        Words of a reference that each takes.
-    words, offsets
-        What entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
-    """
-
-    found: Occurrences
-    taken: IntArray
-    words: TokenArray
-    offsets: IntArray
 
 
 class Prepared(NamedTuple):
@@ -126,18 +107,19 @@ def _find_links(
     text: int,
     weights: tuple[int, int],
     first_place: IntArray,
-) -> tuple[IntArray, IntArray]:
-    """Return the links that are possible, by reference position, and where those of each begin.
+    links: IntArray,
+    begins: IntArray,
+) -> IntArray:
+    """Return the links that are possible, by reference position.
 
-    `first_place` is -1 for every word, before and after.
+    They are written into `links`, or into a longer copy. Those of reference word j become
+    `begins[j]:begins[j + 1]`. `first_place` is -1 for every word, before and after.
     """
     stems, synonyms, synonym_offsets, _ = known_words
     occurrence_ends, places, entries = phrases.found
     taken, phrase_words, phrase_offsets = phrases.taken, phrases.words, phrases.offsets
     n, m = hypothesis.size, reference.size
     exact, other = weights
-    links = np.empty((2 * (n + m) + 16, 5), dtype=np.int64)
-    begins = np.empty(m + 1, dtype=np.int64)
     count = 0
     occurrence, last = occurrence_ends[text], occurrence_ends[text + 1]
     for i in range(n):
@@ -194,7 +176,7 @@ def _find_links(
     begins[m] = count
     for i in range(n):
         first_place[hypothesis[i]] = -1
-    return links, begins
+    return links
 
 
 @njit(cache=True, nogil=True)
@@ -451,12 +433,8 @@ def _search(
     states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
     states[0, PARENT], states[0, LINK], states[0, NEXT] = -1, -1, -1
     heads[0], tails[0], count, dropped = 0, 0, np.int64(1), NOTHING  # not a literal, see below
+    here, hopes = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     for j in range(m):
-        size, state = 0, heads[j]
-        while state >= 0:
-            size += 1
-            state = states[state, NEXT]
-        here, hopes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         size, state = 0, heads[j]
         while state >= 0:
             hope = rest[j]
@@ -545,12 +523,26 @@ def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, in
 
 
 @njit(cache=True, nogil=True)
+def _compete(links: IntArray, begins: IntArray, free: NDArray[np.bool_]) -> bool:
+    """Return whether two links share a word. `free` is True for every place, before and after."""
+    found, end = False, 0
+    for j in range(begins.size - 1):
+        for link in range(begins[j], begins[j + 1]):
+            found = found or j < end
+            end = max(end, j + links[link, TAKES])
+            for i in range(links[link, START], links[link, START] + links[link, LENGTH]):
+                found = found or not free[i]
+                free[i] = False
+    for link in range(begins[begins.size - 1]):
+        for i in range(links[link, START], links[link, START] + links[link, LENGTH]):
+            free[i] = True
+    return found
+
+
+@njit(cache=True, nogil=True)
 def alignments(
-    tokens: TokenArray,
-    token_offsets: IntArray,
-    offsets: IntArray,
-    reference_tokens: TokenArray,
-    reference_token_offsets: IntArray,
+    segments: Segments,
+    first: IntArray,
     words: Words,
     phrases: Phrases,
     weights: tuple[int, int],
@@ -561,12 +553,10 @@ def alignments(
 
     Parameters
     ----------
-    tokens, token_offsets
-        Hypothesis h is `tokens[token_offsets[h]:token_offsets[h + 1]]`.
-    offsets
-        Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
-    reference_tokens, reference_token_offsets
-        Reference s, the same way.
+    segments
+        Hypotheses and references.
+    first : (H,) int64
+        The first hypothesis of the segment that has the same matches.
     words
         Function words are listed.
     phrases
@@ -580,17 +570,35 @@ def alignments(
         For each module content words of hypothesis and reference, then function words of both;
         then chunks.
     """
+    tokens, token_offsets, offsets, reference_tokens, reference_offsets = segments
     counts = np.zeros((token_offsets.size - 1, 4 * MODULES + 1))
     is_function = words.listed
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
+    n, m = 0, 0
+    for h in range(token_offsets.size - 1):
+        n = max(n, token_offsets[h + 1] - token_offsets[h])
     for s in range(offsets.size - 1):
-        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        m = max(m, reference_offsets[s + 1] - reference_offsets[s])
+    # Of the longest hypothesis and reference; others use the beginning.
+    links = np.empty((2 * (n + m) + 16, 5), dtype=np.int64)
+    all_begins, free = np.zeros(m + 1, dtype=np.int64), np.ones(n, dtype=np.bool_)
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
+        begins = all_begins[: reference.size + 1]
         for h in range(offsets[s], offsets[s + 1]):
+            if first[h] < h:
+                for column in range(4 * MODULES + 1):
+                    counts[h, column] = counts[first[h], column]
+                continue
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
-            links, begins = _find_links(
-                hypothesis, reference, words, phrases, s, weights, first_place
+            links = _find_links(
+                hypothesis, reference, words, phrases, s, weights, first_place, links, begins
             )
-            chosen, size = _best_links(links, begins, hypothesis.size)
+            if _compete(links, begins, free):
+                chosen, size = _best_links(links, begins, hypothesis.size)
+            else:  # all links together
+                size = begins[reference.size]
+                chosen = np.arange(size)[::-1].copy()
             end, next_place, j = -1, -1, 0
             for k in range(size):
                 link = chosen[size - 1 - k]

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metrics import _terp_kernels
-from metrics._lexicon import occurrences
+from metrics._lexicon import found_phrases, segments_of
+from metrics._lexicon_kernels import Occurrences, Segments, first_alike
+from metrics._lexicon_kernels import Phrases as FoundPhrases
 from metrics._ngrams import flat
 from metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray, Ragged
-    from metrics._lexicon import Lexicon, Phrases, Relations
+    from metrics._base import Batch, FloatArray, IntArray
+    from metrics._lexicon import Lexicon
+    from metrics._lexicon_kernels import Words
 
 COUNTS = (
     "match", "insert", "delete", "substitute", "stem", "synonym", "shift",
@@ -25,8 +28,8 @@ COUNTS = (
 )  # fmt: skip
 """TERp's features: seven counts of edits; phrase substitutions, and the sums of e * log10(p),
 e * p and e over them."""
-SHIFT_LIMITS = (50, 1000)
-"""Longest distance of a shift, most shifts tried for a hypothesis."""
+LIMITS = _terp_kernels.Limits(distance=50, tried=1000, tokens=1000, half_width=25)
+"""Those of shifts are TERp's; texts of more tokens have the band that TER has."""
 UNIT = 2.0**-40
 """Costs are compared as multiples of it, so that equal sums are equal."""
 
@@ -88,21 +91,20 @@ class _Edits:
         """Return (H, 12) of a batch with one reference a segment."""
         relations = single.once(self.lexicon)
         features = single.once(self)
-        found = occurrences(relations.phrases, single.references)
         prices = np.zeros(len(features))
         if self.costs.phrase is not None:
             first, by_log, by_probability, by_edits = self.costs.phrase
             logs, probabilities, edits = features.T
             prices = first + by_log * logs + by_probability * probabilities + by_edits * edits
             prices = np.maximum(0.0, prices)
-        hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
+        segments = segments_of(single)
+        phrases = found_phrases(relations.phrases, segments)
         return self._count(
-            hypotheses,
-            np.ascontiguousarray(single.offsets, dtype=np.int64),
-            references,
-            relations,
-            (found.offsets, found.places, found.entries),
-            (relations.phrases, prices, features),
+            segments,
+            first_alike(segments, relations.words, phrases),
+            relations.words,
+            phrases,
+            _terp_kernels.Worths(_in_units(prices), features),
         )
 
     def __call__(self, corpus: Batch) -> FloatArray:
@@ -111,42 +113,44 @@ class _Edits:
         e is the weighted distance of the two phrases, shifts allowed, but no phrases within.
         """
         relations = corpus.once(self.lexicon)
-        phrases = relations.phrases
+        left, right = flat(relations.phrases.left), flat(relations.phrases.right)
+        ends = np.arange(len(left) + 1)
         none = np.empty(0, dtype=np.int64)
         distances = self._count(
-            phrases.right,
-            np.arange(len(phrases.left) + 1),
-            phrases.left,
-            relations,
-            (np.zeros(len(phrases.left) + 1, dtype=np.int64), none, none),
-            (phrases, np.zeros(len(phrases.left)), np.zeros((len(phrases.left), 3))),
+            Segments(right.values, right.offsets, ends, left.values, left.offsets),
+            ends[:-1],
+            relations.words,
+            FoundPhrases(
+                Occurrences(np.zeros_like(ends), none, none),
+                left.lengths,
+                right.values,
+                right.offsets,
+            ),
+            _terp_kernels.Worths(none, np.empty((0, 3))),
         )[:, -1]
-        p = phrases.probabilities
+        p = relations.phrases.probabilities
         return np.column_stack([distances * np.log10(p), distances * p, distances])
 
     def _count(
         self,
-        hypotheses: Ragged,
-        offsets: IntArray,
-        references: Ragged,
-        relations: Relations,
-        found: tuple[IntArray, IntArray, IntArray],
-        phrases: tuple[Phrases, FloatArray, FloatArray],
+        segments: Segments,
+        first: IntArray,
+        words: Words,
+        phrases: FoundPhrases,
+        worths: _terp_kernels.Worths,
     ) -> FloatArray:
-        entries, prices, features = phrases
-        hypotheses, references = flat(hypotheses), flat(references)
-        synonyms, right = flat(relations.synonyms), flat(entries.right)
         counts: FloatArray = _terp_kernels.plus_edits(
-            (hypotheses.values, hypotheses.offsets, offsets),
-            (references.values, references.offsets),
-            (relations.stems, synonyms.values, synonyms.offsets, relations.listed),
-            found,
-            (
-                entries.left.lengths, right.values, right.offsets,
-                np.rint(prices / UNIT).astype(np.int64), features,
-            ),
-            np.rint(np.array(self.costs.edits) / UNIT).astype(np.int64),
-            SHIFT_LIMITS,
-        )  # fmt: skip
+            segments,
+            first,
+            words,
+            phrases,
+            worths,
+            _in_units(np.array(self.costs.edits)),
+            LIMITS,
+        )
         counts[:, -1] *= UNIT
         return counts
+
+
+def _in_units(costs: FloatArray) -> IntArray:
+    return np.rint(costs / UNIT).astype(np.int64)

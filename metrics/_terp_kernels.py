@@ -6,38 +6,219 @@ Costs are whole numbers (multiples of a small unit), so that sums and ties are e
 read-only; releases the interpreter lock.
 """
 
-# Long because kernels that call each other share a file: numba's cache does not see a callee in
-# another file change.
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metrics._base import FloatArray, IntArray, TokenArray
-
-    BoolArray = NDArray[np.bool_]
-    Relations = tuple[TokenArray, TokenArray, IntArray, BoolArray]
-    Occurrences = tuple[IntArray, IntArray, IntArray]
-    Phrases = tuple[IntArray, TokenArray, IntArray, IntArray, FloatArray]
-    Found = tuple[IntArray, IntArray, int, TokenArray, IntArray, FloatArray]
-    Table = tuple[IntArray, IntArray, BoolArray]
-    Path = tuple[IntArray, IntArray, IntArray]
+from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 """Columns of counts, as in TERp; behind them e * log10(p), e * p and e of the phrases."""
-START, TAKES, SIZE, ENTRY, COST = range(5)
-"""Columns of phrases found: place and words of the reference, words of the hypothesis, which."""
+ALIKE = 8
+"""Added to the kind of edit of two words that match."""
+START, TAKES, SIZE, COST, ENTRY, BEGIN = range(6)
+"""Columns of phrases found: place and words of the reference, words of the hypothesis, price,
+which phrase, and where the rows of kinds of its words begin."""
 LONGEST = 10
 """Words of a shift (TERp, tercom)."""
+OUT_OF_REACH = 1 << 61
+"""More than any sum of costs: a cell outside of the band."""
+KINDS_KEPT = 512
+"""Words, beside those of one hypothesis, whose edits are known for the rest of a segment."""
+
+
+class Worths(NamedTuple):
+    """Says what phrases cost.
+
+    Parameters
+    ----------
+    costs : (E,) int64
+        The price of each.
+    features : (E, 3) float64
+        e * log10(p), e * p and e.
+    """
+
+    costs: IntArray
+    features: FloatArray
+
+
+class Limits(NamedTuple):
+    """Bounds the search.
+
+    Parameters
+    ----------
+    distance
+        Longest distance of a shift.
+    tried
+        Most shifts tried for a hypothesis.
+    tokens
+        Of longer texts only cells near the diagonal of the edit distance are filled ...
+    half_width
+        ... at most so far from it.
+    """
+
+    distance: int
+    tried: int
+    tokens: int
+    half_width: int
+
+
+class Band(NamedTuple):
+    """Says which cells of an edit distance are filled, and where they are kept.
+
+    Row i has those from `_low` to `_high`; cell j is kept at `_at`. One cell on the left of them,
+    and on their right those that the next row reads, are out of reach.
+    """
+
+    n: int
+    m: int
+    slope: float
+    width: int
+    stride: int
+
+
+class Path(NamedTuple):
+    """Holds the cheapest path of an edit distance.
+
+    Parameters
+    ----------
+    extra : (n,) int64
+        0 where a hypothesis word matches, otherwise 1.
+    missed : (m,) int64
+        0 where a reference word matches, otherwise 1.
+    where : (m,) int64
+        The last hypothesis word of the path when it takes reference word j, -1 if none.
+    """
+
+    extra: IntArray
+    missed: IntArray
+    where: IntArray
+
+
+class Span(NamedTuple):
+    """Says which rows of an edit distance to fill.
+
+    Parameters
+    ----------
+    first
+        The first row, at least 1.
+    limit
+        Of the distance.
+    reach
+        Words of the longest phrase in the hypothesis, at least 1.
+    band
+        The cells.
+    """
+
+    first: int
+    limit: int
+    reach: int
+    band: Band
+
+
+class Pair(NamedTuple):
+    """Holds what is known of a hypothesis and its reference whatever the order of words.
+
+    Rows are those of words that hypotheses of the segment have.
+
+    Parameters
+    ----------
+    edits : (R, m or more) int8
+        What makes each word each reference word: the kind, and `ALIKE` where the two match.
+    prices
+        Of edits.
+    phrases : (K, 6) int64
+        Those for which the hypothesis has all words, in any order: by the place behind them in
+        the reference, then the longest first.
+    ends : (m + 2,) int64
+        Those that end before reference word j are `phrases[ends[j]:ends[j + 1]]`.
+    rows
+        Their words.
+    reach : int
+        Words of the longest one in the hypothesis, at least 1.
+    """
+
+    edits: NDArray[np.int8]
+    prices: IntArray
+    phrases: IntArray
+    ends: IntArray
+    rows: IntArray
+    reach: int
+    band: Band
+
+
+class Work(NamedTuple):
+    """Holds arrays to be used again and again.
+
+    Parameters
+    ----------
+    costs, trial
+        Edit distances in the present order, and after a shift.
+    moved : (n,) int64
+        The order after a shift.
+    sums : (4, longest + 1) int64
+        How many words up to each place have no match, how many are no stop words: hypothesis and
+        reference.
+    spans : (LONGEST + 1, LONGEST + 1) bool
+        See `_spans`.
+    hits : (m,) int8
+        See `_least_cost`.
+    content : (R,) int64
+        Of the word of each row of kinds whether it is no stop word, 0 or 1.
+    """
+
+    costs: IntArray
+    trial: IntArray
+    moved: IntArray
+    sums: IntArray
+    spans: NDArray[np.bool_]
+    hits: NDArray[np.int8]
+    content: IntArray
+
+
+# An array is counted whenever it is taken out of a record that a function was handed, which takes
+# longer than the search of a short text; an inlined function is handed none.
+_inlined = njit(inline="always")
+
+
+@_inlined
+def _band(n: int, m: int, limits: Limits) -> Band:
+    slope = m / max(n, 1)
+    width = m + 1
+    if max(n, m) > limits.tokens:
+        width = limits.half_width
+        if width < slope / 2:
+            width = math.ceil(slope / 2 + width)
+    return Band(n, m, slope, width, min(m + 1, math.ceil(slope) + 2 * width + 1) + 3)
 
 
 @njit(cache=True, nogil=True)
+def _low(band: Band, i: int) -> int:
+    """Return the first cell of row i that is filled."""
+    return max(0, math.floor(i * band.slope) - band.width)
+
+
+@njit(cache=True, nogil=True)
+def _high(band: Band, i: int) -> int:
+    """Return the cell behind the last one of row i that is filled."""
+    if i in (0, band.n):
+        return band.m + 1
+    return min(band.m + 1, math.floor(i * band.slope) + band.width)
+
+
+@njit(cache=True, nogil=True)
+def _at(band: Band, i: int, j: int) -> int:
+    """Return where cell (i, j) is kept."""
+    return int(i * band.stride + j + 1 - _low(band, i))
+
+
+@_inlined
 def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray) -> bool:
     """Return whether `other` stands in the rising list of the synonyms of `one`."""
     low, high = offsets[one], offsets[one + 1]
@@ -50,173 +231,223 @@ def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray)
     return bool(low < offsets[one + 1] and synonyms[low] == other)
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _compare(
-    hypothesis: TokenArray,
+    word: int,
     reference: TokenArray,
-    relations: Relations,
-    costs: IntArray,
-    table: Table,
+    words: Words,
+    prices: IntArray,
+    edits: NDArray[np.int8],
 ) -> None:
-    """Set what it costs to make each hypothesis word each reference word, how, and if alike.
+    """Set what makes a hypothesis word each reference word.
 
-    The cheapest of substitution, stem and synonym, of equal ones the first. `table` is modified.
+    The cheapest of substitution, stem and synonym, of equal ones the first. `edits` is modified.
     """
-    change, edit, alike = table
-    stems, synonyms, offsets, _ = relations
-    for i in range(hypothesis.size):
-        for j in range(reference.size):
-            one, other = reference[j], hypothesis[i]
-            if one == other:
-                change[i, j], edit[i, j], alike[i, j] = costs[MATCH], MATCH, True
-                continue
-            change[i, j], edit[i, j], alike[i, j] = costs[SUBSTITUTE], SUBSTITUTE, False
-            if stems[one] == stems[other]:
-                alike[i, j] = True
-                if costs[STEM] < change[i, j]:
-                    change[i, j], edit[i, j] = costs[STEM], STEM
-            if offsets[one] < offsets[one + 1] and _are_synonyms(one, other, synonyms, offsets):
-                alike[i, j] = True
-                if costs[SYNONYM] < change[i, j]:
-                    change[i, j], edit[i, j] = costs[SYNONYM], SYNONYM
+    stem = words.stems[word]
+    for j in range(reference.size):
+        other = reference[j]
+        if other == word:
+            edits[j] = MATCH + ALIKE
+            continue
+        kind, alike = SUBSTITUTE, 0
+        if words.stems[other] == stem:
+            alike = ALIKE
+            if prices[STEM] < prices[kind]:
+                kind = STEM
+        if words.offsets[other] < words.offsets[other + 1] and _are_synonyms(
+            other, word, words.synonyms, words.offsets
+        ):
+            alike = ALIKE
+            if prices[SYNONYM] < prices[kind]:
+                kind = SYNONYM
+        edits[j] = kind + alike
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _find_phrases(
-    hypothesis: TokenArray,
+    order: IntArray,
     m: int,
-    occurrences: Occurrences,
     text: int,
-    phrases: Phrases,
-    marks: IntArray,
-) -> tuple[IntArray, IntArray, int]:
-    """Find the phrases of a reference for which the hypothesis has all words, in any order.
+    found: tuple[Phrases, IntArray],
+    known: IntArray,
+    marks: NDArray[np.bool_],
+    work: tuple[IntArray, IntArray, IntArray],
+) -> tuple[int, int]:
+    """Find the phrases of reference `text` for which the hypothesis has all words, in any order.
 
-    `marks` is 0 for every word, before and after.
+    Parameters
+    ----------
+    order
+        Rows of kinds of the hypothesis.
+    found
+        Phrases and their prices.
+    known
+        The row of each word, -1 for others.
+    marks
+        False for each row, before and after.
+    work
+        `phrases`, `ends` and `rows` of `Pair`, modified in place.
 
     Returns
     -------
-    found : (K, 5) int64
-        By the place behind them in the reference, then the longest first.
-    ends : (m + 2,) int64
-        Those that end before reference word j are `ends[j]:ends[j + 1]`.
-    reach : int
-        Words of the longest one in the hypothesis, at least 1.
+    count, reach : int
+        How many there are; words of the longest one in the hypothesis, at least 1.
     """
-    occurrence_ends, places, entries = occurrences
-    taken, words, offsets, costs, _ = phrases
-    for word in hypothesis:
-        marks[word] = 1
-    ends = np.zeros(m + 2, dtype=np.int64)
-    found = np.empty((occurrence_ends[text + 1] - occurrence_ends[text], 5), dtype=np.int64)
-    count, reach = 0, 1
-    for occurrence in range(occurrence_ends[text], occurrence_ends[text + 1]):
-        entry = entries[occurrence]
-        size = offsets[entry + 1] - offsets[entry]
-        known = size <= hypothesis.size
+    entries, costs = found
+    phrases, ends, rows = work
+    places, offsets = entries.found, entries.offsets
+    for j in range(m + 2):
+        ends[j] = 0
+    if places.offsets[text] == places.offsets[text + 1]:
+        return 0, 1
+    for row in order:
+        marks[row] = True
+    count, reach, begin = 0, 1, 0
+    for occurrence in range(places.offsets[text], places.offsets[text + 1]):
+        entry = places.entries[occurrence]
+        size, taken = offsets[entry + 1] - offsets[entry], entries.taken[entry]
+        if size > order.size:
+            continue
+        size = 0
         for place in range(offsets[entry], offsets[entry + 1]):
-            known = known and marks[words[place]] == 1
-        if not known:
+            row = known[entries.words[place]]
+            if row < 0 or not marks[row]:
+                size = -1
+                break
+            rows[begin + size] = row
+            size += 1
+        if size < 0:
             continue
         # Into its place; few are found.
-        k, end = count, places[occurrence] + taken[entry]
+        k, end = count, places.places[occurrence] + taken
         while k > 0:
-            other = found[k - 1, START] + found[k - 1, TAKES]
+            other = phrases[k - 1, START] + phrases[k - 1, TAKES]
             if other < end or (
                 other == end
                 and (
-                    found[k - 1, SIZE] > size
-                    or (found[k - 1, SIZE] == size and found[k - 1, TAKES] >= taken[entry])
+                    phrases[k - 1, SIZE] > size
+                    or (phrases[k - 1, SIZE] == size and phrases[k - 1, TAKES] >= taken)
                 )
             ):
                 break
-            for column in range(5):
-                found[k, column] = found[k - 1, column]
+            for column in range(6):
+                phrases[k, column] = phrases[k - 1, column]
             k -= 1
-        found[k, START], found[k, TAKES], found[k, SIZE] = places[occurrence], taken[entry], size
-        found[k, ENTRY], found[k, COST] = entry, costs[entry]
+        phrases[k, START], phrases[k, TAKES], phrases[k, SIZE] = (
+            places.places[occurrence], taken, size
+        )  # fmt: skip
+        phrases[k, COST], phrases[k, ENTRY], phrases[k, BEGIN] = costs[entry], entry, begin
         ends[end + 1] += 1
-        count += 1
-        reach = max(reach, size)
+        count, begin, reach = count + 1, begin + size, max(reach, size)
     for j in range(1, m + 2):
         ends[j] += ends[j - 1]
-    for word in hypothesis:
-        marks[word] = 0
-    return found, ends, reach
+    for row in order:
+        marks[row] = False
+    return count, reach
 
 
 @njit(cache=True, nogil=True)
-def _is_at(hypothesis: TokenArray, order: IntArray, start: int, entry: int, found: Found) -> bool:
-    """Return whether the hypothesis, in this order, has a phrase at `start`."""
-    words, offsets = found[3], found[4]
-    if start < 0 or start + offsets[entry + 1] - offsets[entry] > hypothesis.size:
-        return False
-    for place in range(offsets[entry], offsets[entry + 1]):
-        if hypothesis[order[start + place - offsets[entry]]] != words[place]:
-            return False
-    return True
+def _is_at(order: IntArray, start: int, phrases: IntArray, k: int, rows: IntArray) -> bool:
+    """Return whether the hypothesis, in this order, has phrase k at `start`."""
+    same, i = 0 <= start <= order.size - phrases[k, SIZE], 0
+    while same and i < phrases[k, SIZE]:
+        same = order[start + i] == rows[phrases[k, BEGIN] + i]
+        i += 1
+    return bool(same)
+
+
+@njit(cache=True, nogil=True)
+def _phrase_cost(
+    costs: IntArray,
+    order: IntArray,
+    i: int,
+    j: int,
+    k: int,
+    phrases: IntArray,
+    rows: IntArray,
+    band: Band,
+) -> int:
+    """Return the cost of cell (i, j) by phrase k, or more than any cost."""
+    start, before = i - phrases[k, SIZE], j - phrases[k, TAKES]
+    if (
+        start >= 0
+        and _low(band, start) <= before < _high(band, start)
+        and _is_at(order, start, phrases, k, rows)
+    ):
+        return int(costs[_at(band, start, before)] + phrases[k, COST])
+    return OUT_OF_REACH
 
 
 @njit(cache=True, nogil=True)
 def _fill(
     costs: IntArray,
-    hypothesis: TokenArray,
     order: IntArray,
-    change: IntArray,
-    found: Found,
+    edits: NDArray[np.int8],
     prices: IntArray,
-    span: tuple[int, int, int],
+    phrases: IntArray,
+    ends: IntArray,
+    rows: IntArray,
+    span: Span,
 ) -> bool:
     """Fill rows of the edit distance of i hypothesis and j reference words.
 
     Parameters
     ----------
     costs
-        Modified in place; row 0, and rows before the first as far as phrases reach, are given.
+        Modified in place; rows before the first as far as phrases reach are given, but row 0.
     order
-        Which word stands at each place of the hypothesis.
-    span
-        The first row; words of the reference; a limit.
+        Which row of kinds stands at each place of the hypothesis.
+    edits, prices, phrases, ends, rows
+        See `Pair`: one by one, since every array of a record is counted whenever it is taken out.
 
     Returns
     -------
     bool
-        Whether the distance is at most `limit`; False as soon as that is certain.
+        Whether the distance is at most the limit; False as soon as that is certain.
     """
-    phrases, ends, reach = found[0], found[1], found[2]
-    first, m, limit = span
-    insert, delete = prices[INSERT], prices[DELETE]
-    n, above_limit = order.size, 0
+    first, limit, reach, band = span
+    insert, delete, many = prices[INSERT], prices[DELETE], phrases.shape[0] > 0
+    n, m, stride = band.n, band.m, band.stride
+    if first == 1:
+        for j in range(stride - 3):
+            costs[j + 1] = j * delete
+    above_limit = 0
     for i in range(first, n + 1):
-        row, above, word = costs[i], costs[i - 1], order[i - 1]
-        left = above[0] + insert
-        row[0] = left
+        low, high, word = _low(band, i), _high(band, i), order[i - 1]
+        here, above = _at(band, i, 0), _at(band, i - 1, 0)
+        if low == 0:
+            left = costs[above] + insert
+            costs[here] = left
+        else:
+            left = OUT_OF_REACH
+            costs[here + low - 1] = left
         least = left
-        for j in range(1, m + 1):
-            left = min(above[j - 1] + change[word, j - 1], above[j] + insert, left + delete)
-            for k in range(ends[j], ends[j + 1]):
-                start = i - phrases[k, SIZE]
-                if start >= 0:
-                    cost = costs[start, j - phrases[k, TAKES]] + phrases[k, COST]
-                    if cost < left and _is_at(hypothesis, order, start, phrases[k, ENTRY], found):
-                        left = cost
-            row[j] = left
+        begin = max(1, low)
+        corner = costs[above + begin - 1]
+        for j in range(begin, high):
+            upper = costs[above + j]
+            left = min(corner + prices[edits[word, j - 1] & 7], upper + insert, left + delete)
+            corner = upper
+            if many:
+                for k in range(ends[j], ends[j + 1]):
+                    left = min(left, _phrase_cost(costs, order, i, j, k, phrases, rows, band))
+            costs[here + j] = left
             least = min(least, left)
+        for j in range(high, min(m + 1, low + stride - 2)):
+            costs[here + j] = OUT_OF_REACH
         above_limit = above_limit + 1 if least > limit else 0
         if above_limit >= reach:  # no phrase leads past these rows
             return False
-    return bool(costs[n, m] <= limit)
+    return bool(costs[_at(band, n, m)] <= limit)
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _trace(
     costs: IntArray,
-    hypothesis: TokenArray,
     order: IntArray,
-    table: Table,
-    found: Found,
-    prices: IntArray,
+    pair: Pair,
     path: Path,
+    features: FloatArray,
     counts: FloatArray,
 ) -> None:
     """Follow the cheapest path back.
@@ -224,30 +455,24 @@ def _trace(
     Of equal steps a phrase comes first, the longest one, then a pair of words, then a phrase of
     one word each, then a hypothesis word, then a reference word: as in TERp.
 
-    Modified in place: of `path` `extra[i]` and `missed[j]`, 0 where words match, otherwise 1, and
-    `where[j]`, the last hypothesis word of the path when it takes reference word j, -1 if none;
-    `counts` (11,), all but the shifts.
+    Modified in place: `path`; `counts` (11,), all but the shifts.
     """
-    change, edit, _ = table
-    phrases, ends, features = found[0], found[1], found[5]
+    edits, prices, phrases, ends, rows, _, band = pair
     extra, missed, where = path
-    for column in range(counts.size):
+    for column in range(PHRASE + 4):
         if column != SHIFT:
             counts[column] = 0.0
-    i, j = order.size, missed.size
+    i, j = band.n, band.m
     while i > 0 or j > 0:
-        chosen = -1
+        here, chosen = costs[_at(band, i, j)], -1
         for k in range(ends[j], ends[j + 1]):
-            size, taken = phrases[k, SIZE], phrases[k, TAKES]
-            if (
-                chosen < 0
-                and i >= size
-                and costs[i, j] == costs[i - size, j - taken] + phrases[k, COST]
-                and _is_at(hypothesis, order, i - size, phrases[k, ENTRY], found)
-            ):
+            if chosen < 0 and here == _phrase_cost(costs, order, i, j, k, phrases, rows, band):
                 chosen = k
-        pair = i > 0 and j > 0 and costs[i, j] == costs[i - 1, j - 1] + change[order[i - 1], j - 1]
-        if chosen >= 0 and not (pair and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
+        pairs = False
+        if i > 0 and j > 0:
+            kind = edits[order[i - 1], j - 1] & 7
+            pairs = here == costs[_at(band, i - 1, j - 1)] + prices[kind]
+        if chosen >= 0 and not (pairs and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
             for k in range(i - phrases[chosen, SIZE], i):
                 extra[k] = 1
             for k in range(j - phrases[chosen, TAKES], j):
@@ -256,13 +481,12 @@ def _trace(
             counts[PHRASE] += 1.0
             for k in range(3):
                 counts[PHRASE + 1 + k] += features[phrases[chosen, ENTRY], k]
-        elif pair:
+        elif pairs:
             i, j = i - 1, j - 1
-            kind = edit[order[i], j]
             extra[i] = missed[j] = 0 if kind == MATCH else 1
             where[j] = i
             counts[kind] += 1.0
-        elif i > 0 and costs[i, j] == costs[i - 1, j] + prices[INSERT]:
+        elif i > 0 and here == costs[_at(band, i - 1, j)] + prices[INSERT]:
             i -= 1
             extra[i] = 1
             counts[INSERT] += 1.0
@@ -287,84 +511,141 @@ def _move(order: IntArray, start: int, length: int, to: int, moved: IntArray) ->
         moved[to + i] = order[start + i]
 
 
-@njit(cache=True, nogil=True)
+@_inlined
+def _least_cost(order: IntArray, pair: Pair, hits: NDArray[np.int8]) -> int:
+    """Return a lower bound of the edit distance in any order of the hypothesis. Modifies `hits`.
+
+    At most as many pairs match as either side has words that match any of the other.
+    """
+    n, m, edits, prices = pair.band.n, pair.band.m, pair.edits, pair.prices
+    if pair.phrases.shape[0] > 0:
+        return 0
+    for j in range(m):
+        hits[j] = 0
+    pairs = 0
+    for i in range(n):
+        any_hit = 0
+        for j in range(m):
+            hits[j] |= edits[order[i], j]
+            any_hit |= edits[order[i], j]
+        pairs += any_hit >= ALIKE
+    hit = 0
+    for j in range(m):
+        hit += hits[j] >= ALIKE
+    pairs = min(pairs, hit)
+    match = min(prices[MATCH], prices[STEM], prices[SYNONYM])
+    change = min(prices[SUBSTITUTE], prices[INSERT] + prices[DELETE])
+    both = min(n, m)
+    # As many pairs as can match, or none: the cost is linear in between.
+    matched = min(pairs * match + (both - pairs) * change, both * change)
+    return int(matched + (n - both) * prices[INSERT] + (m - both) * prices[DELETE])
+
+
+@_inlined
+def _spans(
+    order: IntArray,
+    place: tuple[int, int],
+    band: Band,
+    edits: NDArray[np.int8],
+    phrases: IntArray,
+    rows: IntArray,
+    spans: NDArray[np.bool_],
+) -> tuple[int, int]:
+    """Find which words from place h on match which reference words from place r on.
+
+    Modified in place: `spans[a, b]`, whether a words match b words, as far as (longest, widest),
+    which is returned; longest is 0 if there is none. Without phrases only a = b is looked at.
+    """
+    h, r = place
+    longest, widest = min(LONGEST, band.n - h), min(LONGEST, band.m - r)
+    if phrases.shape[0] == 0:
+        alike, most = 0, min(longest, widest)
+        while alike < most and edits[order[h + alike], r + alike] >= ALIKE:
+            alike += 1
+            spans[alike, alike] = True
+        return alike, alike
+    for a in range(longest + 1):
+        for b in range(widest + 1):
+            spans[a, b] = False
+    spans[0, 0] = True
+    for a in range(longest + 1):
+        for b in range(widest + 1):
+            if not spans[a, b]:
+                continue
+            if a < longest and b < widest and edits[order[h + a], r + b] >= ALIKE:
+                spans[a + 1, b + 1] = True
+            for k in range(phrases.shape[0]):
+                above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
+                if (
+                    phrases[k, START] == r + b
+                    and above <= longest
+                    and behind <= widest
+                    and _is_at(order, h + a, phrases, k, rows)
+                ):
+                    spans[above, behind] = True
+    return longest, widest
+
+
+@_inlined
 def _best_shift(
     costs: IntArray,
-    hypothesis: TokenArray,
-    reference: TokenArray,
     order: IntArray,
-    texts: tuple[Table, Found, IntArray, BoolArray],
+    pair: Pair,
     path: Path,
-    work: tuple[IntArray, IntArray, IntArray, BoolArray],
-    limits: tuple[int, int, int],
+    work: Work,
+    least: int,
+    tried: int,
+    limits: Limits,
 ) -> tuple[int, int, int, int]:
     """Find the shift that leaves the smallest edit distance, and pays.
 
     Of equal ones that with most words on one side wins, then the first one, then the first target,
-    then that of most hypothesis words.
+    then that of most hypothesis words. What cannot win is counted as tried, but not worked out.
 
     Parameters
     ----------
     costs
         Edit distances in the present order.
     order
-        Which word stands at each place of the hypothesis.
-    texts
-        What words cost and where they are alike; phrases; prices; whether a word is a stop word.
+        Which row of kinds stands at each place of the hypothesis.
     path
-        `extra`, `missed` and `where` of `_trace`.
+        The cheapest path of the present order.
     work
-        Modified in place: edit distances of trials; their order; sums of flags (4, longest + 1);
-        spans that match (LONGEST + 1, LONGEST + 1).
-    limits
-        Longest distance of a shift, most shifts to try, shifts tried so far.
+        Modified in place.
+    least
+        A lower bound of the distance after any shift.
+    tried
+        Shifts tried so far.
 
     Returns
     -------
     start, length, to, tried : int
         See `_move`; the length is 0 if no shift pays.
     """
-    table, found, prices, is_stop = texts
     extra, missed, where = path
-    trial, moved, sums, spans = work
-    phrases, _, reach = found[0], found[1], found[2]
-    max_distance, max_tried, tried = limits
-    n, m = order.size, reference.size
+    _, trial, moved, sums, spans, _, content = work
+    edits, prices, phrases, ends, rows, reach, band = pair
+    many = phrases.shape[0] > 0
+    n, m, last = band.n, band.m, _at(band, band.n, band.m)
     for i in range(n):
         sums[0, i + 1] = sums[0, i] + extra[i]
-        sums[2, i + 1] = sums[2, i] + (0 if is_stop[hypothesis[order[i]]] else 1)
+        sums[2, i + 1] = sums[2, i] + content[order[i]]
     for j in range(m):
         sums[1, j + 1] = sums[1, j] + missed[j]
-        sums[3, j + 1] = sums[3, j] + (0 if is_stop[reference[j]] else 1)
-    best = costs[n, m] - max(prices[SHIFT], 1) + 1  # to be beaten
+    best = costs[last] - max(prices[SHIFT], 1) + 1  # to be beaten
     start, length, size, gap, to = n, 0, n + m + 1, 0, 0
-    many = phrases.shape[0] > 0
     for h in range(n):
-        for r in range(max(0, h - max_distance), min(m, h + max_distance + 1)):
-            if where[r] == h or not (many or table[2][order[h], r]):
+        for r in range(max(0, h - limits.distance), min(m, h + limits.distance + 1)):
+            begins = edits[order[h], r] >= ALIKE
+            for k in range(phrases.shape[0]):
+                begins |= phrases[k, START] == r and rows[phrases[k, BEGIN]] == order[h]
+            if where[r] == h or not begins:
                 continue
-            longest, widest = min(LONGEST, n - h), min(LONGEST, m - r)
-            for a in range(longest + 1):
-                for b in range(widest + 1):
-                    spans[a, b] = False
-            spans[0, 0] = True
-            for a in range(longest + 1):
-                for b in range(0 if many else a, (widest if many else min(a, widest)) + 1):
-                    if not spans[a, b]:
-                        continue
-                    if a < longest and b < widest and table[2][order[h + a], r + b]:
-                        spans[a + 1, b + 1] = True
-                    for k in range(phrases.shape[0]):
-                        above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
-                        if (
-                            phrases[k, START] == r + b
-                            and above <= longest
-                            and behind <= widest
-                            and _is_at(hypothesis, order, h + a, phrases[k, ENTRY], found)
-                        ):
-                            spans[above, behind] = True
+            longest, widest = _spans(order, (h, r), band, edits, phrases, rows, spans)
+            for a in range(1, longest + 1):
+                for b in range(0 if many else a, (widest if many else a) + 1):
                     if (
-                        a == 0
+                        not spans[a, b]
                         or h <= where[r] < h + a
                         or sums[0, h + a] == sums[0, h]
                         or sums[1, r + b] == sums[1, r]
@@ -391,124 +672,163 @@ def _best_shift(
                             )
                         )
                         limit = best if wins_tie else best - 1
-                        if place == h or limit < 0:
+                        if place == h or limit < least:
                             continue
                         _move(order, h, a, place, moved)
                         first = min(h, place) + 1
-                        for i in range(max(0, first - reach), first):
-                            for j in range(m + 1):
-                                trial[i, j] = costs[i, j]
-                        if _fill(
-                            trial,
-                            hypothesis,
-                            moved[:n],
-                            table[0],
-                            found,
-                            prices,
-                            (first, m, limit),
+                        for cell in range(
+                            max(0, first - reach) * band.stride, first * band.stride
                         ):
-                            best, start, length, size = trial[n, m], h, a, more
-                            gap, to = target, place
-                    if tried >= max_tried:
+                            trial[cell] = costs[cell]
+                        span = Span(first, limit, reach, band)
+                        if _fill(trial, moved, edits, prices, phrases, ends, rows, span):
+                            best = trial[last]
+                            start, length, size, gap, to = h, a, more, target, place
+                    if tried >= limits.tried:
                         return 0, 0, 0, tried
     return start, length, to, tried
 
 
+@_inlined
+def _shift_all(
+    order: IntArray,
+    pair: Pair,
+    path: Path,
+    work: Work,
+    limits: Limits,
+    features: FloatArray,
+    counts: FloatArray,
+) -> None:
+    """Shift words of a hypothesis as long as that pays, and count the edits.
+
+    `order`, `path`, `work` and `counts` (12,) are modified in place.
+    """
+    edits, prices, phrases, ends, rows, reach, band = pair
+    costs, shift = work.costs, prices[SHIFT]
+    least = _least_cost(order, pair, work.hits)
+    # Not literals, for which numba would compile the functions called once more.
+    tried, first, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
+    while True:
+        span = Span(int(first), int(limit), reach, band)
+        _fill(costs, order, edits, prices, phrases, ends, rows, span)
+        _trace(costs, order, pair, path, features, counts)
+        distance = costs[_at(band, band.n, band.m)]
+        if distance - least < max(shift, 1):
+            break
+        start, length, to, tried = _best_shift(
+            costs, order, pair, path, work, least, tried, limits
+        )
+        if length == 0:
+            break
+        _move(order, start, length, to, work.moved)
+        for i in range(order.size):
+            order[i] = work.moved[i]
+        counts[SHIFT] += 1.0
+    counts[PHRASE + 4] = distance + counts[SHIFT] * shift
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets: IntArray) -> int:
+    longest = 0
+    for k in range(offsets.size - 1):
+        longest = max(longest, offsets[k + 1] - offsets[k])
+    return longest
+
+
 @njit(cache=True, nogil=True)
 def plus_edits(
-    texts: tuple[TokenArray, IntArray, IntArray],
-    references: tuple[TokenArray, IntArray],
-    relations: Relations,
-    occurrences: Occurrences,
+    segments: Segments,
+    first: IntArray,
+    words: Words,
     phrases: Phrases,
+    worths: Worths,
     prices: IntArray,
-    limits: tuple[int, int],
+    limits: Limits,
 ) -> FloatArray:
     """Count the edits of each hypothesis.
 
     Parameters
     ----------
-    texts
-        Hypothesis h is `texts[0][texts[1][h]:texts[1][h + 1]]`; those of segment s are
-        `texts[2][s]:texts[2][s + 1]`.
-    references
-        Reference s, the same way.
-    relations
-        Stem of each word; synonyms and their offsets; whether a word is a stop word.
-    occurrences
-        See `metrics._lexicon.Occurrences`, in the references.
+    segments
+        Hypotheses and references.
+    first : (H,) int64
+        The first hypothesis of the segment that has the same matches.
+    words
+        Stop words are listed.
     phrases
-        For each entry the words it takes of a reference; words and offsets of what they become;
-        its price; e * log10(p), e * p and e.
+        In the references.
+    worths
+        What they cost.
     prices
         (7,) in the order of the counts.
     limits
-        Longest distance of a shift, most shifts to try for a hypothesis.
+        Of the search.
 
     Returns
     -------
     (H, 12) float64
         The 11 counts of TERp, and the price of all edits.
     """
-    tokens, token_offsets, offsets = texts
-    reference_tokens, reference_offsets = references
-    n, m = 0, 0
-    for h in range(token_offsets.size - 1):
-        n = max(n, token_offsets[h + 1] - token_offsets[h])
-    for s in range(offsets.size - 1):
-        m = max(m, reference_offsets[s + 1] - reference_offsets[s])
-    # Of the longest hypothesis and reference; others use the upper left corner.
-    costs = np.empty((n + 1, m + 1), dtype=np.int64)
-    trial = np.empty((n + 1, m + 1), dtype=np.int64)
-    places, moved = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    tokens, token_offsets, offsets, reference_tokens, reference_offsets = segments
+    n, m, p = _longest(token_offsets), _longest(reference_offsets), _longest(phrases.found.offsets)
+    # Of the longest hypothesis and reference; others use the beginning.
+    order, moved = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     extra, missed = np.empty(n, dtype=np.int64), np.empty(m, dtype=np.int64)
     where = np.empty(m, dtype=np.int64)
+    edits = np.empty((n + KINDS_KEPT, m), dtype=np.int8)
+    row_words = np.empty(n + KINDS_KEPT, dtype=np.int64)
+    content, marks = np.empty_like(row_words), np.zeros(n + KINDS_KEPT, dtype=np.bool_)
     sums = np.zeros((4, max(n, m) + 1), dtype=np.int64)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.bool_)
-    table = (
-        np.empty((n, m), dtype=np.int64),
-        np.empty((n, m), dtype=np.int64),
-        np.empty((n, m), dtype=np.bool_),
-    )
-    marks = np.zeros(relations[0].size, dtype=np.int64)
-    counts = np.zeros((token_offsets.size - 1, 12))
-    for j in range(m + 1):
-        costs[0, j] = trial[0, j] = j * prices[DELETE]
+    hits = np.empty(m, dtype=np.int8)
+    found, ends = np.empty((p, 6), dtype=np.int64), np.empty(m + 2, dtype=np.int64)
+    rows = np.empty(p * _longest(phrases.offsets), dtype=np.int64)
+    costs, trial = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    known = np.full(words.stems.size, -1, dtype=np.int64)  # the row of each word
+    counts = np.zeros((token_offsets.size - 1, PHRASE + 5))
+    used = 0
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
         m = reference.size
-        path = (extra, missed[:m], where[:m])
+        path = Path(extra, missed[:m], where[:m])
+        for j in range(m):
+            sums[3, j + 1] = sums[3, j] + (0 if words.listed[reference[j]] else 1)
+        for row in range(used):
+            known[row_words[row]] = -1
+        used = 0
         for h in range(offsets[s], offsets[s + 1]):
-            hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
-            n = hypothesis.size
-            order = places[:n]
+            if first[h] < h:
+                for column in range(PHRASE + 5):
+                    counts[h, column] = counts[first[h], column]
+                continue
+            begin = token_offsets[h]
+            n = token_offsets[h + 1] - begin
+            if used + n > row_words.size:
+                for row in range(used):
+                    known[row_words[row]] = -1
+                used = 0
             for i in range(n):
-                order[i] = i
-            _compare(hypothesis, reference, relations, prices, table)
-            rows, ends, reach = _find_phrases(hypothesis, m, occurrences, s, phrases, marks)
-            found = (rows[: ends[m + 1]], ends, reach, phrases[1], phrases[2], phrases[4])
-            # Not literals, for which numba would compile the functions called once more.
-            tried, first, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
-            while True:
-                _fill(costs, hypothesis, order, table[0], found, prices, (first, m, limit))
-                _trace(costs, hypothesis, order, table, found, prices, path, counts[h, :11])
-                if costs[n, m] < max(prices[SHIFT], 1):
-                    break
-                start, length, to, tried = _best_shift(
-                    costs,
-                    hypothesis,
-                    reference,
-                    order,
-                    (table, found, prices, relations[3]),
-                    path,
-                    (trial, moved, sums, spans),
-                    (limits[0], limits[1], tried),
-                )
-                if length == 0:
-                    break
-                _move(order, start, length, to, moved)
-                for i in range(n):
-                    order[i] = moved[i]
-                counts[h, SHIFT] += 1.0
-            counts[h, 11] = costs[n, m] + counts[h, SHIFT] * prices[SHIFT]
+                word = tokens[begin + i]
+                if known[word] < 0:
+                    known[word], row_words[used] = used, word
+                    content[used] = 0 if words.listed[word] else 1
+                    _compare(word, reference, words, prices, edits[used])
+                    used += 1
+                order[i] = known[word]
+            band = _band(n, m, limits)
+            if costs.size < (n + 1) * band.stride:
+                costs = np.empty((n + 1) * band.stride, dtype=np.int64)
+                trial = np.empty_like(costs)
+            count, reach = _find_phrases(
+                order[:n], m, s, (phrases, worths.costs), known, marks, (found, ends, rows)
+            )
+            _shift_all(
+                order[:n],
+                Pair(edits, prices, found[:count], ends, rows, reach, band),
+                path,
+                Work(costs, trial, moved, sums, spans, hits, content),
+                limits,
+                worths.features,
+                counts[h],
+            )
     return counts

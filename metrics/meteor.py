@@ -13,8 +13,15 @@ from pydantic.dataclasses import dataclass
 from metrics import _meteor_kernels
 from metrics._base import Metric
 from metrics._edits import one_length
-from metrics._lexicon import Lexicon, listed_words, occurrences, read_lexicon
-from metrics._ngrams import SMALLEST_COUNT, flat, hypothesis_lengths
+from metrics._lexicon import (
+    Lexicon,
+    found_phrases,
+    listed_words,
+    read_lexicon,
+    segments_of,
+)
+from metrics._lexicon_kernels import first_alike
+from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
 from metrics._references import best_reference
 
 if TYPE_CHECKING:
@@ -163,19 +170,13 @@ class Meteor(Metric):
 
     def _stats(self, single: Batch) -> FloatArray:
         relations = single.once(self._lexicon)
-        found = occurrences(relations.phrases, single.references)
-        hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
-        right = flat(relations.phrases.right)
+        segments = segments_of(single)
+        phrases = found_phrases(relations.phrases, segments)
         counts = _meteor_kernels.alignments(
-            hypotheses.values,
-            hypotheses.offsets,
-            np.ascontiguousarray(single.offsets, dtype=np.int64),
-            references.values,
-            references.offsets,
+            segments,
+            first_alike(segments, relations.words, phrases),
             relations.words,
-            _meteor_kernels.Phrases(
-                found, relations.phrases.left.lengths, right.values, right.offsets
-            ),
+            phrases,
             (2, 1) if self.weighted else (1, 1),
         )
         hyp_len, ref_len = hypothesis_lengths(single), one_length(single)

@@ -61,7 +61,7 @@ class Terp(Metric):
     stop_words: Path | None = None
 
     higher_is_better: ClassVar[bool] = False
-    most_tokens: ClassVar[int | None] = 1000
+    most_tokens: ClassVar[int | None] = 20_000
     source: ClassVar[str] = "Snover, Madnani, Dorr and Schwartz, WMT 2009; TERp 0.1"
     examples: ClassVar[dict[str, tuple[str, ...]]] = {
         "language": ("german",),

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from aligners._compressed import DamagedError, expand, expanding
+from aligners._compressed import COMPRESSED, DamagedError, expand, expanding
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
@@ -128,14 +128,27 @@ def read_lines(path: TextFile) -> list[str]:
     InputError
         As `read_bytes`, or a line is not UTF-8 (the message says which).
     """
+    return list(each_line(path))
+
+
+def each_line(path: TextFile) -> Iterator[str]:
+    """Yield the lines of a text one by one, without holding all of a file that is plain.
+
+    Raises
+    ------
+    InputError
+        As `read_lines`.
+    """
     if isinstance(path, Lines):
-        return list(path)
-    lines = read_bytes(path).split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return [
-        decode_line(line.removesuffix(b"\r"), path, number) for number, line in enumerate(lines, 1)
-    ]
+        yield from path
+        return
+    whole = str(path) == "-" or Path(path).suffix in COMPRESSED
+    try:
+        with io.BytesIO(read_bytes(path)) if whole else Path(path).open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                yield decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), path, number)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 def text_digest(text: str) -> str:

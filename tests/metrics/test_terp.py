@@ -117,6 +117,39 @@ def test_long_texts_are_ter_too():
     assert terp[:, 0].min() > 10
 
 
+def test_texts_of_more_than_1000_tokens_have_the_band_of_ter():
+    rng = np.random.default_rng(3)
+    reference = [f"w{w}" for w in rng.integers(0, 600, 1100)]
+    hypothesis = [word for word in reference if rng.random() > 0.1]
+    for place in rng.integers(0, 900, 40):
+        hypothesis[place : place + 8] = hypothesis[place + 4 : place + 8] + ["new"] * 4
+    texts = batch((hypothesis, reference))
+    terp = registry.metric("terp:costs=ter").stats(texts)
+    assert np.array_equal(terp, registry.metric("ter").stats(texts))
+    assert terp[0, 0] > 200
+
+
+def test_a_text_of_20000_tokens_is_compared():
+    rng = np.random.default_rng(4)
+    words = [f"w{w}" for w in rng.integers(0, 2000, 20_000)]
+    ((edits, length),) = registry.metric("terp").stats(batch((words[1:], words)))
+    assert (edits, length) == (pytest.approx(PRESETS["terpa"].edits[2]), 20_000)
+
+
+@given(st.lists(st.lists(st.sampled_from(oracle.WORDS), max_size=5), min_size=1, max_size=9))
+@settings(deadline=None, max_examples=40)
+def test_hypotheses_of_a_list_are_counted_as_by_themselves(files, hypotheses):
+    """Those with the same matches are counted once."""
+    metric = registry.build("metric", "terp", files)
+    reference = ["the", "dog", "walks", "home"]
+    vocabulary = Vocabulary()
+    texts = Texts.from_lines([" ".join(words) for words in hypotheses], vocabulary)
+    references = Texts.from_lines([" ".join(reference)], vocabulary)
+    together = Batch(texts, np.array([0, len(hypotheses)]), references, np.array([0, 1]))
+    alone = batch(*((words, reference) for words in hypotheses))
+    assert np.array_equal(counts(metric, together), counts(metric, alone))
+
+
 def test_the_cheapest_reference_counts_over_the_mean_length():
     vocabulary = Vocabulary()
     hypotheses = Texts.from_lines(["a b c"], vocabulary)

@@ -6,6 +6,7 @@ of one text a line, `0-0 1-2`: source and target positions, counted from 0.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from metrics._base import Batch, Ragged, Texts
 from tuner.errors import InputError
-from tuner.files import read_lines
+from tuner.files import each_line, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,13 +73,12 @@ def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = Fals
     InputError
         The file cannot be read, is not UTF-8, or has no line.
     """
-    lines = read_lines(path)
-    if not lines:
+    lines = each_line(path)
+    first = next(lines, None)
+    if first is None:
         raise InputError(f"{path}: the file is empty; expected one segment a line")
-    lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-    if lowercase:
-        lines = [line.lower() for line in lines]
-    return Texts.from_lines(lines, vocabulary)
+    whole = itertools.chain([first.removeprefix(_BYTE_ORDER_MARK)], lines)
+    return Texts.from_lines(map(str.lower, whole) if lowercase else whole, vocabulary)
 
 
 def read_source(path: TextFile) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def read_references(
             for text, path in zip(texts, links, strict=True)
         ]
     return References(
-        texts=interleaved(concatenate(texts), len(texts)),
+        texts=texts[0] if len(texts) == 1 else interleaved(concatenate(texts), len(texts)),
         offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
         source=lines,

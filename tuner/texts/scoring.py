@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tuner.texts.prepare import Preparation
 
 
+SEGMENTS_PER_PART = 65536
+"""Segments that are scored at a time."""
 COUNTS = (
     "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
     "segments", "substitutions", "insertions", "deletions", "word_",
@@ -83,10 +85,16 @@ def score_texts(
                 signature=ready.signature(metric, batch.reference_offsets),
                 score=float(metric.score(total)),
                 parts=metric.parts(total) | metric.details(batch),
-                segment_scores=metric.score(stats),
+                segment_scores=_segment_scores(metric, stats),
             )
         )
     return scores
+
+
+def _segment_scores(metric: Metric, stats: FloatArray) -> FloatArray:
+    """Return (S,) float64: the score of each segment, a part at a time for the sake of memory."""
+    starts = range(0, len(stats), SEGMENTS_PER_PART)
+    return np.concatenate([metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts])
 
 
 def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:

@@ -246,7 +246,7 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
         How often each token of the vocabulary stands in the hypotheses.
     """
     total = int(counts.sum())
-    known = np.unique(used(references.tokens))
+    known = used(references.tokens)
     if total < UNKNOWN_LEAST or not len(known):
         return None
     unknown = counts.copy()
