@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -256,5 +257,6 @@ def sleepers(count: int) -> Iterator[Sleepers]:
 KINDS = {"tasks": tasks, "annotation": annotation, "udpipe": udpipe, "client": client}
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the processes started end, too
     kind, *numbers = sys.argv[1:] or ["tasks"]
     KINDS[kind](*(numbers if kind == "client" else map(float, numbers)))
