@@ -81,6 +81,11 @@ class CommandFolder(click.Group):
         except (MemoryError, RecursionError) as error:
             click.echo(f"portmert: error: {exhausted(error)}", err=True)
             sys.exit(1)
+        except RuntimeError as error:
+            if "can't start new thread" not in str(error):
+                raise
+            click.echo(f"portmert: error: {exhausted(error)}", err=True)
+            sys.exit(1)
         except ImportError as error:
             if "shared object" not in str(error):
                 raise

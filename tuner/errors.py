@@ -84,7 +84,7 @@ class StateError(PortmertError):
     """Says that a run folder or saved state does not fit what is asked of it."""
 
 
-def exhausted(error: MemoryError | RecursionError | OSError) -> str:
+def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
     """Return one line for input that is too large for this machine: what was being done with it.
 
     The innermost function of ours tells: what it is for is its first line.

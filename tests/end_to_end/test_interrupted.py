@@ -86,6 +86,7 @@ def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
     [
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory"),
         (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (RuntimeError("can't start new thread"), "not enough memory: can't start new thread"),
         (ImportError("x.so: failed to map segment from shared object"), "a library cannot be"),
     ],
 )

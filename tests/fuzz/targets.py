@@ -158,7 +158,8 @@ class _RoundTrip:
         try:
             write_nbest(first, "again.gz")
         except InputError as error:
-            assert "has the token |||" in str(error), error  # noqa: PT017  in no test
+            refused = ("has the token |||", "cannot be in a Moses list")
+            assert any(said in str(error) for said in refused), error  # noqa: PT017  in no test
             return
         second = _read("again.gz")
         Path("again.gz").unlink()

@@ -85,10 +85,15 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number):
+@pytest.mark.parametrize("at", ["its weights", "its translations"])
+def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number, at):
     decoder, started = tmp_path / "decoder", tmp_path / "started"
     # It is there once it has said its number; `exec` keeps the number.
-    decoder.write_text(f"#!/bin/sh\necho $$ >{started}.part; mv {started}.part {started}\n"
+    real = ROOT / "tests" / "programs" / "recorded_moses"
+    shows = (
+        "" if at == "its weights" else f'case "$*" in *-show-weights*) exec {real} "$@";; esac\n'
+    )
+    decoder.write_text(f"#!/bin/sh\n{shows}echo $$ >{started}.part; mv {started}.part {started}\n"
                        "exec sleep 600\n")  # fmt: skip
     decoder.chmod(0o755)
     command = [sys.executable, "-m", "portmert", "tune", ROOT / "configs" / "moses.toml"]

@@ -247,7 +247,7 @@ class Moses(Decoder):
             lines,
             shards=lambda count: min(count, max(jobs, team.size if team.is_remote else 1)),
             models=[*(path for path, _ in models), self.program],
-            team=team if team.is_remote else Threads(jobs),
+            team=team if team.is_remote else Threads(jobs, waits=True),
             journal=workdir / "moses.journal",
             progress=progress,
         ) as found:

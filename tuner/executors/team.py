@@ -154,7 +154,17 @@ def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:
 
 
 class Threads(Team):
-    """Runs tasks in so many threads of this process."""
+    """Runs tasks in threads of this process.
+
+    Parameters
+    ----------
+    threads
+        How many.
+    waits
+        Whether who gives up waits for tasks at work, which must look often whether to end. One
+        that runs programs has to: they work on where nobody ends them. A search that parses would
+        be waited for too long.
+    """
 
     is_remote = False
 
@@ -169,8 +179,9 @@ class Threads(Team):
         """Return the folder for temporary files."""
         return Path(tempfile.gettempdir())
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, waits: bool = False) -> None:
         self.threads = max(1, threads)
+        self._waits = waits
 
     @property
     def size(self) -> int:
@@ -187,10 +198,10 @@ class Threads(Team):
         return _Pool(max(1, min(self.threads, count)))
 
     def close(self, executor: Executor, *, interrupted: bool) -> None:
-        """End the pool; who interrupts a search that parses does not wait for its end."""
+        """End the pool."""
         assert isinstance(executor, _Pool)  # noqa: S101  it is from `opened`
         executor.closed.set()
-        executor.shutdown(wait=not interrupted, cancel_futures=True)
+        executor.shutdown(wait=self._waits or not interrupted, cancel_futures=True)
 
 
 class _Here(threading.local):
