@@ -78,33 +78,13 @@ class CommandFolder(click.Group):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
         try:
             return super().main(*args, **kwargs)
-        except (MemoryError, RecursionError) as error:
-            click.echo(f"portmert: error: {exhausted(error)}", err=True)
-            sys.exit(1)
-        except RuntimeError as error:
-            if "can't start new thread" not in str(error):
+        except (MemoryError, RuntimeError, ImportError, OSError) as error:
+            said = _lacking(error)
+            if said is None:
                 raise
-            click.echo(f"portmert: error: {exhausted(error)}", err=True)
-            sys.exit(1)
-        except ImportError as error:
-            if "shared object" not in str(error):
-                raise
-            said = as_message(f"a library cannot be loaded, is there enough memory? {error}")
             click.echo(f"portmert: error: {said}", err=True)
-            sys.exit(1)
-        except OSError as error:
-            if error.errno in NAME_FAULTS:
-                said = as_message(f"{error.filename}: {error.strerror}")
-                click.echo(f"portmert: error: {said}", err=True)
-                sys.exit(1)
-            if error.errno in MEMORY_FAULTS:
-                click.echo(f"portmert: error: {exhausted(error)}", err=True)
-                sys.exit(1)
-            if error.errno not in DISK_FAULTS:
-                raise
-            place = error.filename or "standard output or a temporary file"
-            click.echo(f"portmert: error: {place}: cannot write: {error.strerror}", err=True)
-            _discard_output()  # what waits to be written fails once more when Python ends
+            if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+                _discard_output()  # what waits to be written fails once more when Python ends
             sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -127,6 +107,24 @@ class CommandFolder(click.Group):
             if any(thread is not threading.main_thread() for thread in _waited_for()):
                 os._exit(status)
             ctx.exit(status)
+
+
+def _lacking(error: MemoryError | RuntimeError | ImportError | OSError) -> str | None:
+    """Return in one line what the machine lacks, None where it is another fault."""
+    if isinstance(error, ImportError):
+        said = f"a library cannot be loaded, is there enough memory? {error}"
+        return as_message(said) if "shared object" in str(error) else None
+    if not isinstance(error, OSError):
+        known = isinstance(error, MemoryError | RecursionError)
+        return exhausted(error) if known or "start new thread" in str(error) else None
+    if error.errno in MEMORY_FAULTS:
+        return exhausted(error)
+    if error.errno in NAME_FAULTS:
+        return as_message(f"{error.filename}: {error.strerror}")
+    if error.errno in DISK_FAULTS:
+        place = error.filename or "standard output or a temporary file"
+        return f"{place}: cannot write: {error.strerror}"
+    return None
 
 
 def _discard_output() -> None:
