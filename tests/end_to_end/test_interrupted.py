@@ -94,7 +94,7 @@ def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, error, said):
     def exhausted(*_, **__):
         raise error
 
-    monkeypatch.setattr(corpus, "read_lines", exhausted)
+    monkeypatch.setattr(corpus, "each_line", exhausted)
     text = write_lines(tmp_path / "text", ["a"])
     found = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
     assert said in found

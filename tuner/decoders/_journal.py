@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -50,10 +51,15 @@ class Journal:
                     self.found[int(segment)] = base64.b64decode(answer)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = self._path.open("wb")
-        self._file.write(self._key + b"\n")
-        for number, known in self.found.items():
-            self._write(number, known)
-        self._file.flush()
+        try:
+            self._file.write(self._key + b"\n")
+            for number, known in self.found.items():
+                self._write(number, known)
+            self._file.flush()
+        except OSError:  # the disk is full; closing tries once more to write what waits
+            with suppress(OSError):
+                self._file.close()
+            raise
         return self
 
     def add(self, segment: int, answer: bytes) -> None:

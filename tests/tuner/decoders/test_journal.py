@@ -1,5 +1,11 @@
 """What a journal keeps of interrupted work."""
 
+import errno
+import io
+from pathlib import Path
+
+import pytest
+
 from tuner.decoders._journal import Journal, packed
 
 
@@ -34,3 +40,20 @@ def test_answers_of_other_work_are_forgotten(tmp_path):
     assert kept(tmp_path / "j", b"a", b"b") == []
     journal.remove()
     assert not (tmp_path / "j").exists()
+
+
+def test_a_journal_that_cannot_be_written_is_closed(tmp_path, monkeypatch):
+    opened = []
+
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def full(*_):
+        opened.append(Full())
+        return opened[-1]
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match="No space"), Journal(tmp_path / "journal", [b"x"]):
+        pass
+    assert opened[0].closed
