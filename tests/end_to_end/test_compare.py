@@ -255,7 +255,7 @@ WRONG = {
     ),
     "a metric that needs links": (
         (*FILES, "--ref=test.ref", "--metric=port"),
-        "needs word alignments; give --test, the source text, and --aligner NAME or --links",
+        "needs word alignments; give --source, the source text, and --aligner NAME or --links",
     ),
     "unknown metric": (
         (*FILES, "--ref=test.ref", "--metric=blue"),
@@ -271,7 +271,7 @@ WRONG = {
     ),
     "links without a source": (
         (*FILES, "--ref=test.ref", "--links=g=test.links"),
-        "word alignments need the source text; give --test",
+        "word alignments need the source text; give --source",
     ),
     "links of another form": (
         (*FILES, "--test=test.src", "--ref=test.ref", "--links=test.links"),

@@ -305,11 +305,13 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_text(path, to_json(content) + "\n")
 
 
-def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
+def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[str, Any]:
     """Read a JSON object of a run.
 
     Parameters
     ----------
+    optional
+        Keys that need not be there: runs of long ago lack them.
     kinds
         Keys that must be there, and of what type their values are.
 
@@ -325,6 +327,8 @@ def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise StateError(f"{path}: not what portmert writes; {_HINT}")
     for key, kind in kinds.items():
+        if key not in content and key in optional:
+            continue
         if not isinstance(content.get(key, _MISSING), kind):
             raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content

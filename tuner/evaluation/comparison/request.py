@@ -96,7 +96,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
         for text in request.links
     ]
     if test.source is None and (given or request.aligner is not None):
-        raise InputError("word alignments need the source text; give --test")
+        raise InputError("word alignments need the source text; give --source")
     pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
     recorded = _annotator_of_runs(systems)
     asked, ready = _metrics_and_preparation(
@@ -185,7 +185,7 @@ def _metrics_and_preparation(
 def _check_links(asked: dict[str, Metric], test: TestSet) -> None:
     for metric in asked.values():
         if "links" in metric.needs:
-            source = "" if test.source else "--test, the source text, and "
+            source = "" if test.source else "--source, the source text, and "
             raise InputError(
                 f"metric {metric.name()} compares word orders and needs word alignments; give "
                 f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"

@@ -209,7 +209,8 @@ def _replica(
     result = folder / "result.json"
     finished: dict[str, Any] = {}
     if result.is_file():
-        finished = read_json(result, metric=str, best_iteration=int | None, stopped=str | None)
+        late = {"best_iteration": int, "stopped": str}
+        finished = read_json(result, tuple(late), metric=str, **late)
     scored = [one for one in passes if one.dev_score is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
