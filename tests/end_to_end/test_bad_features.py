@@ -49,12 +49,12 @@ BAD = {
     "fewer numbers": (b"1\n2\n3\n", "file: 3 numbers, n-best list 1 has 8 hypotheses"),
     "more numbers": (b"1\n" * 9, "file: 9 numbers, n-best list 1 has 8 hypotheses"),
     "nothing": (b"", "file: 0 numbers, n-best list 1 has 8 hypotheses"),
-    "NaN": (b"1\nnan\n" * 4, "file:2: 'nan' is no number that is finite"),
-    "infinity": (b"1\n-inf\n" * 4, "file:2: '-inf' is no number that is finite"),
-    "too large": (b"1\n1e300\n" * 4, "file:2: '1e300' is no number that is finite"),
-    "text": (b"1\ngood\n" * 4, "file:2: 'good' is no number that is finite"),
-    "two columns": (b"1 2\n" * 8, "file:1: '1 2' is no number that is finite"),
-    "an empty line": (b"1\n\n" * 4, "file:2: '' is no number that is finite"),
+    "NaN": (b"1\nnan\n" * 4, "file:2: 'nan' is not a finite number of at most 1e+30"),
+    "infinity": (b"1\n-inf\n" * 4, "file:2: '-inf' is not a finite number of at most 1e+30"),
+    "too large": (b"1\n1e300\n" * 4, "file:2: '1e300' is not a finite number of at most 1e+30"),
+    "text": (b"1\ngood\n" * 4, "file:2: 'good' is not a finite number of at most 1e+30"),
+    "two columns": (b"1 2\n" * 8, "file:1: '1 2' is not a finite number of at most 1e+30"),
+    "an empty line": (b"1\n\n" * 4, "file:2: '' is not a finite number of at most 1e+30"),
     "no UTF-8": (b"\xff\n" * 8, "file:1: byte 0xff in column 1 is not UTF-8"),
 }
 

@@ -69,7 +69,7 @@ def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
     def exhausted(*_, **__):
         raise fault_of
 
-    monkeypatch.setattr(corpus, "read_lines", exhausted)
+    monkeypatch.setattr(corpus, "each_line", exhausted)
     text = write(tmp_path / "text", "a\n")
     said = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
     assert "(in tuner.texts.corpus." in said

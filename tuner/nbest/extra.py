@@ -73,7 +73,9 @@ def read_numbers(path: Path | str) -> FloatArray:
     for number, line in enumerate(read_lines(path), 1):
         value = parse_number(line.strip())
         if value is None or not math.isfinite(value):
-            raise InputError(f"{path}:{number}: '{shown(line)}' is no number that is {FINITE}")
+            raise InputError(
+                f"{path}:{number}: '{shown(line)}' is not a finite number of at most {LARGEST:g}"
+            )
         values.append(value)
     return np.array(values, dtype=np.float64)
 
