@@ -246,7 +246,7 @@ def sleepers(count: int) -> Iterator[Sleepers]:
             )
             connected.wait_for_workers(count)
             pids = [process.pid for process in processes]
-            yield Sleepers(Cluster(connected, "sleepers"), pids, file)
+            yield Sleepers(Cluster(connected, "sleepers", notice=print), pids, file)
         finally:
             opened.close()
             for process in processes:
