@@ -11,7 +11,6 @@ import pytest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write_lines
-from tuner.dropin.mert import read_starts
 from tuner.errors import InputError
 from tuner.files import clear_parts, writing
 from tuner.texts import corpus
@@ -112,12 +111,6 @@ def test_a_decoder_that_prints_without_end_is_stopped(tmp_path):
     given = ("mert-moses", text, text, program, tmp_path / "moses.ini")
     said = fault(*given, "--no-filter-phrase-table", f"--working-dir={tmp_path / 'work'}")
     assert "decoder: printed more than 1048576 bytes" in said
-
-
-def test_starting_points_of_mert_are_within_their_ranges(tmp_path):
-    path = write_lines(tmp_path / "init.opt", ["0.1 0.2", "0 1", "1 0"])
-    with pytest.raises(InputError, match=r"init.opt: a lowest weight is above the highest one"):
-        read_starts([path], 2)
 
 
 def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):

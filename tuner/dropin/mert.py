@@ -81,8 +81,9 @@ def _work(given: dict[str, list[str]]) -> int:
             "--shard-count: averages of shards are not made here; portmert tune has replicas"
         )
     merged = last(given, "sparse-weights", "")
+    files = comma_list(last(given, "ifile", "init.opt"))
     try:
-        starts = read_starts(comma_list(last(given, "ifile", "init.opt")), width + bool(merged))
+        starts = read_starts(files, width + bool(merged))
     except PortmertError as error:
         say(f"mert: error: {error}")
         return NO_STARTS
@@ -98,6 +99,8 @@ def _work(given: dict[str, list[str]]) -> int:
             f"-d {width}, but the feature files have {found} features: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
+    if (starts.lowest > starts.highest).any():
+        raise InputError(f"{files[0]}: a lowest weight is above the highest one")
     scorer = scorer_of(lists, given)
     ignored(given)
     weights, score = search(
@@ -154,9 +157,6 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)
-            # With numbers left over -d is wrong, and the features will say by how much.
-            if len(tokens) == wanted and (ranges[0] > ranges[1]).any():
-                raise InputError(f"{path}: a lowest weight is above the highest one")
         points.append(values[:width])
     if not points:
         raise InputError("no starting point given: --ifile")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tuner.nbest.pool import Rows
     from tuner.weights.feature_weights import FeatureNames
 
-_SPARSE = re.compile(rb"(\S+)=(\S+)")
+_SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32
 
 

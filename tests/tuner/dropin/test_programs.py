@@ -336,6 +336,18 @@ def test_mert_faults_are_one_line_and_a_status(capsys, arguments, status, messag
     assert capsys.readouterr().err.startswith(message)
 
 
+@pytest.mark.parametrize("more", ["", "0.1 0.2\n"])
+def test_starting_points_of_mert_are_within_their_ranges(capsys, more):
+    extract()
+    write_init(8, low=1, high=0)
+    with Path("init.opt").open("a") as file:
+        file.write(more)
+    capsys.readouterr()
+    assert run_mert() == 1
+    said = capsys.readouterr().err
+    assert said == "mert: error: init.opt: a lowest weight is above the highest one\n"
+
+
 def test_files_of_different_sizes_are_an_error(capsys):
     extract()
     write_init(8)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 
 import numpy as np
 import pytest
@@ -325,3 +326,10 @@ def test_features_are_those_of_the_list():
     kept = lists.stats[: lists.offsets[1]].tolist()
     assert {*map(tuple, kept)} == {*map(tuple, first)}
     assert np.all(lists.stats == np.round(lists.stats))
+
+
+def test_a_long_word_costs_no_more_than_its_length(tmp_path):
+    long = FEATURES.replace("0 0 -0 ", "s=1 0 0 " + "(" * 100_000)
+    begin = time.process_time()
+    assert "is not a number" in fails(tmp_path, (long, SCORES))
+    assert time.process_time() - begin < 5  # squared it is a minute
