@@ -11,7 +11,6 @@ import pytest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write_lines
-from tuner.errors import InputError
 from tuner.files import clear_parts, writing
 from tuner.texts import corpus
 
