@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 import sys
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tuner.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
     from pydantic import ValidationError
@@ -171,7 +173,22 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
             f"{entry.value} calls itself '{checked.name()}', not as its entry point; a class is "
             f"called as its file unless it overrides name()"
         )
+    for name, method in inspect.getmembers(place.base_class, inspect.isfunction):
+        if missing := _not_taken(method, getattr(cls, name)):
+            refuse(f"{name}() of {entry.value} does not take '{missing[0]}'")
     return checked
+
+
+def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[str]:
+    """Return the arguments that are given by name and that a method does not take."""
+    taken = inspect.signature(method).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+        return []
+    return [
+        one.name
+        for one in inspect.signature(wanted).parameters.values()
+        if one.kind is one.KEYWORD_ONLY and one.name not in taken
+    ]
 
 
 def _package(entry: EntryPoint) -> str:

@@ -280,7 +280,7 @@ def test_thot_is_loaded_once_and_its_bytes_are_the_same(tmp_path, started, place
                 "source": tmp_path / "dev.source", "size": 20, "workdir": tmp_path / "work",
                 "progress": lambda _done, _total: None,
             }  # fmt: skip
-            decoder.decode_at(team, weights, **given, out=tmp_path / f"{name}.there")
+            decoder.decode(weights, **given, team=team, out=tmp_path / f"{name}.there")
             decoder.decode(weights, **given, out=tmp_path / f"{name}.here")
             there, here = ((tmp_path / f"{name}.{end}").read_bytes() for end in ("there", "here"))
             assert there == here

@@ -114,6 +114,7 @@ MODULE = """
 from dataclasses import dataclass
 from pydantic.dataclasses import dataclass as checked
 from metrics._base import Metric
+from tuner.decoders._base import Decoder
 
 VALUE = 1
 
@@ -124,6 +125,20 @@ class Plain(Metric): ...
 
 @checked(frozen=True)
 class Checked(Metric): ...
+
+@checked(frozen=True)
+class Alone(Decoder):
+    def decode(self, weights, *, source, size, out, workdir, progress): ...
+    @classmethod
+    def name(cls):
+        return "alone"
+
+@checked(frozen=True)
+class Any(Decoder):
+    def decode(self, weights, **given): ...
+    @classmethod
+    def name(cls):
+        return "any"
 """
 
 
@@ -136,7 +151,11 @@ def broken(tmp_path_factory):
         "broken/raises.py": "1 / 0\n",
     }
     metrics = {name: value for name, (value, _) in BROKEN.items()}
-    points = {"portmert.metrics": metrics, "portmert.readers": {"raises": "broken.raises:X"}}
+    points = {
+        "portmert.metrics": metrics,
+        "portmert.readers": {"raises": "broken.raises:X"},
+        "portmert.decoders": {"alone": "broken.module:Alone", "any": "broken.module:Any"},
+    }
     return install(folder / "installed", wheel(folder, "broken", files, points))
 
 
@@ -149,6 +168,13 @@ def test_broken_components_are_listed_as_such(broken, tmp_path):
         assert "broken 1.0" in faults[name]
     table = portmert(broken, tmp_path, "metrics").stdout
     assert any(line.startswith("plain ") and "broken: " in line for line in table.splitlines())
+
+
+def test_a_decoder_that_does_not_take_what_it_is_given_is_broken(broken, tmp_path):
+    listed = json.loads(portmert(broken, tmp_path, "components", "decoder", "--json").stdout)
+    faults = {one["name"]: one["fault"] for one in listed if "fault" in one}
+    assert [*faults] == ["alone"]
+    assert "decode() of broken.module:Alone does not take 'team'" in faults["alone"]
 
 
 @pytest.mark.parametrize("name", ["raises", "plain", "bleu"])

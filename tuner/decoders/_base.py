@@ -59,30 +59,15 @@ class Decoder(ABC):
         out: Path,
         workdir: Path,
         progress: Progress,
+        team: Team | None = None,
     ) -> None:
         """Write the `size`-best list of every line of `source` to `out`, a Moses n-best list.
 
         `out` appears whole or not at all. Segments are numbered from 0, each has at least one
         hypothesis, the decoder's own best one first. Logs and scratch files lie in `workdir`.
-        The same weights give the same bytes.
+        The same weights give the same bytes, also at the workers of a `team`: one of a cluster
+        is there for a decoder that can share its work, any other changes nothing.
         """
-
-    def decode_at(
-        self,
-        team: Team,  # noqa: ARG002  who can share the work does
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-    ) -> None:
-        """Decode as `decode` does, at the workers of a team if that is a cluster.
-
-        A decoder that says nothing else here decodes where it is called.
-        """
-        self.decode(weights, source=source, size=size, out=out, workdir=workdir, progress=progress)
 
     @abstractmethod
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:

@@ -173,36 +173,6 @@ class Moses(Decoder):
 
     def decode(
         self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-    ) -> None:
-        """Let Moses write the `size`-best list of every line of `source` to `out`.
-
-        Raises
-        ------
-        InputError
-            A feature has no weight.
-        ProgramError
-            Moses fails, or writes a list that is empty, too short or of nothing but zeros.
-        """
-        self.decode_at(
-            Threads(1),
-            weights,
-            source=source,
-            size=size,
-            out=out,
-            workdir=workdir,
-            progress=progress,
-        )
-
-    def decode_at(
-        self,
-        team: Team,
         weights: FeatureWeights | None,
         *,
         source: Path,
@@ -210,10 +180,13 @@ class Moses(Decoder):
         out: Path,
         workdir: Path,
         progress: Progress,
+        team: Team | None = None,
         best: Path | None = None,
         links: bool = True,
     ) -> None:
-        """Decode as `decode` does: in `jobs` processes here, or one for each task of a cluster.
+        """Let Moses write the `size`-best list of every line of `source` to `out`.
+
+        In `jobs` processes here, or one for each task of a cluster.
 
         Parameters
         ----------
@@ -223,18 +196,26 @@ class Moses(Decoder):
             Gets what Moses prints: its translations.
         links
             Ask for word alignment and segmentation.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight.
+        ProgramError
+            Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         lines = _lines_of(source)
         jobs = min(self.jobs, len(lines))
+        workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
         models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
         work = MosesWork(
             launcher=self.command,
             command=(*self._words(), *overwrite, *asked),
-            threads=self._threads(1 if team.is_remote else available_processors() // jobs),
+            threads=self._threads(1 if workers.is_remote else available_processors() // jobs),
             sparse=sparse,
             size=size,
             models=models,
@@ -245,9 +226,9 @@ class Moses(Decoder):
         with decoded(
             work,
             lines,
-            shards=lambda count: min(count, max(jobs, team.size if team.is_remote else 1)),
+            shards=lambda count: min(count, max(jobs, workers.size)),
             models=[*(path for path, _ in models), self.program],
-            team=team if team.is_remote else Threads(jobs, waits=True),
+            team=workers,
             journal=workdir / "moses.journal",
             progress=progress,
         ) as found:

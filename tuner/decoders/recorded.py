@@ -25,6 +25,7 @@ from tuner.weights.moses_ini import read_moses_ini
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
+    from tuner.executors.team import Team
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Recorded(Decoder):
         out: Path,
         workdir: Path,  # noqa: ARG002  nothing to keep
         progress: Progress,
+        team: Team | None = None,  # noqa: ARG002  nothing to share
     ) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
 

@@ -183,8 +183,11 @@ class Thot(Decoder):
         out: Path,
         workdir: Path,
         progress: Progress,
+        team: Team | None = None,
     ) -> None:
         """Write the `size`-best list of every line of `source` to `out`.
+
+        In processes here, or one for each task of a cluster.
 
         A list may be shorter than `size`: the search keeps few hypotheses of a short line, and
         one that differs in nothing from a better one is left out. An empty line has the empty
@@ -198,28 +201,6 @@ class Thot(Decoder):
         ProgramError
             A decoding process died; the message names the line.
         """
-        self.decode_at(
-            Threads(1),
-            weights,
-            source=source,
-            size=size,
-            out=out,
-            workdir=workdir,
-            progress=progress,
-        )
-
-    def decode_at(
-        self,
-        team: Team,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-    ) -> None:
-        """Decode as `decode` does: in processes here, or one for each task of a cluster."""
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         lines = read_lines(source)
@@ -231,11 +212,12 @@ class Thot(Decoder):
                 )
         self.train()
         here = Threads(self.processes or available_processors())
+        workers = team if team is not None and team.is_remote else here
 
         def shards(count: int) -> int:
-            if not team.is_remote:
+            if not workers.is_remote:
                 return count
-            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * team.size))
+            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * workers.size))
 
         with (
             decoded(
@@ -243,7 +225,7 @@ class Thot(Decoder):
                 [line.encode() for line in lines],
                 shards=shards,
                 models=[self.model],
-                team=team if team.is_remote else here,
+                team=workers,
                 journal=workdir / "thot.journal",
                 progress=progress,
             ) as found,

@@ -252,8 +252,7 @@ class _Run:
                 }
             )
         first_of_config = step == 1 and self.request.config_weights_first
-        self.decoder.decode_at(
-            self.team,
+        self.decoder.decode(
             None if first_of_config else weights,
             source=self.request.source,
             size=self.request.nbest,
@@ -261,6 +260,7 @@ class _Run:
             best=self.folder / f"run{step}.out",
             workdir=self.folder / "decoder",
             progress=self.progress,
+            team=self.team,
             links=self.request.needs_links,
         )
 

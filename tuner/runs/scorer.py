@@ -145,14 +145,14 @@ class Evaluator:
         """Decode a set to `out`; not if it is there."""
         if out.exists():
             return
-        self.experiment.decoder.decode_at(
-            self.team,
+        self.experiment.decoder.decode(
             weights,
             source=source,
             size=size,
             out=out,
             workdir=self.scratch,
             progress=self.progress,
+            team=self.team,
         )
 
     def read(self, path: Path) -> NBest:
