@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
 import subprocess
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aligners._errors import AlignerError
-from aligners._watching import MOST_LOGGED, Bound, Watch, wait
+from aligners._watching import MOST_LOGGED, Bound, Watch, started, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,12 +48,15 @@ class Command:
         log too.
     environment
         Variables besides those of this process.
+    name
+        How messages name it, if not as the program.
     """
 
     arguments: Sequence[str | Path]
     log: str
     out: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
 
 
 def find_program(name: str, folder: Path | None, *, package: str) -> Path:
@@ -78,7 +84,11 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
 
 
 def run_program(
-    command: Command, folder: Path, *, timeout_seconds: float = PATIENCE_SECONDS
+    command: Command,
+    folder: Path,
+    *,
+    timeout_seconds: float = PATIENCE_SECONDS,
+    given_up: threading.Event | None = None,
 ) -> None:
     """Run a program in `folder` to its end.
 
@@ -89,12 +99,16 @@ def run_program(
     ----------
     timeout_seconds
         It is ended when it prints nothing for so long; 0: never.
+    given_up
+        It is ended when this is set.
 
     Raises
     ------
     AlignerError
         The program cannot be started, ends with another status than 0, prints too much, or
         nothing for too long.
+    Cancelled
+        It was given up.
     """
     program = Path(command.arguments[0])
     log = folder / command.log
@@ -102,25 +116,26 @@ def run_program(
     if command.out is not None:
         given = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
         bounds[folder / command.out] = Bound(MOST_LOGGED + TIMES_INPUT * given)
-    with log.open("wb") as printed:
-        result = printed if command.out is None else (folder / command.out).open("wb")
+    with ExitStack() as stack:
+        printed = stack.enter_context(log.open("wb"))
+        result = printed
+        if command.out is not None:
+            result = stack.enter_context((folder / command.out).open("wb"))
+        running = started(
+            [str(argument) for argument in command.arguments],
+            cwd=folder,
+            env={**os.environ, **command.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=result,
+            stderr=printed,
+        )
         try:
-            process = subprocess.Popen(  # noqa: S603  a list, no shell
-                [str(argument) for argument in command.arguments],
-                cwd=folder,
-                env={**os.environ, **command.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=result,
-                stderr=printed,
-            )
+            process = stack.enter_context(running)
         except OSError as error:
             raise AlignerError(f"{program}: cannot start: {error.strerror or error}") from None
-        finally:
-            if result is not printed:
-                result.close()
-        status, fault = wait(process, Watch(bounds, timeout_seconds))
+        status, fault = wait(process, Watch(bounds, timeout_seconds, given_up))
     if status or fault:
-        raise failure(program.name, fault or _described(status), log)
+        raise failure(command.name or program.name, fault or _described(status), log)
 
 
 def run_programs(
@@ -130,7 +145,7 @@ def run_programs(
     at_once: int,
     timeout_seconds: float = PATIENCE_SECONDS,
 ) -> None:
-    """Run programs that do not depend on each other, some `at_once`.
+    """Run programs that do not depend on each other, some `at_once`; one that fails ends all.
 
     Raises
     ------
@@ -141,13 +156,16 @@ def run_programs(
         for command in commands:
             run_program(command, folder, timeout_seconds=timeout_seconds)
         return
+    given_up = threading.Event()
+    run = partial(run_program, timeout_seconds=timeout_seconds, given_up=given_up)
     with ThreadPoolExecutor(at_once) as pool:
-        runs = [
-            pool.submit(run_program, command, folder, timeout_seconds=timeout_seconds)
-            for command in commands
-        ]
-    for run in runs:
-        run.result()
+        try:
+            for done in [pool.submit(run, command, folder) for command in commands]:
+                done.result()
+        except BaseException:  # also a signal, which threads do not get
+            given_up.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def failure(name: str, what: str, log: Path) -> AlignerError:
@@ -158,7 +176,8 @@ def failure(name: str, what: str, log: Path) -> AlignerError:
     what
         What it did, as in `ended with status 3`.
     """
-    kept = log.parent.parent / f"{name}-{secrets.token_hex(4)}.log"
+    plain = re.sub(r"[^\w-]+", "-", name)
+    kept = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
     shutil.copyfile(log, kept)
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))

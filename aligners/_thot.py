@@ -7,12 +7,11 @@ the same time.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from aligners._errors import AlignerError
+from aligners._program import Command, run_programs
 from aligners._python import module_path, python
 
 if TYPE_CHECKING:
@@ -88,16 +87,18 @@ def train(
     iterations: int,
     source: Sequence[Sequence[str]],
     target: Sequence[Sequence[str]],
+    timeout_seconds: float,
 ) -> dict[str, int]:
     """Train both directions on escaped token lists and save them in `folder`.
 
     Pairs with an empty side, and pairs longer than the model takes, teach nothing: they are left
-    out, and counted in what is returned.
+    out, and counted in what is returned. A training whose iteration takes longer than
+    `timeout_seconds` is ended; 0: none is.
 
     Raises
     ------
     AlignerError
-        No pair is left, or a training process failed.
+        No pair is left, or a training process failed or hung.
     """
     limit = max_length(kind)
     used = 0
@@ -115,38 +116,22 @@ def train(
             f"thot {kind}: no pair to train on: {len(source)} pairs, none with 1 to {limit} "
             f"tokens on both sides"
         )
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": module_path(),
-    }
-    runs = [
-        subprocess.Popen(  # noqa: S603  our own program
-            python("aligners._thot_train", str(folder), kind, str(iterations), way),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for way in DIRECTIONS
-    ]
-    try:
-        for run, way in zip(runs, DIRECTIONS, strict=True):
-            _, errors = run.communicate()
-            if run.returncode:
-                last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no message"])[
-                    -1
-                ]
-                raise AlignerError(
-                    f"thot: training {kind} ({way}) on {used} pairs ended with status "
-                    f"{run.returncode}: {last}"
-                )
-    finally:
-        for run in runs:
-            if run.poll() is None:
-                run.kill()
-            if run.stderr is not None and not run.stderr.closed:
-                run.communicate()
+    run_programs(
+        [
+            Command(
+                python("aligners._thot_train", ".", kind, str(iterations), way),
+                log=f"{way}.log",
+                environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
+                name=f"thot: training {kind} ({way}) on {used} {'pair' if used == 1 else 'pairs'}",
+            )
+            for way in DIRECTIONS
+        ],
+        folder,
+        at_once=len(DIRECTIONS),
+        timeout_seconds=timeout_seconds,
+    )
+    for way in DIRECTIONS:
+        (folder / f"{way}.log").unlink()
     (folder / SOURCE).unlink()
     (folder / TARGET).unlink()
     return {"pairs": used, "pairs_left_out": len(source) - used}

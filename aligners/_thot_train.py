@@ -63,6 +63,7 @@ def main() -> None:
         rounds = model.scheduled_iterations if kind == "eflomal" else int(iterations)
         for _ in range(rounds):
             model.train()
+            print("trained", flush=True)  # noqa: T201  a sign of life, for who waits
         model.end_training()
     models[-1].print(str(folder / direction))
 

@@ -1,21 +1,73 @@
-"""Watches programs: neither their silence nor what they write is endless."""
+"""Starts programs that end with this one, and watches that they neither hang nor flood."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import threading
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from types import FrameType
 
 LOOK_SECONDS = 0.5
 """How often it is looked at what a program has written."""
 MOST_LOGGED = 1 << 30
 """Bytes of messages that nobody will read: `-v 3` of Moses takes some MB a segment."""
 PART = 1 << 20
+
+
+class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
+    """Says that the work was given up."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals that end this program wait until what is started here is known, to be ended too.
+
+    A handler runs between any two steps of Python, also before what a call returns has a name.
+    """
+    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
+    waiting: list[tuple[int, FrameType | None]] = []
+    if threading.current_thread() is threading.main_thread():  # no other gets signals
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(ending)
+            if callable(handler):
+                handlers[ending] = handler
+                signal.signal(ending, lambda *told: waiting.append(told))
+    try:
+        yield
+    finally:
+        for ended, usual in handlers.items():
+            signal.signal(ended, usual)
+        for number, frame in waiting:
+            handlers[number](number, frame)
+
+
+@contextmanager
+def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a program and end it with the block, also where a signal comes at its start.
+
+    Parameters
+    ----------
+    options
+        As of `subprocess.Popen`.
+
+    Raises
+    ------
+    OSError, ValueError
+        It cannot be started.
+    """
+    with ExitStack() as stack:
+        with undisturbed():
+            process = stack.enter_context(subprocess.Popen(command, **options))  # noqa: S603  no shell
+            stack.callback(process.kill)
+        yield process
 
 
 @dataclass(frozen=True)
@@ -45,11 +97,19 @@ class Watch:
         The files that it writes; one that grows is a sign of life.
     timeout_seconds
         Time without a sign of life; 0: it takes as long as it takes.
+    given_up
+        Set where nobody waits for the program any more.
     """
 
-    def __init__(self, bounds: Mapping[Path, Bound], timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        bounds: Mapping[Path, Bound],
+        timeout_seconds: float,
+        given_up: threading.Event | None = None,
+    ) -> None:
         self._files = [_File(path, bound) for path, bound in bounds.items()]
         self._timeout_seconds = timeout_seconds
+        self._given_up = given_up
         self.alive()
 
     def alive(self) -> None:
@@ -57,7 +117,15 @@ class Watch:
         self._last = time.monotonic()
 
     def fault(self) -> str:
-        """Return what is wrong by now, empty if nothing is."""
+        """Return what is wrong by now, empty if nothing is.
+
+        Raises
+        ------
+        Cancelled
+            It was given up.
+        """
+        if self._given_up is not None and self._given_up.is_set():
+            raise Cancelled
         for file in self._files:
             if file.grown():
                 self.alive()
@@ -108,20 +176,15 @@ class _File:
 def wait(process: subprocess.Popen[bytes], watch: Watch) -> tuple[int, str]:
     """Wait for the end of a program; return its status and what is wrong with what it did.
 
-    A program that is at fault is ended, and so is one while this one is interrupted.
+    A program that is at fault is ended.
     """
-    try:
-        while True:
-            try:
-                status = process.wait(LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                if fault := watch.fault():
-                    process.kill()
-                    return process.wait(), fault
-            else:
-                watch.alive()  # it has ended in time
-                return status, watch.fault()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
+    while True:
+        try:
+            status = process.wait(LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            if fault := watch.fault():
+                process.kill()
+                return process.wait(), fault
+        else:
+            watch.alive()  # it has ended in time
+            return status, watch.fault()

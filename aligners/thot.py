@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from aligners import _thot
 from aligners._base import Aligner, Links
+from aligners._program import PATIENCE_SECONDS
 from aligners._training import Rows, Training, align_with
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Thot(Aligner):
     symmetrization : str
         How the two directions become one: "none" (source to target alone), "union",
         "intersection", "och", "grow", "grow-diag", "grow-diag-final", "grow-diag-final-and".
+    timeout_seconds : float
+        A training whose iteration takes longer is ended, with one line of error; a day by
+        default, 0: no limit.
     train_source, train_target : Path or None
         The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
     saved : Path or None
@@ -61,6 +65,7 @@ class Thot(Aligner):
     model: _thot.Kind = "hmm"
     iterations: Annotated[int, Ge(1)] = 5
     symmetrization: _thot.Symmetrization = "grow-diag-final-and"
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
@@ -111,4 +116,5 @@ class Thot(Aligner):
             iterations=self.iterations,
             source=_thot.escape_all(source),
             target=_thot.escape_all(target),
+            timeout_seconds=self.timeout_seconds,
         )

@@ -10,17 +10,17 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from aligners._python import module_path, python
+from aligners._watching import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
 
     Ask = Callable[[str], str]
 
@@ -75,33 +75,6 @@ class Silent(Died):
         return f"it gave no answer for {self.seconds:g} s and was ended"
 
 
-class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
-    """Says that the work was given up."""
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let signals that end this program wait until what is started here is known, to be ended too.
-
-    A handler runs between any two steps of Python, also before what a call returns has a name.
-    """
-    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
-    waiting: list[tuple[int, FrameType | None]] = []
-    if threading.current_thread() is threading.main_thread():  # no other gets signals
-        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            handler = signal.getsignal(ending)
-            if callable(handler):
-                handlers[ending] = handler
-                signal.signal(ending, lambda *told: waiting.append(told))
-    try:
-        yield
-    finally:
-        for ended, usual in handlers.items():
-            signal.signal(ended, usual)
-        for number, frame in waiting:
-            handlers[number](number, frame)
-
-
 def environment() -> dict[str, str]:
     """Return variables under which our processes find what this one does.
 
@@ -128,6 +101,10 @@ class LineProcess:
     def __init__(self, module: str, log: IO[bytes], *, timeout_seconds: float = 0.0) -> None:
         self._log = log
         self._timeout_seconds = timeout_seconds
+        self._asked_at: float | None = None
+        self._is_late = False
+        self._closed = threading.Event()
+        self._turn = threading.Lock()
         self._process = subprocess.Popen(  # noqa: S603  our own program
             python(module),
             env=environment(),
@@ -136,6 +113,20 @@ class LineProcess:
             stderr=log,
             encoding="utf-8",
         )
+        if timeout_seconds:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """End the process when an answer is late; an idle one is looked at now and then."""
+        left = self._timeout_seconds
+        while not self._closed.wait(left):
+            with self._turn:
+                since = 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
+                left = self._timeout_seconds - since
+                if left <= 0:
+                    self._is_late = True
+                    self.kill()
+                    return
 
     def tell(self, line: str) -> None:
         """Send a line that has no answer; who does not read it, dies of the next `ask`."""
@@ -155,23 +146,15 @@ class LineProcess:
             There is none, or (`Silent`) not in time.
         """
         assert self._process.stdout is not None  # noqa: S101
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            self.kill()
-
-        timer = threading.Timer(self._timeout_seconds, end)
-        timer.daemon = True
-        if self._timeout_seconds:
-            timer.start()
+        self._asked_at = time.monotonic()
         self.tell(line)
         try:
             answer = self._process.stdout.readline()
         except ValueError:
             answer = ""
-        timer.cancel()
-        if late.is_set():
+        with self._turn:
+            self._asked_at = None
+        if self._is_late:
             self._process.wait()
             raise Silent(self._timeout_seconds, str(self._log.name))
         if not answer.endswith("\n"):
@@ -194,6 +177,7 @@ class LineProcess:
 
     def close(self) -> None:
         """End the process and close its files."""
+        self._closed.set()
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._log):

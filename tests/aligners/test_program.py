@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +93,35 @@ def test_of_several_programs_the_first_failure_counts(room, at_once):
     ]
     with pytest.raises(AlignerError, match="ended with status 5"):
         run_programs(jobs, room, at_once=at_once)
+
+
+def test_a_signal_ends_all_of_several_programs(room):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    jobs = [replace(python(code), log=f"{number}.log") for number in range(3)]
+    logs = [room / job.log for job in jobs[:2]]
+
+    def interrupt(_number, _frame):
+        raise KeyboardInterrupt
+
+    def when_both_run():
+        while not all(log.exists() and log.read_text().endswith("\n") for log in logs):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    thread = threading.Thread(target=when_both_run)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_programs(jobs, room, at_once=2)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGALRM, before)
+    for log in logs:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(log.read_text()), 0)
+    assert not (room / jobs[2].log).exists()
+    assert [path.name for path in room.parent.iterdir()] == [room.name]  # no log is kept
 
 
 def test_find_program_on_path_and_in_a_folder(tmp_path, monkeypatch):

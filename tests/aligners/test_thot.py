@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from dataclasses import replace
 
 import pytest
@@ -114,8 +115,17 @@ def test_a_line_too_long_for_the_model_is_named(tmp_path):
 
 
 def test_a_failing_training_process_is_an_error(tmp_path):
-    with pytest.raises(AlignerError, match=r"thot: training hmm \(direct\) on 1 pairs ended with"):
-        _thot.train(tmp_path, "hmm", iterations="many", source=[["a"]], target=[["b"]])
+    given = {"source": [["a"]], "target": [["b"]], "timeout_seconds": 60}
+    with pytest.raises(AlignerError, match=r"thot: training hmm \(direct\) on 1 pair ended with"):
+        _thot.train(tmp_path, "hmm", iterations="many", **given)
+
+
+def test_training_that_hangs_is_ended(tmp_path):
+    with pytest.raises(AlignerError, match=r"on 1 pair wrote nothing for 0.05 s") as caught:
+        Thot(timeout_seconds=0.05).align(source=["a"], target=["b"], workdir=tmp_path)
+    log = Path(str(caught.value).rpartition("its log is ")[2])
+    assert log.parent == tmp_path
+    assert log.is_file()
 
 
 @pytest.mark.parametrize(

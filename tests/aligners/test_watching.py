@@ -1,5 +1,7 @@
 """Programs that hang or flood."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -7,12 +9,50 @@ import time
 import pytest
 
 from aligners import _watching
-from aligners._watching import Bound, Watch, wait
+from aligners._watching import Bound, Watch, started, undisturbed, wait
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
     monkeypatch.setattr(_watching, "LOOK_SECONDS", 0.02)
+
+
+@pytest.fixture
+def told():
+    """A handler as the command line has it, and what it was told."""
+    numbers = []
+
+    def end(number, _):
+        numbers.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    yield numbers
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_waits_until_what_was_started_is_known(told):
+    known = []
+
+    def disturbed():
+        with undisturbed():
+            os.kill(os.getpid(), signal.SIGTERM)
+            known.append("process")
+
+    with pytest.raises(KeyboardInterrupt):
+        disturbed()
+    assert (known, told) == (["process"], [signal.SIGTERM])
+    with pytest.raises(KeyboardInterrupt):  # the handler is back
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_nothing_of_python_handles_is_left_alone():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with undisturbed():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def start(code, folder):
@@ -82,7 +122,27 @@ def test_an_interrupt_ends_the_program_too(tmp_path):
         def fault(self):
             raise KeyboardInterrupt
 
-    process = start("import time; time.sleep(1000)", tmp_path)
-    with pytest.raises(KeyboardInterrupt):
+    command = [sys.executable, "-S", "-E", "-c", "import time; time.sleep(1000)"]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        started(command, cwd=tmp_path) as process,
+    ):
         wait(process, Interrupted({}, 0))
     assert process.returncode == -9
+
+
+def test_a_signal_at_the_start_of_a_program_ends_it_too(told, monkeypatch):
+    made = []
+
+    class Disturbed(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            made.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Disturbed)
+    command = [sys.executable, "-S", "-E", "-c", "import time; time.sleep(1000)"]
+    with pytest.raises(KeyboardInterrupt), started(command):
+        pytest.fail("the block began")
+    assert told == [signal.SIGTERM]
+    assert [process.returncode for process in made] == [-9]

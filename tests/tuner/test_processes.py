@@ -1,8 +1,6 @@
 """Processes of our own."""
 
 import ast
-import os
-import signal
 import tempfile
 import threading
 import time
@@ -10,7 +8,7 @@ import time
 import pytest
 
 from tests.support.places import ROOT
-from tuner.processes import Crew, Died, LineProcess, Silent, undisturbed
+from tuner.processes import Crew, Died, LineProcess, Silent
 
 WORKER = """
 import json, os, sys, time
@@ -23,44 +21,6 @@ for line in sys.stdin:
         os._exit(3)
     print(word, flush=True)
 """
-
-
-@pytest.fixture
-def told():
-    """A handler as the command line has it, and what it was told."""
-    numbers = []
-
-    def end(number, _):
-        numbers.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    yield numbers
-    signal.signal(signal.SIGTERM, before)
-
-
-def test_a_signal_waits_until_what_was_started_is_known(told):
-    known = []
-
-    def disturbed():
-        with undisturbed():
-            os.kill(os.getpid(), signal.SIGTERM)
-            known.append("process")
-
-    with pytest.raises(KeyboardInterrupt):
-        disturbed()
-    assert (known, told) == (["process"], [signal.SIGTERM])
-    with pytest.raises(KeyboardInterrupt):  # the handler is back
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-def test_a_signal_that_nothing_of_python_handles_is_left_alone():
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with undisturbed():
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -113,6 +73,21 @@ def test_one_that_is_silent_for_too_long_is_ended(start):
         process.ask('"sleep"')
     with pytest.raises(Died):
         process.ask('"word"')
+
+
+def test_one_thread_watches_a_process_and_lets_it_be_while_nothing_is_asked(start):
+    before = threading.active_count()
+    process = start(timeout_seconds=4)
+    for _ in range(20):
+        assert process.ask('"word"') == "word\n"
+        assert threading.active_count() == before + 1
+    time.sleep(5)
+    assert process.ask('"word"') == "word\n"
+    process.close()
+    deadline = time.monotonic() + 60
+    while threading.active_count() > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("processes", [1, 3])

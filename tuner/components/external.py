@@ -31,6 +31,7 @@ from annotated_types import Gt
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from aligners._watching import undisturbed
 from metrics._base import FloatArray, Metric, Need, Ragged
 from tuner.components.mean_of_scores import MeanOfScores
 from tuner.errors import ConfigError, InputError, ProgramError
@@ -364,19 +365,20 @@ class _Process:
     def _start(self) -> subprocess.Popen[bytes]:
         # A file takes all that the program complains about; a pipe would have to be emptied.
         stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the program
-        try:
-            process = subprocess.Popen(  # noqa: S603  the user names the program; no shell
-                self.words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                bufsize=0,
-            )
-        except OSError as error:
-            stderr.close()
-            raise self.error(f"cannot be started: {error.strerror or error}") from None
-        self._started, self._stderr = process, stderr
-        weakref.finalize(self, _end, process, stderr)
+        with undisturbed():
+            try:
+                process = subprocess.Popen(  # noqa: S603  the user names the program; no shell
+                    self.words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    bufsize=0,
+                )
+            except OSError as error:
+                stderr.close()
+                raise self.error(f"cannot be started: {error.strerror or error}") from None
+            self._started, self._stderr = process, stderr
+            weakref.finalize(self, _end, process, stderr)
         return process
 
     def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._watching import LOOK_SECONDS, Bound, Watch, wait
+from aligners._watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
 from tuner.errors import ProgramError
-from tuner.processes import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

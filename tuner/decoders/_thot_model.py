@@ -61,6 +61,7 @@ def train(
     lm_order: int,
     max_phrase_length: int,
     translations: int,
+    timeout_seconds: float,
 ) -> dict[str, int]:
     """Train all models on lists of tokens and leave thot's files in `folder`; return counts.
 
@@ -70,7 +71,14 @@ def train(
         There is nothing to train on, or thot failed.
     """
     left, right = _thot.escape_all(source), _thot.escape_all(target)
-    counts = _thot.train(folder, aligner, iterations=iterations, source=left, target=right)
+    counts = _thot.train(
+        folder,
+        aligner,
+        iterations=iterations,
+        source=left,
+        target=right,
+        timeout_seconds=timeout_seconds,
+    )
     limit = _thot.max_length(aligner)
     used = [
         index

@@ -13,6 +13,7 @@ from aligners._base import tokens
 from aligners._bitext import digest
 from aligners._errors import AlignerError
 from aligners._folders import RECORD, make_folder
+from aligners._program import PATIENCE_SECONDS
 from tuner.decoders import _thot_model
 from tuner.decoders._base import Decoder, Progress
 from tuner.decoders._shards import decoded
@@ -92,7 +93,8 @@ class Thot(Decoder):
         Start weights: our JSON, or what `write_config` wrote.
     timeout_seconds : float
         A process that takes longer for one segment, the first with loading the models, is ended,
-        and the run with it; started again it goes on there. 0: no limit.
+        and the run with it; started again it goes on there. Training is ended when an iteration
+        takes longer than a day. 0: no limit on either.
 
     References
     ----------
@@ -158,6 +160,7 @@ class Thot(Decoder):
                     lm_order=self.lm_order,
                     max_phrase_length=self.max_phrase_length,
                     translations=self.translations,
+                    timeout_seconds=PATIENCE_SECONDS if self.timeout_seconds else 0,
                 )
             except AlignerError as error:
                 raise ProgramError(f"{self.train_source}: {error}") from None

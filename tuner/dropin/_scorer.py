@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-import subprocess
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._watching import Bound, Watch, wait
+from aligners._watching import Bound, Watch, started, wait
 from metrics._base import Ragged, Texts
 from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
@@ -325,13 +324,12 @@ def _piped(lines: Sequence[str], command: str) -> list[str]:
         given.write_bytes(text)
         bounds = {out: Bound(MOST_FILTERED + TIMES_INPUT * len(text)), err: Bound()}
         with given.open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
+            streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
             try:
-                process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
-                    shlex.split(command), stdin=stdin, stdout=stdout, stderr=stderr
-                )
+                with started(shlex.split(command), **streams) as process:
+                    status, fault = wait(process, Watch(bounds, FILTER_SECONDS))
             except (OSError, ValueError) as error:
                 raise ProgramError(f"--filter {command}: cannot be started: {error}") from None
-            status, fault = wait(process, Watch(bounds, FILTER_SECONDS))
         if status or fault:
             with err.open("rb") as log:
                 said = log.read(MOST_FILTERED).decode("utf-8", "replace").strip().splitlines()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import tuner
-from aligners._watching import Bound, Watch, wait
+from aligners._watching import Bound, Watch, started, wait
 from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
@@ -478,14 +478,13 @@ def _filtered(request: Request, log: Callable[[str], None]) -> Path:
     log(f"filtering the phrase tables: {shlex.join(command)}")
     out, err = request.folder / "filterphrases.out", request.folder / "filterphrases.err"
     with out.open("wb") as stdout, err.open("wb") as stderr:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr}
+        watch = Watch({out: Bound(), err: Bound()}, request.timeout_seconds)
         try:
-            process = subprocess.Popen(  # noqa: S603  the user's filter, no shell
-                command, cwd=request.folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-            )
+            with started(command, cwd=request.folder, **streams) as process:
+                status, fault = wait(process, watch)
         except OSError as error:
             raise ProgramError(f"{command[0]}: cannot be started: {error.strerror}") from None
-        watch = Watch({out: Bound(), err: Bound()}, request.timeout_seconds)
-        status, fault = wait(process, watch)
     if fault or status or not config.is_file():
         raise ProgramError(
             f"{command[0]}: {fault or f'exit status {status}'}, and "

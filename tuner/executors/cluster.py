@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tuner
+from aligners._watching import Cancelled
 from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
 from tuner.executors.team import Team
-from tuner.processes import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

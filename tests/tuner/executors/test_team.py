@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from aligners._watching import Cancelled
 from tuner.executors.team import Threads, each
-from tuner.processes import Cancelled
 
 
 def test_each_keeps_the_order_whatever_ends_first():

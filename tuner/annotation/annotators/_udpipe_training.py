@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aligners._python import python
+from aligners._watching import started
 from tuner import processes
 from tuner.annotation.annotators import _conllu
 from tuner.annotation.annotators._base import Request
@@ -225,7 +226,7 @@ def _written(sentences: list[Block], case: Case) -> Iterator[str]:
 def _run(
     text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
 ) -> None:
-    with subprocess.Popen(  # noqa: S603  our own program
+    with started(
         python(__name__, str(text), str(model), size),
         env=processes.environment(),
         stdin=subprocess.DEVNULL,
@@ -236,16 +237,13 @@ def _run(
     ) as process:
         assert process.stderr is not None  # noqa: S101  a pipe was asked for
         last, part = "", "tagger"
-        try:
-            for line in process.stderr:
-                last = line.strip() or last
-                if line.startswith("Parser"):
-                    part = "parser"
-                if line.startswith("Iteration"):
-                    notice(f"{part}, {last[0].lower()}{last[1:]}")
-        except BaseException:
-            process.kill()
-            raise
+        for line in process.stderr:
+            last = line.strip() or last
+            if line.startswith("Parser"):
+                part = "parser"
+            if line.startswith("Iteration"):
+                notice(f"{part}, {last[0].lower()}{last[1:]}")
+        process.wait()
     if process.returncode:
         raise ProgramError(
             f"{treebank}: UDPipe cannot train on it (status {process.returncode}): {last}"
