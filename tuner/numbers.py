@@ -1,4 +1,4 @@
-"""Reads numbers as people write them, none too large to calculate with."""
+"""Reads and writes numbers as people do, none too large to calculate with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ MOST = 2**63 - 1
 """Of whole numbers, options and counts: what arrays hold. Seeds of replicas go up to it."""
 FINITE = f"finite, none beyond {LARGEST:g}"
 """What is expected of numbers, for messages."""
+
+LOWEST_P = 0.0001
+"""The smallest p that is printed as a number: of four decimals, what is below is nothing."""
 
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
@@ -32,3 +35,8 @@ def parse_number(text: str) -> float | None:
     Unlike `float`: no `1_000`, no digits but 0 to 9; -0 is 0; inf from `LARGEST` on.
     """
     return bounded(float(text)) if _NUMBER.fullmatch(text) else None
+
+
+def shown_p(p: float) -> str:
+    """Return a p with four decimals; one that has none but zeros is below the last."""
+    return f"{p:.4f}" if p >= LOWEST_P / 2 else f"<{LOWEST_P:.4f}"

@@ -17,6 +17,7 @@ from tuner.documents import to_json
 from tuner.errors import ConfigError
 from tuner.evaluation.comparison.scores import shown
 from tuner.files import write_text
+from tuner.numbers import shown_p
 from tuner.runs.inputs import read_inputs
 from tuner.tables import Table
 from tuner.texts.corpus import read_texts
@@ -88,7 +89,7 @@ def _table(compared: Compared) -> Table:
             row[3:] = [
                 shown(score.difference, metric, sign=True),
                 f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                "" if score.p_holm is None else f"{score.p_holm:.4f}",
+                "" if score.p_holm is None else shown_p(score.p_holm),
             ]
         rows.append(row)
     return Table(

@@ -15,6 +15,7 @@ from tuner.evaluation.comparison.model import (
 )
 from tuner.evaluation.comparison.summary import untested_luck
 from tuner.evaluation.significance import holm, systems_tested
+from tuner.numbers import shown_p
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from tuner.evaluation.significance import Resampling
     from tuner.executors.team import Team
 
-LOWEST_P = 0.0001
-"""The lowest that four decimals can show."""
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
@@ -171,10 +170,10 @@ def headlines(
         if score.difference is None or score.p is None or score.p_holm is None:
             continue
         metric = by_label[score.metric]
-        p = f"p = {score.p:.4f}" if score.p >= LOWEST_P / 2 else f"p < {LOWEST_P:.4f}"
-        change = f"{shown(score.difference, metric, sign=True)}, {p}"
-        if f"{score.p_holm:.4f}" != f"{score.p:.4f}":
-            change += f", {score.p_holm:.4f} corrected"
+        p, corrected = (_equation(value) for value in (score.p, score.p_holm))
+        change = f"{shown(score.difference, metric, sign=True)}, p {p}"
+        if corrected != p:
+            change += f", {corrected.removeprefix('= ')} corrected"
         if untested := untested_luck([first, called[score.system]], replicas):
             change += f"; {untested}"
         if score.p_holm >= 1 - confidence:
@@ -187,6 +186,11 @@ def headlines(
         word = "better" if is_better else "worse"
         lines.append(f"{score.metric}: {called[score.system]} is {word} than {first} ({change})")
     return tuple(lines)
+
+
+def _equation(p: float) -> str:
+    text = shown_p(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
 def shown(score: float, metric: ComparedMetric, *, sign: bool = False) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tuner.evaluation.comparison.scores import ORDERING, shown
 from tuner.evaluation.comparison.summary import tuned_apart, untested_luck
+from tuner.numbers import shown_p
 from tuner.tables import Table
 
 if TYPE_CHECKING:
@@ -368,7 +369,7 @@ def _score_of(comparison: Comparison, metric: ComparedMetric, system: str) -> Sy
 
 
 def _p(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.4f}"
+    return NOTHING if value is None else shown_p(value)
 
 
 def _mean_count(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tuner.numbers import shown_p
 from tuner.tables import Table
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def _row(one: Preference, *, with_systems: bool) -> list[str]:
         *systems,
         *(f"{count} ({100 * count / total:.1f} %)" for count in (one.wins, one.losses, one.ties)),
         str(total),
-        f"{one.p_one_sided:.4f}",
-        f"{one.p_two_sided:.4f}",
+        shown_p(one.p_one_sided),
+        shown_p(one.p_two_sided),
     ]
 
 

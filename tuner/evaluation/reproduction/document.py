@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tuner.numbers import shown_p
 from tuner.tables import aligned
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _scores(comparison: Comparison) -> Shown:
             _shown(one.s_opt, metrics[one.metric]),
             "" if one.difference is None else _signed(one.difference, metrics[one.metric]),
             *(
-                "" if p is None else f"{p:.4f}"
+                "" if p is None else shown_p(p)
                 for p in (
                     one.p,
                     one.p_holm,

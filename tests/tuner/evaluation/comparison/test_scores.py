@@ -1,5 +1,7 @@
 """What is said of scores and their spread."""
 
+import dataclasses
+
 import pytest
 
 from tuner.evaluation.comparison.model import ComparedMetric, SystemScore
@@ -39,4 +41,17 @@ def test_the_verdict_is_that_of_both_kinds_of_chance():
     assert lines == [
         ("bleu: no difference shown between b and a (-2.00, p = 0.0600)",),
         ("bleu: b is worse than a (-2.00, p < 0.0001)",),
+    ]
+
+
+def test_a_corrected_p_is_said_where_it_differs_and_never_as_nothing():
+    found = []
+    for p, corrected in ((0.00001, 0.00004), (0.00001, 0.0123), (0.01, 0.02)):
+        second = dataclasses.replace(score("b", 3, 0.02, p), p_holm=corrected)
+        (line,) = headlines([score("a", 3), second], [BLEU], CALLED, confidence=0.95)
+        found.append(line.removeprefix("bleu: b is better than a (+2.00, "))
+    assert found == [
+        "p < 0.0001)",
+        "p < 0.0001, 0.0123 corrected)",
+        "p = 0.0100, 0.0200 corrected)",
     ]
