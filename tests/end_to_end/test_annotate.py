@@ -7,6 +7,8 @@ import pytest
 import portmert
 from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
 from tests.support.cli import run
+from tests.support.known_annotator import Known
+from tuner.annotation.annotators._base import Annotation
 
 LINES = [" ".join(words) for words in SENTENCES[:12]]
 LINES[2:2] = ["", LINES[0]]
@@ -289,3 +291,11 @@ def test_python_writes_what_the_command_writes(text, tmp_path):
     assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
     with pytest.raises(portmert.PortmertError, match="unknown annotator 'udpip'; did"):
         portmert.annotate(LINES, tmp_path / "three.conllu", annotator="udpip")
+
+
+def test_a_tag_that_cannot_be_written_is_told_with_the_line_of_the_text(tmp_path):
+    known = Known({("a", "b"): Annotation(tags=("X", "Y")), ("c",): Annotation(tags=("\tZ",))})
+    (tmp_path / "text").write_text("a b\n\nc\n")
+    with pytest.raises(portmert.PortmertError, match=r"text:3: tag '\\tZ' or label"):
+        portmert.annotate("text", "out", annotator=known, layers=["tags"], processes=1)
+    assert not (tmp_path / "out").exists()

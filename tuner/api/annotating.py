@@ -122,10 +122,8 @@ def annotate(
         A text or model that cannot be read, or an annotator that is not there or failed.
     """
     check_writable(out)
-    lines = [
-        tuple(w.decode() for w in s.encode().split())
-        for s in read_lines(text_file(text, "the text"))
-    ]
+    file_of_text = text_file(text, "the text")
+    lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
     bar = _Bar(len(lines), progress)
     if isinstance(annotator, str):
         annotator = registry.annotator(annotator, model=str(model))
@@ -146,7 +144,10 @@ def annotate(
     ):
         with writing(out) as file:
             at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
-            _write(file, texts, lines, bar, at_once=at_once, parses=parses, needs=layers)
+            _write(
+                file, texts, lines, bar,
+                where=str(file_of_text), at_once=at_once, parses=parses, needs=layers,
+            )  # fmt: skip
         return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
@@ -198,6 +199,7 @@ def _write(
     lines: Sequence[tuple[str, ...]],
     bar: _Bar,
     *,
+    where: str,
     at_once: int,
     parses: int,
     needs: Sequence[Need],
@@ -213,27 +215,27 @@ def _write(
                 file.write(f"{_meaning_json.written(words, answer)}\n".encode())
             elif words:
                 comments = [*first, f"sent_id = {number}"]
-                file.write(_trees(words, answer, comments).encode())
+                try:
+                    file.write(_trees(words, answer, comments).encode())
+                except ValueError as error:
+                    raise InputError(f"{where}:{number}: {error}") from None
                 first = []
         bar.end()
 
 
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
-    """Return the CoNLL-U of one sentence."""
-    try:
-        if answer is None:
-            return _conllu.write(words, (), (), [*comments, "unparsed"])
-        tree = [f"tree = {answer.tree}"] if answer.tree else []
-        if not answer.parses:
-            return _conllu.write(words, answer.tags, answer.heads, [*comments, *tree])
-        text = []
-        for score, heads in answer.parses:
-            logprob = [f"parse_logprob = {score!r}"]
-            text.append(_conllu.write(words, answer.tags, heads, [*comments, *logprob, *tree]))
-            comments, tree = comments[-1:], []
-        return "".join(text)
-    except ValueError as error:
-        raise InputError(f"{comments[-1]}: {error}") from None
+    """Return the CoNLL-U of one sentence; a ValueError says what it cannot hold."""
+    if answer is None:
+        return _conllu.write(words, (), (), [*comments, "unparsed"])
+    tree = [f"tree = {answer.tree}"] if answer.tree else []
+    if not answer.parses:
+        return _conllu.write(words, answer.tags, answer.heads, [*comments, *tree])
+    text = []
+    for score, heads in answer.parses:
+        logprob = [f"parse_logprob = {score!r}"]
+        text.append(_conllu.write(words, answer.tags, heads, [*comments, *logprob, *tree]))
+        comments, tree = comments[-1:], []
+    return "".join(text)
 
 
 class _Bar:

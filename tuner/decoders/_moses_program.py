@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import shlex
 import subprocess
@@ -174,7 +175,7 @@ class _Running:
 def _start(job: Job) -> subprocess.Popen[bytes]:
     job.log.parent.mkdir(parents=True, exist_ok=True)
     with job.log.open("wb") as log:
-        log.write(f"{shlex.join(job.command)}\n".encode())
+        log.write(os.fsencode(f"{shlex.join(job.command)}\n"))
         log.flush()
         try:
             return subprocess.Popen(  # noqa: S603  the user's decoder, no shell

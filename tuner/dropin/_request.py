@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.components import registry
 from tuner.decoders._moses_program import PATIENCE_SECONDS
 from tuner.dropin import extractor, kbmira, mert, pro
 from tuner.dropin._perl_options import PerlOption
@@ -316,7 +317,7 @@ def _scorer(
         filter_command=last(arguments, "filter", ""),
     )
     for path in (scorer.source, *scorer.links):
-        if path is not None and not path.is_file():
+        if path is not None and not os.path.isfile(path):  # noqa: PTH113  long names
             raise InputError(f"--scconfig: there is no file {path}")
     return scorer
 
@@ -331,7 +332,7 @@ def _optimizer(
         raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
     try:
         if "pairwise-ranked" in given:
-            return optimizer_of_type("pro", settings(more["pro"]))
+            return registry.optimizer("pro", settings(more["pro"]), where="--proargs")
         if "batch-mira" in given:
             arguments = more["kbmira"]
             options = {
@@ -339,7 +340,8 @@ def _optimizer(
                 for name, ours in kbmira.NAMES.items()
                 if name in arguments
             }
-            return optimizer_of_type("kbmira", options | settings(arguments))
+            options |= settings(arguments)
+            return registry.optimizer("kbmira", options, where="--batch-mira-args")
         kind = DEFAULT_OPTIMIZER
         if any(name in given for name in STARTS_OF_MERT):
             kind = "powell"

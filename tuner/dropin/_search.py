@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner import streams
 from tuner.components import registry
-from tuner.errors import InputError, suggest
+from tuner.errors import ConfigError, InputError, shown, suggest
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import SIGNS, Constraints
 from tuner.search.optimization import Setup, optimize_dat
@@ -55,14 +55,17 @@ class Starts:
 
 
 def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
-    """Return the optimizer that Moses, or we, call `kind`.
+    """Return the optimizer that Moses, or we, call `kind`: a value of --type.
 
     Raises
     ------
     ConfigError
         There is none.
     """
-    return registry.optimizer(TYPES.get(kind, kind), options)
+    try:
+        return registry.optimizer(TYPES.get(kind, kind), options)
+    except ConfigError as error:
+        raise ConfigError(f"--type {shown(kind)}: {error}") from None
 
 
 def column_names(names: FeatureNames) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING
@@ -107,8 +108,10 @@ def _read_json(file: str, key: str) -> FloatArray:
 
 def _read_npy(path: Path) -> FloatArray:
     try:
-        # Mapped: a header that tells of more numbers than there are asks for no memory.
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        # Mapped: a header that tells of more numbers than there are asks for no memory. What
+        # numpy warns of is how old a file is, which is no fault of it.
+        with warnings.catch_warnings(action="ignore"):
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError) as error:

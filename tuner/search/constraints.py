@@ -93,7 +93,7 @@ class Constraints:
                 )
             bounds[name] = _pair(pair[0], pair[1], f"{where} bounds: {name}")
         for name, sign in _table(table.get("signs", {}), f"{where} signs").items():
-            if sign not in SIGNS:
+            if not isinstance(sign, str) or sign not in SIGNS:
                 raise ConfigError(f'{where} signs: {name} = {sign!r}, expected "+" or "-"')
             if name in bounds:
                 raise ConfigError(f"{where}: {name} has bounds and a sign; give one of them")

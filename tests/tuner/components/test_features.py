@@ -188,3 +188,10 @@ def test_numbers_are_read_alike_from_all_forms(tmp_path_factory, numbers):
     np.save(folder / "array.npy", np.array(numbers, dtype=np.float64))
     for name in ("text", "text.gz", "array.npy"):
         assert read_numbers(folder / name).tolist() == [number + 0.0 for number in numbers]
+
+
+def test_files_that_numpy_calls_old_are_read_without_a_word(tmp_path):
+    np.save(tmp_path / "qe.npy", np.arange(4.0))
+    written = (tmp_path / "qe.npy").read_bytes()
+    (tmp_path / "qe.npy").write_bytes(written.replace(b"(4,), } ", b"(4L,), }", 1))  # Python 2's
+    assert read_numbers(tmp_path / "qe.npy").tolist() == [0, 1, 2, 3]

@@ -406,6 +406,13 @@ def test_a_nul_in_the_arguments_is_one_line(tmp_path):
         run_job(job, lambda _: None)
 
 
+def test_bytes_that_are_no_utf8_reach_the_decoder_as_they_are(tmp_path):
+    words = ("printf", "%s\n", os.fsdecode(b"a\x81b"))
+    run_job(Job(words, tmp_path / "out", tmp_path / "log", 9), lambda _: None)
+    assert (tmp_path / "out").read_bytes() == b"a\x81b\n"
+    assert (tmp_path / "log").read_bytes() == b"printf '%s\n' 'a\x81b'\n"
+
+
 def test_a_signal_while_a_decoder_is_started_ends_it_too(tmp_path, monkeypatch):
     real, started = subprocess.Popen, []
 

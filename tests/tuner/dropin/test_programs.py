@@ -323,7 +323,7 @@ def test_mert_starts_from_the_best_of_earlier_points_and_from_ranges(capsys):
         ),
         (["-d", "8", "--sctype", "PER"], 1, "mert: error: --sctype PER, but the score files hold"),
         (["-d", "8", "--shard-count", "3"], 1, "mert: --shard-count: averages of shards are not"),
-        (["-d", "8", "-t", "random"], 1, "mert: error: unknown optimizer 'random'; known: coord"),
+        (["-d", "8", "-t", "random"], 1, "mert: error: --type random: unknown optimizer 'r"),
         (["-d", "8", "--set", "effort"], 1, "mert: error: --set: 'effort' is not option=value"),
     ],
 )

@@ -44,6 +44,7 @@ def test_options_say_the_same_as_a_table():
         ({"bounds": {"LM0": ["a", 1]}}, "'a' is not a number"),
         ({"bounds": [1]}, "[1] is not a table"),
         ({"signs": {"LM0": "positive"}}, 'LM0 = \'positive\', expected "+" or "-"'),
+        ({"signs": {"LM0": {"bounds": []}}}, "LM0 = {'bounds': []}, expected"),
         ({"signs": {"LM0": "+"}, "bounds": {"LM0": [0, 1]}}, "LM0 has bounds and a sign"),
     ],
 )

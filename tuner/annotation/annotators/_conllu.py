@@ -148,6 +148,8 @@ class _Unfinished:
 
     def word(self, text: str, number: int) -> None:
         self.line = self.line or number
+        if "\r" in text:  # as part of a tag or label it could not be written again
+            raise self._fault(number, "a carriage return within the line")
         columns = text.split("\t")
         if len(columns) != len(COLUMNS):
             raise self._fault(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -129,7 +130,10 @@ def _decoded(file: ListFile, place: Place, text: object) -> str:
 def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
     """Return the arrays of an .npz as lists."""
     try:
-        with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
+        with (
+            warnings.catch_warnings(action="ignore"),  # of how old a file is
+            np.load(io.BytesIO(file.data), allow_pickle=False) as archive,
+        ):
             held = {key: archive[key] for key in archive.files if key in keys}
         for array in held.values():
             if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character

@@ -185,6 +185,7 @@ def test_a_tree_of_several_with_neither_heads_nor_constituents_is_named(files, b
         (FILE.replace("\t0\troot\t_\t_\n\n", "\t1\troot\t_\t_\n\n"), 4, "(a cycle)"),
         (FILE.replace("\t2\tdet", "\t1\tdet"), 4, "(a cycle)"),
         (FILE.replace("\tdet", "\t_"), 4, "DEPREL is missing"),
+        (FILE.replace("\tdet", "\t\rdet"), 4, "a carriage return within the line"),
         (FILE.replace("\t2\tdet", "\t_\t_"), 6, "HEAD is '0', the words before have '_'"),
         (
             FILE.replace("\t0\troot\t_\t_\n\n", "\t_\t_\t_\t_\n\n"),

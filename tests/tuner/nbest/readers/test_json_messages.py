@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -384,6 +385,18 @@ def test_archive_of_arrays(tmp_path):
     assert nbest.offsets.tolist() == [0, 2, 4]
     assert columns(nbest) == (["sequences_scores"], [[-1.0], [-2.0], [-3.0], [-4.0]])
     assert len(read(tmp_path, "auto", data)) == 1  # all of one segment, without n
+
+
+def test_archive_that_numpy_calls_old_is_read_without_a_word(tmp_path):
+    np.savez(tmp_path / "list.npz", sequences=["a", "b"], sequences_scores=np.array([-1.0, -2.0]))
+    with (
+        zipfile.ZipFile(tmp_path / "list.npz") as new,
+        zipfile.ZipFile(tmp_path / "old.npz", "w") as old,
+    ):
+        for name in new.namelist():
+            old.writestr(name, new.read(name).replace(b"(2,), } ", b"(2L,), }", 1))  # Python 2's
+    nbest = read(tmp_path, "huggingface", (tmp_path / "old.npz").read_bytes())
+    assert columns(nbest) == (["sequences_scores"], [[-1.0], [-2.0]])
 
 
 def test_archive_with_pickled_objects_is_refused(tmp_path):
