@@ -75,6 +75,11 @@ def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes
         raise DamagedError(_DAMAGED)
 
 
+def suffix_of(data: bytes) -> str:
+    """Return the suffix that compressed content should have; no UTF-8 text begins like it."""
+    return next((suffix for suffix, begin in _BEGINS.items() if data.startswith(begin)), "")
+
+
 # Each library is imported only where it is needed: start-up time.
 
 
@@ -99,5 +104,6 @@ def _zst() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
 
 
 _KINDS = {".gz": _gzip, ".xz": _xz, ".zst": _zst}
+_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 COMPRESSED = frozenset(_KINDS)
 """Suffixes of files that are expanded."""

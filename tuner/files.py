@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from aligners._compressed import COMPRESSED, DamagedError, expand, expanding
+from aligners._compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
 from tuner.errors import InputError, PortmertError
 
 if TYPE_CHECKING:
@@ -80,26 +80,37 @@ def shipped(name: str) -> Path:
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file, decompressed by its suffix (.gz, .xz, .zst); `-` is stdin.
 
+    Stdin has no name: it is decompressed by how it begins.
+
     Raises
     ------
     InputError
-        The file cannot be read, or its compressed stream is damaged or cut off.
+        The file cannot be read, its compressed stream is damaged or cut off, or its name does not
+        say that it is compressed.
     """
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
-    path = Path(path)
+    stdin = str(path) == "-"
+    path = Path("stdin" if stdin else path)
     try:
-        data = path.read_bytes()
+        data = sys.stdin.buffer.read() if stdin else path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except MemoryError:
         raise InputError(f"{path}: does not fit into memory") from None
+    if not stdin:
+        _check_name(path, data)
     try:
-        return expand(data, path.suffix)
+        return expand(data, suffix_of(data) if stdin else path.suffix)
     except DamagedError as error:
         raise InputError(f"{path}: {error}") from None
     except MemoryError:
         raise InputError(f"{path}: expanded it does not fit into memory") from None
+
+
+def _check_name(path: Path | str, begin: bytes) -> None:
+    """Raise InputError if content is compressed and the file's name does not say so."""
+    suffix = suffix_of(begin)
+    if suffix and Path(path).suffix not in COMPRESSED:
+        raise InputError(f"{path}: is compressed; give it a name that ends in {suffix}")
 
 
 def reading(path: Path) -> Iterator[bytes]:
@@ -176,6 +187,8 @@ def decode_line(line: bytes, path: Path | str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
+        if number == 1:
+            _check_name(path, line)
         raise InputError(
             f"{path}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} is not "
             f"UTF-8; convert the file to UTF-8"

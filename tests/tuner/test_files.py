@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from aligners._compressed import suffix_of
 from tuner.errors import InputError, PortmertError
 from tuner.files import check_writable, read_bytes, read_lines, write_text, writing
 
@@ -21,6 +23,7 @@ PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, 
 @settings(max_examples=50, deadline=None)
 @given(content=st.binary())
 def test_written_then_read_is_identity_and_the_same_bytes(tmp_path_factory, suffix, content):
+    assume(suffix or not suffix_of(content))
     folder = tmp_path_factory.mktemp("files")
     for name in ("one", "two"):
         with writing(folder / f"{name}{suffix}") as out:
@@ -63,6 +66,24 @@ def test_no_flipped_bit_of_what_is_written_is_read_as_other_text(tmp_path, suffi
             assert read_lines(path) == ["some text"] * 9
         except InputError as error:
             assert "damaged or cut off" in str(error)  # noqa: PT017  either is right
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_stdin_is_decompressed_by_how_it_begins(monkeypatch, suffix):
+    given_bytes = PACK[suffix]("ein Text ä\nnoch einer\n".encode())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given_bytes)))
+    assert read_lines("-") == ["ein Text ä", "noch einer"]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("read", [read_bytes, read_lines])
+def test_a_compressed_file_must_be_called_so(tmp_path, suffix, read):
+    path = tmp_path / "list.txt"
+    path.write_bytes(PACK[suffix](b"some text"))
+    with pytest.raises(
+        InputError, match=rf"list.txt: is compressed; give it a name that ends in \{suffix}$"
+    ):
+        read(path)
 
 
 def test_lines_end_in_either_way(tmp_path):
