@@ -63,6 +63,18 @@ def test_it_is_optimize_and_rerank(folder, numbers, tmp_path):
     assert (folder / "output.txt").read_text() == out
 
 
+def test_a_test_set_that_was_tuned_on_is_told(tmp_path):
+    told = "of the test set are those tuned on: the scores of the test set say nothing of unseen"
+    same = (*TEST_REF, "--out-dir", tmp_path / "same")
+    assert f"the references {told}" in tune(*same).stderr
+    other = tmp_path / "other.ref"
+    other.write_text("\n".join(reversed((DATA / "dev.tgt").read_text().splitlines())) + "\n")
+    result = tune("--test-ref", other, "--out-dir", tmp_path / "other")
+    assert told not in result.stderr
+    lists = ("--test-nbest", DATA / "1.nbest.gz", "--metric", "bleu", "--out-dir", tmp_path / "b")
+    assert f"the lists {told}" in run("rerank-tune", *DEV, *MERT, *lists).stderr
+
+
 def test_the_choice_is_compared_with_all_else(folder):
     rows = {
         (row["system"], row["metric"]): row for row in read(folder / "comparison.json")["scores"]

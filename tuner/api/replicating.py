@@ -219,6 +219,13 @@ def replicate(
                 f"number, as `portmert optimize` finds it in a range"
             )
         prints = _fingerprint(problem, setup, data, nbest_format, named)
+        for key in ("lists", "references"):
+            if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
+                notice(
+                    f"the {key} of the test set are those tuned on: the scores of the test set "
+                    f"say nothing of unseen text"
+                )
+                break
         for key, specs in (("features", extra_features), ("test_features", of_test)):
             contents = [content_of(Feature.parse(spec)) for spec in specs]
             prints[f"data.{key}"] = json.dumps(contents, sort_keys=True)
