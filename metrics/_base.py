@@ -422,6 +422,8 @@ class Metric(ABC):
     """Whether hypotheses are compared with references."""
     of_lists: ClassVar[bool] = False
     """Whether its scores are numbers that belong to given n-best lists, and to no other text."""
+    compares_words: ClassVar[bool] = True
+    """Whether tokens should be words, without the punctuation of running text."""
     most_tokens: ClassVar[int | None] = None
     """Of a text, where time and memory grow with its square; None where they do not."""
     in_percent: ClassVar[bool] = True

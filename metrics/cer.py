@@ -27,6 +27,7 @@ class Cer(DistanceRate):
 
     spaces: bool = True
 
+    compares_words: ClassVar[bool] = False
     source: ClassVar[str] = "jiwer's cer"
 
     def stats(self, batch: Batch) -> FloatArray:

@@ -45,6 +45,7 @@ class Chrf(Metric):
     beta: Annotated[float, Ge(0), Le(1000)] = 2.0
     word_order: Annotated[int, Ge(1), Le(16)] | None = None
 
+    compares_words: ClassVar[bool] = False
     source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
 
     @property

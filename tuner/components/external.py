@@ -171,6 +171,7 @@ class Command(Metric):
     links: bool = False
     timeout_seconds: Annotated[float, Gt(0)] = 600.0
 
+    compares_words: ClassVar[bool] = False
     source: ClassVar[str] = "the program"
 
     def __post_init__(self) -> None:

@@ -189,6 +189,11 @@ class Formula(Metric):
         return any(metric.reads_references for metric in self.metrics)
 
     @cached_property
+    def compares_words(self) -> bool:  # type: ignore[override]
+        """Whether any of its metrics does."""
+        return any(metric.compares_words for metric in self.metrics)
+
+    @cached_property
     def of_lists(self) -> bool:  # type: ignore[override]
         """Whether any of its metrics is."""
         return any(metric.of_lists for metric in self.metrics)

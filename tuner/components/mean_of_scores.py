@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class MeanOfScores(Metric):
     """Averages numbers that something else gives each hypothesis; a subclass gets them."""
 
+    compares_words: ClassVar[bool] = False
     in_percent: ClassVar[bool] = False
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from metrics._base import SYNTAX
 from tuner.errors import InputError
 from tuner.texts.corpus import describe_length
-from tuner.texts.text_pipeline import unknown_tokens, used
+from tuner.texts.text_pipeline import unknown_tokens, untokenised, used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,7 +165,8 @@ class Seen:
     def lines(self, batch: Batch) -> list[str]:
         """Return what is to be said of all that was added, and of the references of a batch."""
         unknown = unknown_tokens(self._tokens, batch.references)
-        lines = [] if unknown is None else [unknown]
+        running = untokenised(batch.references) if self.metric.compares_words else None
+        lines = [line for line in (unknown, running) if line is not None]
         if "links" not in self.metric.needs:
             return lines
         of_references = _count_unlinked(batch.references, batch.reference_offsets, batch)

@@ -64,6 +64,11 @@ UNKNOWN_SHARE = 0.3
 UNKNOWN_LEAST = 100
 """Hypothesis tokens below which the share says nothing."""
 _EXAMPLES = 5
+RUNNING_SHARE = 0.5
+"""With more references than this ending in a word and its full stop no tokeniser was at work."""
+RUNNING_LEAST = 20
+"""References below which that share says nothing."""
+_RUNNING = re.compile("\\w[.!?\u3002\uff01\uff1f]$")
 
 Words = list[str]
 Pairs = list[tuple[int, int]]
@@ -260,6 +265,23 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
     return (
         f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
         f"{examples}); are both tokenised alike? --text joins subwords and tokenises"
+    )
+
+
+def untokenised(references: Texts) -> str | None:
+    """Return one line if most references end in a word that has the full stop as part of it."""
+    full = np.flatnonzero(references.tokens.lengths)
+    if len(full) < RUNNING_LEAST:
+        return None
+    last = references.tokens.values[references.tokens.offsets[full + 1] - 1]
+    words = [references.vocabulary.words[token] for token in last.tolist()]
+    found = [word for word in words if _RUNNING.search(word)]
+    if len(found) <= RUNNING_SHARE * len(words):
+        return None
+    return (
+        f"{100 * len(found) / len(words):.0f} % of the references end in a token like "
+        f"`{found[0]}`: the text is not tokenised, and tokens are compared; --text 13a (zh, "
+        f"ja-mecab, ...) tokenises"
     )
 
 

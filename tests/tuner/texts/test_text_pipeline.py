@@ -10,8 +10,15 @@ from sacrebleu.metrics.bleu import BLEU
 
 import portmert
 from metrics._base import Batch, Ragged, Texts, Vocabulary
+from tuner.components import registry
 from tuner.errors import ConfigError, InputError
-from tuner.texts.text_pipeline import TextPipeline, shared_characters, unknown_tokens
+from tuner.texts.statistics import notices
+from tuner.texts.text_pipeline import (
+    TextPipeline,
+    shared_characters,
+    unknown_tokens,
+    untokenised,
+)
 
 SENTENCES = ["the cat sat on the mat .", "a dog ran home , fast", "cats and dogs ran"] * 40
 
@@ -329,3 +336,28 @@ def test_no_warning_where_both_are_alike_or_there_is_little_text():
     assert unknown(batch(["the cat a zzz"] * 40, ["the cat a"] * 40)) is None  # 25 %
     assert "50 %" in unknown(batch(["the cat yyy zzz"] * 40, ["the cat a"] * 40))
     assert unknown(batch(["a"] * 200, [""] * 200)) is None
+
+
+def test_running_text_is_told_with_an_example():
+    line = untokenised(texts(*["Wash your hands."] * 19, "no stop", ""))
+    assert line == (
+        "95 % of the references end in a token like `hands.`: the text is not tokenised, and "
+        "tokens are compared; --text 13a (zh, ja-mecab, ...) tokenises"
+    )
+    assert "100 %" in untokenised(texts(*["我喜欢。"] * 20))
+
+
+def test_tokenised_or_little_text_is_not_called_running():
+    assert untokenised(texts(*["wash your hands ."] * 100)) is None
+    assert untokenised(texts(*["at 5 p.m."] * 50, *["at five ."] * 50)) is None  # 50 %
+    assert untokenised(texts(*["Wash your hands."] * 19)) is None
+    assert untokenised(texts(*[""] * 100)) is None
+
+
+def test_running_text_is_told_of_metrics_of_words_only():
+    given_batch = batch(["a b."] * 30, ["a b."] * 30)
+    told = {
+        name: [line for line in notices(registry.metric(name), given_batch) if "tokenised" in line]
+        for name in ("bleu", "chrf", "cer", "0.5*chrf + 0.5*cer", "0.5*chrf + 0.5*bleu")
+    }
+    assert [len(lines) for lines in told.values()] == [1, 0, 0, 0, 1]
