@@ -5,10 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import portmert
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
+from tuner.cli import main
 from tuner.weights.feature_weights import read_weights
 from tuner.weights.moses_sparse import read_sparse
 
@@ -146,3 +148,41 @@ def test_what_does_not_fit_is_one_line(tmp_path):
     lists = tmp_path / "lists.gz"
     lists.write_bytes(gzip.compress(b"0 ||| a ||| LM= 1 QE= 2 ||| 0\n"))
     assert "1: no weight for feature QE" in fault(*given, "--nbest", lists)
+
+
+def test_a_byte_order_mark_changes_no_form(tmp_path):
+    text = '{"weights": {"A": [1.0]}}'
+    (tmp_path / "1").write_text(text, encoding="utf-8-sig")
+    run("average", "1", write(tmp_path / "2", text), "--out", "mean")
+    assert json.loads((tmp_path / "mean").read_text()) == {"weights": {"A": [1.0]}}
+
+
+@pytest.mark.parametrize("text", ['{"weights": {"A": [1]}}', "A= 1\n", "A 1\n", "[weight]\nA= 1"])
+def test_weights_of_any_form_may_come_on_stdin(tmp_path, text):
+    write(tmp_path / "2", text)
+    shown = CliRunner().invoke(main, ["average", "-", "2", "--out", "mean"], input=text)
+    assert (shown.exit_code, shown.output) == (0, "written: mean\n")
+
+
+def test_a_sparse_name_stands_once(tmp_path):
+    write(tmp_path / "1", "A 1\nB 2\nA= 3\n")
+    assert fault("average", "1", "1", "--out", "x") == (
+        "portmert: error: 1:3: feature A stands twice; leave one line of it\n"
+    )
+
+
+def test_a_file_of_sparse_weights_drops_no_weight(tmp_path):
+    write(tmp_path / "1", "A 1\n")
+    write(tmp_path / "2", '{"weights": {"A": 1, "B": [1, 2]}}')
+    message = fault("average", "1", "2", "--missing-features", "zero", "--out", "x")
+    assert "feature B has 2 weights, and a file of sparse weights holds one of each" in message
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_moses_ini_may_tune_sparse_features_alone(tmp_path):
+    sparse = write(tmp_path / "sparse", "A 1\nB 3\n")
+    start = f"[feature]\nUnknownWordPenalty\n[weight-file]\n{sparse}\n[weight]\n"
+    ini = write(tmp_path / "1", f"{start}UnknownWordPenalty0= 1\n")
+    run("average", ini, ini, "--out", "mean.ini")
+    assert "UnknownWordPenalty0= 1\n" in (tmp_path / "mean.ini").read_text()
+    assert read_sparse("mean.ini.sparse") == {"A": (1.0,), "B": (3.0,)}

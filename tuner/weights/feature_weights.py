@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import FloatArray
+    from tuner.files import TextFile
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
@@ -126,7 +127,7 @@ def read_weights(path: Path | str) -> FeatureWeights:
     return weights
 
 
-def _read(path: Path | str) -> tuple[str, list[str]]:
+def _read(path: TextFile) -> tuple[str, list[str]]:
     lines = read_lines(path)
     if lines:
         lines[0] = lines[0].removeprefix("\ufeff")
@@ -158,7 +159,7 @@ def _weights(where: str, lines: list[str]) -> FeatureWeights:
     return _from_lines(ini.section("weight"), where, repeated=False)
 
 
-def read_penalised_weights(path: Path | str) -> tuple[FeatureWeights, float]:
+def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
     """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
 
     Raises

@@ -143,7 +143,7 @@ class MosesIni:
             out.append(line)
             if inside and line.strip():
                 end = len(out)
-        if len(left) == len(weights):
+        if weights and len(left) == len(weights):
             raise InputError(
                 f"{self.origin}: its [weight] section has none of {', '.join(left)}; is it the "
                 f"configuration of another system?"

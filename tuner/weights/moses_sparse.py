@@ -6,26 +6,37 @@ import math
 from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
-from tuner.files import read_lines
+from tuner.files import TextFile, read_lines
 from tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
-    """Return the text of the file; a feature has one weight."""
+    """Return the text of the file.
+
+    Raises
+    ------
+    InputError
+        A feature has more than one weight: the file has no place for them.
+    """
+    for name, values in weights.items():
+        if len(values) != 1:
+            raise InputError(
+                f"feature {name} has {len(values)} weights, and a file of sparse weights holds "
+                f"one of each feature; name a moses.ini or our JSON first"
+            )
     return "".join(f"{name} {values[0]!r}\n" for name, values in weights.items())
 
 
-def read_sparse(path: Path | str) -> dict[str, tuple[float, ...]]:
+def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
     """Read the file; a name may end with `=`.
 
     Raises
     ------
     InputError
-        A line is something else.
+        A line is something else, or a name stands twice.
     """
     found: dict[str, tuple[float, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -37,5 +48,8 @@ def read_sparse(path: Path | str) -> dict[str, tuple[float, ...]]:
             raise InputError(
                 f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
             )
-        found[name.removesuffix("=")] = (value,)
+        name = name.removesuffix("=")
+        if name in found:
+            raise InputError(f"{path}:{number}: feature {name} stands twice; leave one line of it")
+        found[name] = (value,)
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
-from tuner.files import read_lines, writing
+from tuner.files import Lines, decode_line, writing
 from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 from tuner.weights.moses_ini import read_moses_ini
 from tuner.weights.moses_sparse import read_sparse, sparse_text
@@ -82,14 +82,17 @@ def read_weights_file(path: Path) -> WeightsFile:
     InputError
         It is none, or a weight is no finite number.
     """
-    lines = [line.strip() for line in read_lines(path)]
+    ini = read_moses_ini(path)  # the only one that is read: stdin can be read once
+    where = ini.origin
+    raw = (line.removesuffix("\r").encode("utf-8", "surrogateescape") for line in ini.lines)
+    text = Lines(where, [decode_line(line, where, number) for number, line in enumerate(raw, 1)])
+    lines = [line.strip() for line in text]
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and "=" not in lines[0] and len(lines[0].split()) == 2:
-        return WeightsFile(FeatureWeights(read_sparse(path)), "sparse")
-    weights, alpha = read_penalised_weights(path)
+        return WeightsFile(FeatureWeights(read_sparse(text)), "sparse")
+    weights, alpha = read_penalised_weights(text)
     if lines[0].startswith("{"):
         return WeightsFile(weights, "json", alpha)
-    ini = read_moses_ini(path)
     if not ini.sections:
         return WeightsFile(weights, "dense")
     files = ini.values("weight-file")
@@ -98,5 +101,5 @@ def read_weights_file(path: Path) -> WeightsFile:
         **{name: row for name, row in weights.values.items() if name not in ini.untuneable},
     }
     if not values:
-        raise InputError(f"{path}: no weights that Moses tunes")
+        raise InputError(f"{where}: no weights that Moses tunes")
     return WeightsFile(FeatureWeights(values), "moses.ini", ini=ini)
