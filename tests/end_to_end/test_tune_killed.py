@@ -16,6 +16,7 @@ from tests.support.places import ROOT
 
 SHORT = ("tune.iterations=2",)
 MERT = ("optimizer.name=mert", "optimizer.effort=5")
+POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 
 DRIVER = """
 import os, pathlib, signal, sys, tempfile
@@ -104,7 +105,9 @@ def drive(mode, *overrides):
 
 
 @pytest.mark.parametrize(
-    ("modes", "options"), [(["after", "before"], ()), (["after"], MERT)], ids=["default", "mert"]
+    ("modes", "options"),
+    [(["after", "before"], ()), (["after"], MERT), (["after", "before"], POOL)],
+    ids=["default", "mert", "pool"],
 )
 def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, modes, options):
     assert drive("never", *options, f"tune.output={tmp_path / 'alone'}") == 0

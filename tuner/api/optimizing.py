@@ -286,7 +286,6 @@ def optimize(
             metric=chosen,
             text=text,
             text_model=text_model,
-            optimizer=setup.optimizer,
             threads=setup.threads,
             notice=notice,
         )

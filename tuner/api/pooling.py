@@ -14,17 +14,17 @@ import tuner
 from metrics._base import Vocabulary
 from tuner.api.texts import pipeline_of, text_file, text_files
 from tuner.components import registry
-from tuner.errors import ConfigError, InputError
-from tuner.families import names
+from tuner.errors import InputError
 from tuner.files import Lines, file_digest
 from tuner.nbest.check import check_links
 from tuner.nbest.parts import PartedList, merged_parts
 from tuner.nbest.pool import segment_sizes
 from tuner.nbest.pool_files import PoolWriter, locked, open_pool
 from tuner.runs.contents import content_of
+from tuner.search.stat_tables import check_pooled
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import Seen, check_texts, compute_stats, needs_of
+from tuner.texts.statistics import Seen, check_texts, compute_stats
 from tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tuner.files import TextFile
     from tuner.nbest.pool_files import Pool
     from tuner.nbest.readers._base import Reader
-    from tuner.search.optimizers._base import Optimizer
     from tuner.texts.corpus import References
     from tuner.weights.feature_weights import FeatureNames
 
@@ -87,7 +86,6 @@ class Pooled:
         metric: Metric,
         text: str | Sequence[str] | TextPipeline,
         text_model: PathLike | None,
-        optimizer: Optimizer,
         threads: int,
         notice: Notice,
     ) -> Pooled:
@@ -98,7 +96,7 @@ class Pooled:
         InputError
             The lists are no files, or there is no reference.
         ConfigError
-            The metric or the optimizer needs what a pool has not.
+            The metric needs what a pool has not.
         """
         given = [lists] if isinstance(lists, Path | str) else lists
         if not isinstance(given, list | tuple) or "-" in map(str, given):
@@ -107,21 +105,7 @@ class Pooled:
             raise InputError(
                 "a pool on disk needs references: they say how many segments there are"
             )
-        if needs_of([metric]) or "source" in metric.needs or metric.of_lists:
-            raise ConfigError(
-                f"metric {metric.name()} does not go with a pool on disk: its statistics are "
-                f"computed on demand or belong to lines of the lists"
-            )
-        if optimizer.reads_all:
-            able = [
-                name
-                for name in names("optimizer")
-                if not getattr(registry.component("optimizer", name), "reads_all", True)
-            ]
-            raise ConfigError(
-                f"optimizer {optimizer.name()} compares all hypotheses at once, in memory; with a "
-                f"pool on disk go {', '.join(able)}"
-            )
+        check_pooled(metric)
         return cls(
             Path(folder),
             tuple(map(Path, given)),

@@ -3,8 +3,9 @@
 A pool is a folder of numpy's own files and a description. `features.npy` is (F, H) float64, a
 feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
 float64 that holds all of them exactly; `offsets.npy` is (S + 1,) int64, where the hypotheses of
-each segment begin. `pool.json` says what they were made from, and the check sum of each of them;
-it is written last, so that without it there is no pool.
+each segment begin. A pool that lists are added to also has `keys.npy`, (H,) int64, hashes of
+texts and links (see `tuner.nbest.text_keys`). `pool.json` says what they were made from, and the
+check sum of each of them; it is written last, so that without it there is no pool.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ VERSION = 1
 
 DESCRIPTION = "pool.json"
 FILES = ("features.npy", "stats.npy", "offsets.npy")
+KEYS = "keys.npy"
 LOCK = ".lock"
 
 _COPIED = 1 << 22
@@ -60,13 +62,19 @@ class Pool:
     feature_names : FeatureNames
     notices : tuple of str
         What was said of the lists when the pool was made.
+    keys : (H,) int64 or None
+        Mapped from its file, where there is one.
+    linked : bool
+        Whether the lists have word alignments.
     """
 
     features: FloatArray
     stats: NDArray[Any]
     offsets: IntArray
     feature_names: FeatureNames
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+    keys: IntArray | None = None
+    linked: bool = False
 
 
 def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
@@ -91,7 +99,10 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
         version, made_from = content["version"], dict(content["inputs"])
         names = tuple((str(name), int(size)) for name, size in content["features"])
         notices = tuple(map(str, content["notices"]))
-        sums = {name: int(content["crc32"][name]) for name in FILES}
+        sums = {str(name): int(found) for name, found in content["crc32"].items()}
+        with_keys = {*FILES, KEYS} == sums.keys()
+        if not with_keys and {*FILES} != sums.keys():
+            raise ValueError  # noqa: TRY301  said below
     except (ValueError, LookupError, TypeError, AttributeError):
         raise InputError(
             f"{path}: not what portmert writes; name another folder, or remove this one"
@@ -108,7 +119,12 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
     width, size = sum(count for _, count in names), int(offsets[-1])
     if features.shape != (width, size) or stats.shape[:1] != (size,):
         raise _damaged(path, f"its files are of {features.shape} features and {stats.shape} stats")
-    return Pool(features, stats, np.array(offsets), names, notices)
+    keys = _mapped(folder / KEYS, sums[KEYS]) if with_keys else None
+    if keys is not None and (keys.dtype != np.int64 or keys.shape != (size,)):
+        raise _damaged(path, f"its keys are {keys.shape} of {keys.dtype}")
+    return Pool(
+        features, stats, np.array(offsets), names, notices, keys, content.get("linked") is True
+    )
 
 
 @contextmanager
@@ -152,6 +168,7 @@ class PoolWriter:
         self._open = ExitStack()
         self._columns: list[IO[bytes]] = []
         self._stats: IO[bytes] | None = None
+        self._keys: IO[bytes] | None = None
         self._type = 0
         self._kinds = 0
         self._size = 0
@@ -162,8 +179,8 @@ class PoolWriter:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, features: FloatArray, stats: FloatArray) -> None:
-        """Add n hypotheses: (n, F) features and (n, K) statistics.
+    def add(self, features: FloatArray, stats: FloatArray, keys: IntArray | None = None) -> None:
+        """Add n hypotheses: (n, F) features, (n, K) statistics and (n,) keys, always or never.
 
         Raises
         ------
@@ -174,10 +191,13 @@ class PoolWriter:
             if self._stats is None:
                 self._columns = [self._spool() for _ in range(features.shape[1])]
                 self._stats = self._spool()
+                self._keys = None if keys is None else self._spool()
                 self._kinds = stats.shape[1]
             for column, file in zip(features.T, self._columns, strict=True):
                 file.write(np.ascontiguousarray(column).data)
             self._stats.write(np.ascontiguousarray(stats).data)
+            if self._keys is not None and keys is not None:
+                self._keys.write(np.ascontiguousarray(keys).data)
         except OSError as error:
             raise self._full(error) from None
         self._type = max(self._type, _smallest(stats))
@@ -190,6 +210,7 @@ class PoolWriter:
         inputs: dict[str, object],
         feature_names: FeatureNames,
         notices: Iterable[str],
+        linked: bool = False,
     ) -> None:
         """Write the files of the pool, and what describes it.
 
@@ -212,12 +233,15 @@ class PoolWriter:
                     "offsets.npy", np.int64, offsets.shape, [io.BytesIO(offsets.tobytes())]
                 ),
             }
+            if self._keys is not None:
+                sums[KEYS] = self._write(KEYS, np.int64, (self._size,), [self._keys])
         except OSError as error:
             raise self._full(error) from None
         content = {
             "version": VERSION,
             "inputs": inputs,
             "features": feature_names,
+            "linked": linked,
             "crc32": sums,
             "notices": list(notices),
         }
@@ -287,7 +311,7 @@ def _check_free(folder: Path) -> None:
         others = sorted(
             path.name
             for path in folder.iterdir()
-            if path.name not in (*FILES, LOCK) and not path.name.endswith(".part")
+            if path.name not in (*FILES, KEYS, LOCK) and not path.name.endswith(".part")
         )
     except FileNotFoundError:
         return

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 Table = TypeVar("Table")
 
-RESULT_FREE = frozenset({"threads", "processes", "jobs", "annotation_cache", "timeout_seconds"})
+RESULT_FREE = frozenset(
+    {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "pool"}
+)
 """Keys, in any table, that change how long a run takes and nothing else."""
 
 WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
@@ -85,6 +87,8 @@ class Tune:
     annotation_cache
         Folder that keeps what the annotator said; absent, PORTMERT_CACHE or the user's cache
         folder. Never changes a result.
+    pool
+        Keep the merged lists on disk in place of memory. Never changes a result.
     """
 
     output: Path
@@ -100,6 +104,7 @@ class Tune:
     bootstrap: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] = 1
     annotation_cache: Path | None = None
+    pool: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,10 +173,7 @@ class ListsData(Data):
 
 @dataclass(frozen=True)
 class Experiment:
-    """Holds a whole configuration, checked: every file of [tune] and [data] exists.
-
-    `path` is the file it was read from.
-    """
+    """Holds what the file `path` says, checked: every file of [tune] and [data] exists."""
 
     path: Path
     tune: Tune
@@ -367,10 +369,7 @@ def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any
         raise ConfigError(f'{where} needs name = "...", one of: {known}')
     try:
         cls = registry.component(family, name)
-    except ConfigError as error:
-        raise ConfigError(f"{where} {error}") from None
-    options = {key: value for key, value in content.items() if key != "name"}
-    try:
+        options = {key: value for key, value in content.items() if key != "name"}
         resolved = _resolved(options, cls, path.parent)
     except ConfigError as error:
         raise ConfigError(f"{where} {error}") from None

@@ -17,12 +17,11 @@ from tuner.files import copy_file, write_text
 from tuner.nbest.check import model_score_mismatch
 from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
 from tuner.runs.inputs import write_inputs
-from tuner.runs.lists import ListMerger
+from tuner.runs.lists import ListMerger, PooledLists
 from tuner.runs.result import Result
 from tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
 from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
-from tuner.search.optimization import Setup, optimize_lists
-from tuner.search.stat_tables import statistics_table
+from tuner.search.optimization import Setup, optimize_stats
 from tuner.search.weight_bootstrap import bootstrap, confidence
 from tuner.texts.prepare import counts as counts_of
 from tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -159,7 +158,11 @@ class _Run:
             annotated=annotated,
             team=team,
         )
-        self.lists = ListMerger(self._read)
+        self.lists = (
+            PooledLists(self.evaluator, self._list, folder.pool)
+            if experiment.tune.pool
+            else ListMerger(self.evaluator, self._list)
+        )
 
     # The loop.
 
@@ -237,14 +240,14 @@ class _Run:
     def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            lists = self.lists.up_to(number)
-            self._check_model_scores(number, lists.last)
-            scored, held_out = self.evaluator.dev(lists.last)
+            nbest = self.lists.last(number)
+            self._check_model_scores(number, nbest)
+            scored, held_out = self.evaluator.dev(nbest)
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
             held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
             self._report_annotation(number, "scoring")
-            hypotheses = len(lists.merged.texts)
+            hypotheses = self.lists.count(number)
             before = iterations[-1].hypotheses if iterations else 0
             write_json(
                 path,
@@ -297,15 +300,14 @@ class _Run:
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
             self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
-            pool, annotate = self.evaluator.for_metric(self.lists.up_to(last.number).merged)
+            nbest, stats = self.lists.searched(last.number, self.note)
             before = self._weights_of(last.number)
-            found = optimize_lists(
-                pool,
-                self.evaluator.references,
+            found = optimize_stats(
+                nbest,
+                stats,
                 self.experiment.metric,
                 self._setup(self._starts(iterations), self._seed(last.number)),
                 notice=self.note,
-                annotate=annotate,
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
@@ -317,7 +319,7 @@ class _Run:
                     "oracle_score": found.oracle_score,
                     "unseen_score": found.unseen_score,
                     "unseen_error": found.unseen_error,
-                    **({} if annotate is None else {"annotated": found.known}),
+                    **({"annotated": found.known} if self.evaluator.ready.annotator else {}),
                     "change": weight_change(before, found.weights),
                     "weights": found.weights.values,
                 },
@@ -395,19 +397,12 @@ class _Run:
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
             self.note(f"tuning on {len(missing)} bootstrap samples")
-            pool, annotate = self.evaluator.for_metric(self.lists.up_to(lists).merged)
-            stats = statistics_table(
-                pool,
-                self.evaluator.references,
-                self.experiment.metric,
-                threads=self.experiment.threads,
-                notice=lambda _: None,  # each iteration has said it
-                annotate=annotate,
-            )
+            # What there is to be noticed each iteration has said.
+            nbest, stats = self.lists.searched(lists, lambda _: None)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             for sample in missing:
                 found = bootstrap(
-                    pool,
+                    nbest,
                     stats,
                     self.experiment.metric,
                     setup,
@@ -479,11 +474,6 @@ class _Run:
 
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
-
-    def _read(self, number: int) -> NBest:
-        """Read the list of an iteration: the references come first, so that words get numbers."""
-        _ = self.evaluator.references
-        return self.evaluator.read(self._list(number))
 
     def _check_model_scores(self, number: int, nbest: NBest) -> None:
         """Say so if the scores of an iteration's list are not weights . features.

@@ -36,6 +36,7 @@ PRODUCTS = (
     "replica-[0-9]*",
     "average",
     "history",
+    "pool",
     STATE,
     "inputs.json",
     "weights.json",
@@ -85,6 +86,11 @@ class RunFolder:
     def average(self) -> Path:
         """Return where the output under averaged weights lies."""
         return self._made("average")
+
+    @property
+    def pool(self) -> Path:
+        """Return where the merged lists are kept on disk."""
+        return self._made("pool")
 
     def replica(self, number: int) -> Path:
         """Return the folder of replica `number`, counted from 1."""

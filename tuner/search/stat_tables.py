@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import InputError
+from tuner.errors import ConfigError, InputError
 from tuner.search.problem import StatTable
 from tuner.texts.corpus import References, make_batch
-from tuner.texts.statistics import compute_stats, notices
+from tuner.texts.statistics import compute_stats, needs_of, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,15 @@ def statistics_table(
     for line in notices(metric, batch):
         notice(line)
     return table
+
+
+def check_pooled(metric: Metric) -> None:
+    """Raise ConfigError if a metric's statistics cannot be kept in place of texts."""
+    if needs_of([metric]) or "source" in metric.needs or metric.of_lists:
+        raise ConfigError(
+            f"metric {metric.name()} does not go with a pool on disk: its statistics are "
+            f"computed on demand or belong to lines of the lists"
+        )
 
 
 def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import empty_beside, release
+
 if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.search.problem import TuningProblem
+
+ROWS = 1 << 14
+"""Hypotheses that are looked at at once."""
 
 
 def gains(
@@ -31,7 +36,13 @@ def gains(
     segments : float
         How many segments it counts as.
     """
-    return problem.objective(background + stats) * (segments + 1.0)
+    found = np.empty(len(stats))
+    for begin in range(0, len(stats), ROWS):
+        rows = slice(begin, begin + ROWS)
+        found[rows] = problem.objective(background + stats[rows])
+        release(stats)
+    found *= segments + 1.0
+    return found
 
 
 def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
@@ -41,5 +52,10 @@ def background_of(problem: TuningProblem, weights: FloatArray, segments: float) 
 
 
 def all_stats(problem: TuningProblem) -> FloatArray:
-    """Return the (H, K) statistics of every hypothesis."""
-    return problem.stats.take(problem.rows_of(np.arange(problem.size)))
+    """Return the (H, K) statistics of every hypothesis, mapped where the features are."""
+    rows = problem.rows_of(np.arange(problem.size))
+    stats = empty_beside(problem.features, (problem.size, problem.stats.rows.shape[1]))
+    for begin in range(0, problem.size, ROWS):
+        stats[begin : begin + ROWS] = problem.stats.take(rows[begin : begin + ROWS])
+        release(stats)
+    return stats

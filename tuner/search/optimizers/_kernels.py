@@ -130,6 +130,7 @@ def expect(
     stats: FloatArray,
     shares: FloatArray,
     expected: FloatArray,
+    entropy: float,
 ) -> float:
     """Sum the statistics expected under a softmax of each segment's model scores.
 
@@ -146,16 +147,16 @@ def expect(
     shares : (H,) float64
         Modified in place: the probabilities.
     expected : (K,) float64
-        Modified in place: the sum.
+        Modified in place: the sum is added.
+    entropy : float
+        Of segments before.
 
     Returns
     -------
     float
-        The sum of the entropies of the segments.
+        The sum of the entropies of all segments so far.
     """
     columns, kinds = matrix.shape[1], stats.shape[1]
-    expected[:] = 0.0
-    entropy = 0.0
     for s in range(offsets.size - 1):
         begin, end = offsets[s], offsets[s + 1]
         top = -np.inf
@@ -205,10 +206,9 @@ def expected_slopes(
     slopes : (H,) float64
         Modified in place: the derivative by model score.
     gradient : (D,) float64
-        Modified in place: the derivative by number.
+        Modified in place: the derivative by number is added.
     """
     columns, kinds = matrix.shape[1], stats.shape[1]
-    gradient[:] = 0.0
     for s in range(offsets.size - 1):
         begin, end = offsets[s], offsets[s + 1]
         mean = 0.0

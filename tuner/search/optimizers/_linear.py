@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.mapped import empty_beside, release
+from tuner.mapped import empty_beside, release, segment_blocks
 from tuner.search.line_search import LineSearch
 from tuner.search.optimizers._base import Found
 from tuner.search.problem import TuningProblem, within_segment_spread
@@ -94,7 +94,10 @@ class Linear:
 
     def scores(self, numbers: FloatArray) -> FloatArray:
         """Return the (H,) model scores under (X,) numbers."""
-        scores: FloatArray = np.einsum("hd,d->h", self.matrix, numbers[: self.columns])
+        scores, offsets = np.empty(len(self.matrix)), self.problem.offsets
+        for first, last in segment_blocks(offsets, self.matrix):
+            rows = slice(offsets[first], offsets[last])
+            scores[rows] = np.einsum("hd,d->h", self.matrix[rows], numbers[: self.columns])
         if self.sparse is not None:
             scores += self.sparse @ numbers[self.columns :]
         return scores

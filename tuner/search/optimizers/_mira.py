@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import BLOCK_BYTES, release
 from tuner.search.optimizers import _kernels
 from tuner.search.optimizers._gains import all_stats, gains
 from tuner.search.problem import within_segment_spread
@@ -91,6 +92,7 @@ class Mira:
         self.size = 1.0
         self.steps = 0
         self._late = np.zeros(len(self.numbers))
+        self._read = 0
 
     @property
     def mean(self) -> FloatArray:
@@ -120,6 +122,10 @@ class Mira:
             self._late,
         )
         self.steps += len(segments)
+        self._read += worth.nbytes * (stats.shape[1] + lists.linear.columns)
+        if self._read > BLOCK_BYTES:
+            release(stats, lists.linear.matrix)
+            self._read = 0
         for hope in hopes[hopes >= 0]:
             self.background = (self.background + stats[hope]) * self.decay
             self.size = (self.size + 1.0) * self.decay

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tuner.mapped import segment_blocks
 from tuner.search.optimizers import _kernels
 from tuner.search.optimizers._gains import all_stats
 from tuner.search.problem import NOTHING
@@ -39,7 +40,10 @@ class Risk:
         self.l2 = l2
         self.entropy = entropy
         self.stats = all_stats(self.problem)
-        self._largest = np.abs(self.stats).max(axis=0)
+        self._largest = np.zeros(self.stats.shape[1])
+        for first, last in segment_blocks(self.problem.offsets, self.stats):
+            rows = slice(self.problem.offsets[first], self.problem.offsets[last])
+            self._largest = np.maximum(self._largest, np.abs(self.stats[rows]).max(axis=0))
         self._shares = np.empty(len(self.stats))
         self._slopes = np.empty(len(self.stats))
 
@@ -91,28 +95,31 @@ class Risk:
         linear, offsets = self.linear, self.problem.offsets
         columns = linear.columns
         extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
-        expected = np.empty(self.stats.shape[1])
-        entropies = _kernels.expect(
-            linear.matrix,
-            numbers[:columns].copy(),
-            extra,
-            offsets,
-            self.stats,
-            self._shares,
-            expected,
-        )
-        share = self.entropy / (len(offsets) - 1)
-        gradient = np.empty(columns)
-        _kernels.expected_slopes(
-            linear.matrix,
-            offsets,
-            self.stats,
-            self._worth(expected),
-            share,
-            self._shares,
-            self._slopes,
-            gradient,
-        )
+        expected, entropies = np.zeros(self.stats.shape[1]), 0.0
+        for first, last in segment_blocks(offsets, linear.matrix, self.stats):
+            entropies = _kernels.expect(
+                linear.matrix,
+                numbers[:columns].copy(),
+                extra,
+                offsets[first : last + 1],
+                self.stats,
+                self._shares,
+                expected,
+                entropies,
+            )
+        share, worth = self.entropy / (len(offsets) - 1), self._worth(expected)
+        gradient = np.zeros(columns)
+        for first, last in segment_blocks(offsets, linear.matrix, self.stats):
+            _kernels.expected_slopes(
+                linear.matrix,
+                offsets[first : last + 1],
+                self.stats,
+                worth,
+                share,
+                self._shares,
+                self._slopes,
+                gradient,
+            )
         if linear.sparse is not None:
             gradient = np.concatenate([gradient, linear.sparse.T @ self._slopes])
         value = float(self.problem.objective(expected)) + share * entropies

@@ -9,6 +9,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
+from tuner.mapped import gather
 from tuner.search.optimizers._base import Found, Optimizer
 from tuner.search.optimizers._gains import all_stats, background_of, gains
 from tuner.search.optimizers._linear import Linear, best_between, best_of
@@ -161,7 +162,8 @@ class Pro(Optimizer):
         """Return the numbers that minimise the logistic loss of all pairs."""
         from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
-        dense = linear.matrix[better] - linear.matrix[worse]
+        dense = gather(linear.matrix, better)
+        dense -= gather(linear.matrix, worse)
         columns = linear.columns
         sparse = None
         if linear.sparse is not None:
