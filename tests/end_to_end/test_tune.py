@@ -341,13 +341,13 @@ def searches(folder, monkeypatch, *options):
     """Return, for each search of a run, its start weights and its seed."""
     from tuner.runs import experiment
 
-    real, seen = experiment.optimize_lists, []
+    real, seen = experiment.optimize_stats, []
 
-    def watched(pool, references, metric, setup, **more):
+    def watched(nbest, stats, metric, setup, **more):
         seen.append(([start.values for start in setup.starts], setup.seed))
-        return real(pool, references, metric, setup, **more)
+        return real(nbest, stats, metric, setup, **more)
 
-    monkeypatch.setattr(experiment, "optimize_lists", watched)
+    monkeypatch.setattr(experiment, "optimize_stats", watched)
     tune(folder, *options)
     return seen
 
