@@ -130,12 +130,14 @@ def segment_envelope(
             i = lines[n]
             value = slopes[i] * left_step + intercepts[i]
             spare[left_count] = i
-            left_count += value > left_crossing
+            above_left = value > left_crossing
+            left_count += above_left
             if value > left_best:
                 left_middle, left_best = i, value
             value = slopes[i] * right_step + intercepts[i]
             lines[right_end] = i
-            right_end += value > right_crossing
+            # Above both is none but by rounding; once, or there are more lines than places.
+            right_end += (value > right_crossing) & (1 - above_left)
             if value > right_best:
                 right_middle, right_best = i, value
         for n in range(left_count):

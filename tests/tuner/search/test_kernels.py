@@ -16,7 +16,8 @@ WINDOW = (-1000.0, 1000.0)
 def envelope(slopes, intercepts, window=WINDOW):
     size = len(slopes)
     winners, starts = np.empty(size, dtype=np.int64), np.empty(size)
-    work = tuple(np.empty(size + 1, dtype=np.int64) for _ in range(5))
+    guarded = np.full((5, 2 * size + 9), -7)  # what stands beyond its place must stay
+    work = tuple(row[: size + 1] for row in guarded)
     found = _kernels.segment_envelope(
         np.array(slopes, dtype=float),
         np.array(intercepts, dtype=float),
@@ -25,6 +26,7 @@ def envelope(slopes, intercepts, window=WINDOW):
         starts,
         work,
     )
+    assert (guarded[:, size + 1 :] == -7).all()
     return winners[:found].tolist(), starts[:found].tolist()
 
 
@@ -55,6 +57,28 @@ def test_envelope_survives_crossings_beyond_float64():
     winners, starts = envelope([0.0, 5e-324], [1e308, -1e308])
     assert winners == [0]
     assert starts == [-1000.0]
+
+
+def test_envelope_of_lines_that_rounding_puts_above_two_crossings_stays_in_its_place():
+    # Found by chance: of two bundles of lines that differ in their last bits.
+    bits = float.fromhex
+    a, b, c, d = map(
+        bits,
+        ("-0x1.8a9e60bb30d8cp+7", "-0x1.a6fe5f59e1fffp+7",
+         "-0x1.8a9e60bb30d8dp+7", "-0x1.a6fe5f59e2000p+7"),
+    )  # fmt: skip
+    e, f, g, h = map(
+        bits,
+        ("-0x1.168876a09b4d3p+3", "-0x1.cdd7bf67a3e54p+3",
+         "-0x1.cdd7bf67a3e52p+3", "-0x1.168876a09b4d4p+3"),
+    )  # fmt: skip
+    window = (bits("-0x1.d56d21868e1f4p+2"), bits("-0x1.78aac31e5b778p-3"))
+    slopes, intercepts = np.array([a, b, b, c, c, d]), np.array([e, f, g, h, e, f])
+    # In the middle of many, so that what is written too far is not lost among unused places.
+    winners, starts = envelope(np.repeat(slopes, 9), np.repeat(intercepts, 9), window)
+    for winner, start in zip(winners, starts, strict=True):
+        values = np.repeat(slopes, 9) * start + np.repeat(intercepts, 9)
+        assert values[winner] == pytest.approx(values.max(), rel=1e-12)
 
 
 small = st.integers(-4, 4)
