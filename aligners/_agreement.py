@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ def agreement(links: Sequence[Links], gold: Sequence[Gold]) -> Agreement:
         There are not as many pairs in one as in the other.
     """
     if len(links) != len(gold):
-        raise ValueError(f"{len(links)} lines of links, {len(gold)} of gold links")
+        raise ValueError(f"{counted(len(links), 'line')} of links, {len(gold)} of gold links")
     rows = [set(row) for row in links]
     return Agreement(
         pairs=len(rows),

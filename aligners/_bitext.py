@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from aligners._compressed import DamagedError, expand
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +52,8 @@ def read_bitext(source: Path, target: Path) -> tuple[list[str], list[str]]:
     left, right = read_lines(source), read_lines(target)
     if len(left) != len(right):
         raise AlignerError(
-            f"{target}: {len(right)} lines, {source} has {len(left)}; line n of one must be the "
-            f"translation of line n of the other"
+            f"{target}: {counted(len(right), 'line')}, {source} has {len(left)}; line n of one "
+            f"must be the translation of line n of the other"
         )
     return left, right
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 from aligners._escape import escape
 from aligners._program import Command, failure, find_program, run_program, run_programs
 from aligners._program import write_lines as write
@@ -247,7 +247,8 @@ def _usable(source: Rows, target: Rows) -> list[tuple[Sequence[str], Sequence[st
     ]
     if not used:
         raise AlignerError(
-            f"giza: no pair to train on: {len(source)} pairs, none with 1 to {MAX_TOKENS} tokens "
+            f"giza: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
+            f"{MAX_TOKENS} tokens "
             f"on both sides and at most {MAX_RATIO} times as many on one as on the other"
         )
     return used

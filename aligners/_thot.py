@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 from aligners._program import Command, run_programs
 from aligners._python import module_path, python
 
@@ -113,8 +113,8 @@ def train(
                 used += 1
     if not used:
         raise AlignerError(
-            f"thot {kind}: no pair to train on: {len(source)} pairs, none with 1 to {limit} "
-            f"tokens on both sides"
+            f"thot {kind}: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
+            f"{limit} tokens on both sides"
         )
     run_programs(
         [
@@ -122,7 +122,7 @@ def train(
                 python("aligners._thot_train", ".", kind, str(iterations), way),
                 log=f"{way}.log",
                 environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
-                name=f"thot: training {kind} ({way}) on {used} {'pair' if used == 1 else 'pairs'}",
+                name=f"thot: training {kind} ({way}) on {counted(used, 'pair')}",
             )
             for way in DIRECTIONS
         ],

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -161,7 +163,8 @@ class _File:
         elif bound.most_lines is not None:
             self._count(self._size, size)
             if self._lines > bound.most_lines:
-                self.fault = f"wrote more than {bound.most_lines} lines to {where}, {bound.asked}"
+                lines = counted(bound.most_lines, "line")
+                self.fault = f"wrote more than {lines} to {where}, {bound.asked}"
         self._size = size
         return True
 

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from aligners._base import Aligner, Links, format_links, parse_links
 from aligners._bitext import digest, read_lines
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 from aligners._escape import escape
 from aligners._folders import read_record
 from aligners._program import (
@@ -165,8 +165,8 @@ class Eflomal(Aligner):
         ]
         if not used:
             raise AlignerError(
-                f"eflomal: no pair to train on: {len(source)} pairs, none with 1 to {MAX_TOKENS} "
-                f"tokens on both sides"
+                f"eflomal: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
+                f"{MAX_TOKENS} tokens on both sides"
             )
         self._link(folder, [s for s, _ in used], [t for _, t in used], priors=None)
         program = find_program("eflomal-makepriors", self.bin_dir, package="eflomal")

@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Lt
 from pydantic.dataclasses import dataclass
 
 from aligners._base import Aligner, Links, parse_links
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 from aligners._escape import escape
 from aligners._folders import read_record
 from aligners._program import (
@@ -147,7 +147,8 @@ class FastAlign(Aligner):
         full = [(s, t) for s, t in zip(source, target, strict=True) if s and t]
         if not full:
             raise AlignerError(
-                f"fast_align: no pair to train on: {len(source)} pairs, all with an empty side"
+                f"fast_align: no pair to train on: {counted(len(source), 'pair')}, all with an "
+                "empty side"
             )
         _write_pairs(folder / "pairs", [s for s, _ in full], [t for _, t in full])
         diagonal = ["-d", "-o"] if self.favor_diagonal else []

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from aligners._base import Aligner, Links, parse_links, tokens
 from aligners._bitext import read_lines
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,8 @@ class Precomputed(Aligner):
         lines = read_lines(self.links)
         if len(lines) != len(source):
             raise AlignerError(
-                f"{self.links}: {len(lines)} lines, the bitext has {len(source)} pairs; "
+                f"{self.links}: {counted(len(lines), 'line')}, the bitext has "
+                f"{counted(len(source), 'pair')}; "
                 f"precomputed links are those of one bitext, line by line"
             )
         rows = []

@@ -52,7 +52,7 @@ def test_nothing_to_find_and_nothing_found_is_no_error():
 
 
 def test_different_numbers_of_pairs_are_a_wrong_call():
-    with pytest.raises(ValueError, match="1 lines of links, 2 of gold links"):
+    with pytest.raises(ValueError, match="1 line of links, 2 of gold links"):
         agreement([[]], [gold(""), gold("")])
 
 

@@ -41,7 +41,7 @@ def test_read_lines_of_a_missing_file_names_it(tmp_path):
 def test_read_bitext_gives_both_numbers_when_the_sides_differ(tmp_path):
     (tmp_path / "s").write_text("a\nb\n")
     (tmp_path / "t").write_text("a\n")
-    with pytest.raises(AlignerError, match=r"t: 1 lines, .*s has 2; line n of one must be"):
+    with pytest.raises(AlignerError, match=r"t: 1 line, .*s has 2; line n of one must be"):
         read_bitext(tmp_path / "s", tmp_path / "t")
 
 

@@ -120,7 +120,7 @@ def test_missing_links_are_an_error(programs, tmp_path, monkeypatch):
 
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
-    with pytest.raises(AlignerError, match="eflomal: no pair to train on: 1 pairs, none with 1"):
+    with pytest.raises(AlignerError, match="eflomal: no pair to train on: 1 pair, none with 1"):
         align(Eflomal(bin_dir=programs), tmp_path / "work", [""], ["b"])
 
 

@@ -17,7 +17,7 @@ def test_align_returns_the_lines_of_the_file(tmp_path):
 
 
 def test_align_refuses_a_file_of_another_bitext(tmp_path):
-    with pytest.raises(AlignerError, match="links: 1 lines, the bitext has 2 pairs"):
+    with pytest.raises(AlignerError, match="links: 1 line, the bitext has 2 pairs"):
         align(tmp_path, "0-0\n")
 
 

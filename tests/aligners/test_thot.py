@@ -100,7 +100,7 @@ def test_a_saved_model_that_is_not_there_is_an_error(tmp_path):
 
 
 def test_nothing_to_train_on_is_an_error(tmp_path):
-    with pytest.raises(AlignerError, match="no pair to train on: 1 pairs, none with 1 to 200"):
+    with pytest.raises(AlignerError, match="no pair to train on: 1 pair, none with 1 to 200"):
         Thot().align(source=[""], target=["b"], workdir=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

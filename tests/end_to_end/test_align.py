@@ -60,7 +60,7 @@ def test_faults_end_as_one_line(bitext, monkeypatch, options, message):
 def test_sides_of_different_length_are_an_error(bitext):
     (bitext / "dev.tgt").write_text("one\n")
     done = align(bitext, status=1)
-    assert f"dev.tgt: 1 lines, {bitext}/dev.src has 10" in done.stderr
+    assert f"dev.tgt: 1 line, {bitext}/dev.src has 10" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["giza", "fast-align", "eflomal"])
@@ -106,7 +106,7 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
 @pytest.mark.parametrize(
     ("links", "gold", "message"),
     [
-        ("0-0\n", "0-0\n\n", "links: 1 lines, {0}/gold has 2"),
+        ("0-0\n", "0-0\n\n", "links: 1 line, {0}/gold has 2"),
         ("0-0\n0_0\n", "\n\n", "links:2: found '0_0', expected source-target positions"),
         ("0-0\n", "0:0\n", "gold:1: found '0:0', expected 0-0 (a sure link), 0?0 or 0p0"),
     ],

@@ -136,7 +136,7 @@ def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
     result = run(
         "annotate", "train", "--treebank", treebank(), "--out", "m", "--test", text, status=1
     )
-    assert f"error: {text}:1: 1 columns, expected 10" in result.stderr
+    assert f"error: {text}:1: 1 column, expected 10" in result.stderr
     assert not (tmp_path / "m").exists()
     assert "iteration" not in result.stderr
 
@@ -262,7 +262,7 @@ def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
         (
             ["annotate", "train", "--treebank", "text", "--out", "x"],
             1,
-            "text:1: 1 columns, expected 10",
+            "text:1: 1 column, expected 10",
         ),
     ],
 )

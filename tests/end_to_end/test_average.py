@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_one_line(tmp_path):
     assert "1: no weight for feature WP and 1 more, which " in said
     assert "2 has; give --missing-features zero where it is 0" in said
     write(other, '{"weights": {"LM": 1, "TM": 2}}')
-    assert "2: 1 weights of feature TM, but " in fault(*given)
+    assert "2: 1 weight of feature TM, but " in fault(*given)
     write(other, '{"weights": {"LM": 0, "TM": [0, 0]}}')
     assert "2: all weights are 0" in fault(*given)
     write(other, "")

@@ -254,7 +254,7 @@ def test_that_no_worker_is_left_is_said_once():
             team.look()
         team.look()
     assert [line.split(": ")[1] for line in said] == [
-        "1 workers, 1 tasks at once", "no workers now; tasks wait for them",
+        "1 worker, 1 task at once", "no workers now; tasks wait for them",
     ]  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def test_the_same_seed_makes_the_same_files(tmp_path):
         (["--items", "2", "--common", "3"], 2, "--common 3 is more than --items 2"),
         (["--min-length", "9", "--max-length", "8"], 2, "--min-length 9 is more than"),
         (["--items", "9"], 1, "8 segments pass the filters, but"),
-        (["--source", "short"], 1, "short: 1 lines, but ref has 8"),
+        (["--source", "short"], 1, "short: 1 line, but ref has 8"),
     ],
 )
 def test_what_cannot_be_made_is_said(tmp_path, arguments, status, message):

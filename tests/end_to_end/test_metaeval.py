@@ -153,7 +153,7 @@ def test_one_segment_is_enough_for_correlations(tmp_path):
         ),
         (
             lambda path: (path / "out" / "good.en").write_text("a\n"),
-            "out/good.en: 1 lines, but ref has 4",
+            "out/good.en: 1 line, but ref has 4",
         ),
         (
             lambda path: (path / "human.tsv").write_text("system\tsegment\tscore\ngood\t0\tnan\n"),

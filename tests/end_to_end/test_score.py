@@ -174,12 +174,12 @@ def test_a_wrong_metric_is_an_error(metric, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("hyp", b"a\n", "hyp: 1 lines, but ref has 2; every file must have one line a segment"),
+        ("hyp", b"a\n", "hyp: 1 line, but ref has 2; every file must have one line a segment"),
         ("hyp", b"", "hyp: the file is empty; expected one segment a line"),
         ("ref", b"", "ref: the file is empty; expected one segment a line"),
         ("hyp", b"a\nb \xff\n", "hyp:2: byte 0xff in column 3 is not UTF-8"),
         ("src", b"a\nb\nc\n", "src: 3 lines, but ref has 2"),
-        ("hyp.links", b"0-0\n", "hyp.links: 1 lines, expected 2"),
+        ("hyp.links", b"0-0\n", "hyp.links: 1 line, expected 2"),
         ("hyp.links", b"\n4-0\n", "hyp.links:2: link 4-0: the source has 4 tokens, so positions"),
         ("ref.links", b"0-4\n\n", "ref.links:1: link 0-4: the target has 4 tokens, so positions"),
         ("hyp.links", b"0:0\n\n", "hyp.links:1: '0:0' is not a link"),
@@ -197,7 +197,7 @@ def test_a_missing_file_is_an_error():
 
 def test_two_references_need_two_files_of_links():
     message = fault("score", "--metric", "port", *LINKED, "--ref", "ref")
-    assert "1 files of reference links for 2 references" in message
+    assert "1 file of reference links for 2 references" in message
 
 
 def test_metrics_lists_all_with_needs_options_and_source():

@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
 from tuner.annotation import layers as layers_of
 from tuner.annotation import records
@@ -360,7 +361,8 @@ class TextAnnotator:
             raise self._program_error(error) from None
         if answered != len(sentences):
             raise ProgramError(
-                f"annotator {self._name}: {answered} answers to {len(sentences)} sentences"
+                f"annotator {self._name}: {counted(answered, 'answer')} to "
+                f"{counted(len(sentences), 'sentence')}"
             )
 
     def _made_records(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aligners._agreement import Agreement, agreement, parse_gold
 from aligners._base import format_links, parse_links
+from aligners._errors import counted
 from tuner.api.texts import text_file
 from tuner.components import registry
 from tuner.errors import InputError, aligner_faults
@@ -61,7 +62,9 @@ def align(
     files = text_file(source, "the source"), text_file(target, "the target")
     lines = read_lines(files[0]), read_lines(files[1])
     if len(lines[0]) != len(lines[1]):
-        raise InputError(f"{files[1]}: {len(lines[1])} lines, {files[0]} has {len(lines[0])}")
+        raise InputError(
+            f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"
+        )
     workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
     try:
         with aligner_faults():
@@ -78,7 +81,7 @@ def check_links(links: TextLike, gold: TextLike) -> Agreement:
         rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
         marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
     if len(rows) != len(marks):
-        raise InputError(f"{files[0]}: {len(rows)} lines, {files[1]} has {len(marks)}")
+        raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
     return agreement(rows, marks)
 
 

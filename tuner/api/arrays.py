@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import Metric
 from tuner.nbest.model import without_texts
 
@@ -75,7 +76,7 @@ def lists_of_arrays(
             raise ValueError("give scores, or stats and their metric")
         numbers = _finite("scores", scores).reshape(-1)
         if len(numbers) != rows:
-            raise ValueError(f"{len(numbers)} scores for {rows} hypotheses")
+            raise ValueError(f"{counted(len(numbers), 'score')} for {counted(rows, 'hypothesis')}")
         table, metric = np.column_stack([numbers, np.ones(rows)]), Mean()
     elif metric is None:
         raise ValueError("stats need the metric that they are of")
@@ -89,7 +90,7 @@ def lists_of_arrays(
             )
     called = [f"f{n}" for n in range(width)] if names is None else list(names)
     if len(called) != width or len(set(called)) != width:
-        raise ValueError(f"{len(set(called))} different names for {width} features")
+        raise ValueError(f"{len(set(called))} different names for {counted(width, 'feature')}")
     nbest = without_texts(values, bounds, tuple((name, 1) for name in called), None)
     return nbest, table, metric
 

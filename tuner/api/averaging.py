@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from aligners._errors import counted
 from tuner.api.lists import read_nbest
 from tuner.api.optimizing import Optimized
 from tuner.api.searching import as_weights
@@ -132,7 +133,8 @@ def _check(read: Sequence[tuple[str, WeightsFile]], *, zero: bool) -> None:
             first, size = known.setdefault(name, (where, len(numbers)))
             if size != len(numbers):
                 raise InputError(
-                    f"{where}: {len(numbers)} weights of feature {name}, but {first} has {size}"
+                    f"{where}: {counted(len(numbers), 'weight')} of feature {name}, but {first} "
+                    f"has {size}"
                 )
     for where, one in read:
         missing = [name for name in known if name not in one.weights.values]

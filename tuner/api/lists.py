@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
 from tuner.components import registry
@@ -173,7 +174,10 @@ def _source_lines(
     text = in_order(nbest, source, "the source") if ids else text_file(source, "the source")
     lines = corpus.read_source(text)
     if len(lines) != len(nbest):
-        raise InputError(f"the source has {len(lines)} lines, the lists {len(nbest)} segments")
+        raise InputError(
+            f"the source has {counted(len(lines), 'line')}, the lists "
+            f"{counted(len(nbest), 'segment')}"
+        )
     return lines
 
 

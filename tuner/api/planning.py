@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from tuner.api.texts import log_notice
 from tuner.api.tuning import load_config
 from tuner.components import registry
@@ -137,7 +138,10 @@ def plan(
         experiments = {"run": load_config(config, overrides=overrides, annotator=annotator)}
     counts = sorted(set(workers)) or sorted({1, available_processors()})
     if segments < 1 or counts[0] < 1:
-        raise ValueError(f"{segments} segments and {counts[0]} workers: expected 1 or more")
+        raise ValueError(
+            f"{counted(segments, 'segment')} and {counted(counts[0], 'worker')}: "
+            f"expected 1 or more"
+        )
     runs = {}
     for name, experiment in experiments.items():
 

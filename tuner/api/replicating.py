@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tuner
+from aligners._errors import counted
 from tuner.api.replica_runs import (
     Chosen,
     ReplicaRun,
@@ -85,7 +86,7 @@ class Replicas:
         known = [key for key in scores if any(row.get(key) is not None for _, row in rows)]
         unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
         return Table(
-            f"{found['metric']}: {len(found['replicas'])} replicas",
+            f"{found['metric']}: {counted(len(found['replicas']), 'replica')}",
             ["", *(key.removesuffix("_score") for key in known)],
             [[name, *(self._shown(row, key) for key in known)] for name, row in rows],
             note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",

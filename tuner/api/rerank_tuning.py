@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner.api.also import remind
 from tuner.api.comparing import compare
@@ -70,7 +71,7 @@ class RerankTuned:
         dev = (found["start"]["dev_score"], found["average"]["dev_score"])
         return (
             f"{found['metric']}, on the lists tuned on: {percent(dev[0])} -> {percent(dev[1])} "
-            f"({len(found['replicas'])} searches, their weights averaged)\n\n"
+            f"({counted(len(found['replicas']), 'search')}, their weights averaged)\n\n"
             f"{_table(self.compared).text()}"
         )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from aligners._errors import counted
 from tuner import api
 from tuner.commands._options import set_option
 from tuner.errors import ConfigError
@@ -80,7 +81,7 @@ def command(
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
     links = api.align(source, target, aligner=aligner, options=_options(named, settings))
     write_text(out, "".join(f"{api.format_links(row)}\n" for row in links))
-    click.echo(f"{len(links)} pairs, {sum(map(len, links))} links", err=True)
+    click.echo(f"{counted(len(links), 'pair')}, {counted(sum(map(len, links)), 'link')}", err=True)
 
 
 def _options(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
@@ -108,7 +109,7 @@ def _check(check: Path, gold: Path) -> None:
     click.echo(f"recall    {found.recall:.4f}")
     click.echo(f"AER       {found.error_rate:.4f}")
     click.echo(
-        f"{found.pairs} pairs, {found.links} links; gold: {found.sure} sure, "
-        f"{found.possible - found.sure} only possible",
+        f"{counted(found.pairs, 'pair')}, {counted(found.links, 'link')}; gold: {found.sure} "
+        f"sure, {found.possible - found.sure} only possible",
         err=True,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aligners._errors import counted
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
 from tuner.commands._options import FiniteRange, Whole, defaulted, executor_option, renamed
@@ -98,7 +99,8 @@ def command(
             progress=progress,
         )
     click.echo(
-        f"{done.lines} lines, {done.cached + done.annotated} different sentences: {done.cached} "
+        f"{counted(done.lines, 'line')}, {done.cached + done.annotated} different sentences: "
+        f"{done.cached} "
         f"from the cache, {done.annotated} annotated, {done.failed} without a parse, "
         f"{done.seconds:.1f} s",
         err=True,
@@ -136,14 +138,17 @@ def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) 
     from tuner import api  # noqa: PLC0415  start-up time
 
     done = api.train_annotator(treebank, out, size=size, case=case, check=test, notice=notice)
-    click.echo(f"{out}: trained on {done.sentences} sentences", err=True)
+    click.echo(f"{out}: trained on {counted(done.sentences, 'sentence')}", err=True)
     for tagset, found in done.accuracy.items():
         click.echo(f"{tagset.upper()} {100 * found.tags:.1f}")
     if "upos" in done.accuracy:  # heads are read off the universal tags
         found = done.accuracy["upos"]
         click.echo(f"UAS {100 * found.heads:.1f}")
         click.echo(f"LAS {100 * found.links:.1f}")
-        click.echo(f"{test}: {found.sentences} sentences, {found.words} words", err=True)
+        click.echo(
+            f"{test}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}",
+            err=True,
+        )
 
 
 def _refuse_options(ctx: click.Context) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from aligners._errors import counted
+
 MIB = 1 << 20
 
 _folder = click.option(
@@ -75,4 +77,4 @@ def clear(folder: Path | None, annotator: str) -> None:
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)
-    click.echo(f"{folder / FILE}: {deleted} sentences deleted")
+    click.echo(f"{folder / FILE}: {counted(deleted, 'sentence')} deleted")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from aligners._errors import counted
 from tuner import api
 from tuner.commands._lists import text_options
 from tuner.commands._notice import notice
@@ -89,8 +90,8 @@ def make(
         )
     api.make_sheets(first, second, out, judges=judges, notice=notice, **given)
     click.echo(
-        f"{out / 'judges'}: sheets of {len(judges)} judges, {given['items']} items each, "
-        f"{given['common']} of them common\n{out / 'key.json'}: keep it from the judges"
+        f"{out / 'judges'}: sheets of {len(judges)} judges, {counted(given['items'], 'item')} "
+        f"each, {given['common']} of them common\n{out / 'key.json'}: keep it from the judges"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aligners._errors import counted
 from tuner import api
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._lists import list_options, options_of_test
@@ -221,12 +222,12 @@ def _show(found: Optimized, out: Path) -> None:
     say(
         f"{found.signature}: {shown(found.start_score)} -> {shown(found.score)}"
         f"{unseen}{penalised} (oracle {shown(found.oracle_score)}"
-        f"{' of those annotated' if known else ''}; {search.hypotheses} hypotheses, "
+        f"{' of those annotated' if known else ''}; {counted(search.hypotheses, 'hypothesis')}, "
         f"{searches}{found.seconds['total']:.1f} s)"
     )
     if known:
         say(
-            f"annotated: {known['annotated']} hypotheses "
+            f"annotated: {counted(known['annotated'], 'hypothesis')} "
             f"({known['annotated'] / search.hypotheses:.1%}); sentences: "
             f"{known['hits']} from the cache, {known['misses']} new, {known['failed']} without "
             f"a parse; {found.seconds['annotating']:.1f} s; by {found.annotated_by}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aligners._errors import counted
 from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
@@ -91,8 +92,8 @@ def _measured(name: str, one: Planned) -> str:
     ]
     whose = one.metric if name == "run" else f"{name}: {one.metric}"
     title = (
-        f"{whose}\n\nMeasured on {sample.segments} segments with {sample.hypotheses:.1f} "
-        f"hypotheses each, in {sample.took:.1f} s"
+        f"{whose}\n\nMeasured on {counted(sample.segments, 'segment')} with "
+        f"{sample.hypotheses:.1f} hypotheses each, in {sample.took:.1f} s"
     )
     shown = [row for row in rows if row[1] != _time(0)]
     return Table(title, ["", "wall", "CPU"], shown).text()

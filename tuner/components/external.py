@@ -31,6 +31,7 @@ from annotated_types import Gt
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from aligners._watching import undisturbed
 from metrics._base import FloatArray, Metric, Need, Ragged
 from tuner.components.mean_of_scores import MeanOfScores
@@ -133,13 +134,14 @@ class Scores(MeanOfScores):
         paths = self.paths
         if len(paths) != len(lists):
             raise InputError(
-                f"{len(paths)} file{'s' * (len(paths) != 1)} of scores for {len(lists)} n-best "
+                f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best "
                 f"lists; give one for each, in the same order: scores:FILE,FILE"
             )
         for path, values, name, size in zip(paths, self._values, lists, sizes, strict=True):
             if len(values) != size:
                 raise InputError(
-                    f"{path}: {len(values)} scores, {name} has {size} hypotheses; give one number "
+                    f"{path}: {counted(len(values), 'score')}, {name} has "
+                    f"{counted(size, 'hypothesis')}; give one number "
                     f"a line for each hypothesis of the list, in its order"
                 )
 
@@ -149,7 +151,9 @@ class Scores(MeanOfScores):
             raise InputError("metric scores: these hypotheses are from no n-best list with scores")
         values = np.concatenate(self._values)
         if len(batch.lines) and batch.lines.max() >= len(values):
-            raise InputError(f"{self.files}: {len(values)} scores, there are more hypotheses")
+            raise InputError(
+                f"{self.files}: {counted(len(values), 'score')}, there are more hypotheses"
+            )
         return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
 
 
@@ -223,8 +227,8 @@ class Command(Metric):
             numbers = self.process.numbers(answer)
             if len(numbers) != width:
                 raise self.process.error(
-                    f"answered {len(numbers)} numbers to a SCORE line, {width} to another: "
-                    f"'{answer[:60]}'"
+                    f"answered {counted(len(numbers), 'number')} to a SCORE line, {width} to "
+                    f"another: '{answer[:60]}'"
                 )
             rows[row] = numbers
         return rows

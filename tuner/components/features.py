@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BeforeValidator
 
+from aligners._errors import counted
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError
 from tuner.nbest.extra import numbers_of
@@ -113,7 +114,8 @@ def _ratio(on: Ground, argument: str) -> FloatArray:
             )
         if len(on.source_lengths) != len(counts):
             raise InputError(
-                f"ratio: the source has {len(on.source_lengths)} segments, the lists {len(counts)}"
+                f"ratio: the source has {counted(len(on.source_lengths), 'segment')}, the lists "
+                f"{len(counts)}"
             )
         by = on.source_lengths.astype(np.float64)
     values: FloatArray = lengths / np.repeat(np.where(by == 0, 1.0, by), counts)
@@ -277,7 +279,10 @@ def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
     texts, offsets = on.scored, on.nbest.offsets
     read = read_references(files, vocabulary=texts.vocabulary)
     if len(read) != len(on.nbest):
-        raise InputError(f"{files[0]}: {len(read)} lines, the lists have {len(on.nbest)} segments")
+        raise InputError(
+            f"{files[0]}: {counted(len(read), 'line')}, the lists have "
+            f"{counted(len(on.nbest), 'segment')}"
+        )
     batch = make_batch(texts, offsets, on.ready.references(read))
     for line in notices(metric, batch):
         on.notice(line)

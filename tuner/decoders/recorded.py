@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from metrics._base import Ragged, Vocabulary
 from tuner.components import registry
 from tuner.components.features import FeatureLike, with_features
@@ -119,7 +120,8 @@ class Recorded(Decoder):
         lines = len(read_lines(source))
         if lines != len(nbest):
             raise InputError(
-                f"{source}: {lines} lines, the recorded lists have {len(nbest)} segments "
+                f"{source}: {counted(lines, 'line')}, the recorded lists have "
+                f"{counted(len(nbest), 'segment')} "
                 f"({self.lists[0]}); they must be lists of this text"
             )
         scores = model_scores(nbest, weights)

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from aligners._base import tokens
 from aligners._bitext import digest
-from aligners._errors import AlignerError
+from aligners._errors import AlignerError, counted
 from aligners._folders import RECORD, make_folder
 from aligners._program import PATIENCE_SECONDS
 from tuner.decoders import _thot_model
@@ -138,7 +138,7 @@ class Thot(Decoder):
         source, target = read_lines(self.train_source), read_lines(self.train_target)
         if len(source) != len(target):
             raise InputError(
-                f"{self.train_target}: {len(target)} lines, {self.train_source} has "
+                f"{self.train_target}: {counted(len(target), 'line')}, {self.train_source} has "
                 f"{len(source)}; line n of one must be the translation of line n of the other"
             )
         options = {
@@ -210,7 +210,7 @@ class Thot(Decoder):
         for number, line in enumerate(lines, 1):
             if (length := len(tokens(line))) > MAX_TOKENS:
                 raise InputError(
-                    f"{source}:{number}: {length} tokens, thot translates at most "
+                    f"{source}:{number}: {counted(length, 'token')}, thot translates at most "
                     f"{MAX_TOKENS}; split the line"
                 )
         self.train()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner.annotation.annotating import open_annotator
 from tuner.components import registry
@@ -252,7 +253,7 @@ def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
         path = corpus / f"{name}.src"
         if path.exists() and (found := len(read_lines(path))) != size:
             raise StateError(
-                f"{path}: holds {found} sentences, but {size} are asked for; "
+                f"{path}: holds {counted(found, 'sentence')}, but {size} are asked for; "
                 f"name another folder, or give --fresh to start over"
             )
 

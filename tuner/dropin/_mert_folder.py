@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.dropin._program import number
 from tuner.dropin._search import column_names
 from tuner.dropin.kbmira import weights_text
@@ -165,8 +166,8 @@ class StepFolder:
         values = [parse_number(token) for token in tokens]
         if len(values) != width or any(value is None for value in values):
             raise StateError(
-                f"{self.path}: step {step} found {len(values)} weights, the decoder has {width} "
-                f"features"
+                f"{self.path}: step {step} found {counted(len(values), 'weight')}, the decoder "
+                f"has {width} features"
             )
         vector = np.array(values, dtype=np.float64)
         if match is None:

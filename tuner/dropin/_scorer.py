@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from aligners._watching import Bound, Watch, started, wait
 from metrics._base import Ragged, Texts
 from tuner.annotation.annotating import open_annotator
@@ -249,8 +250,8 @@ def _interpolated(name: str, options: dict[str, str]) -> Metric:
     weights = [parse_number(text) for text in given]
     if len(weights) != len(names) or any(w is None or w < 0 for w in weights) or not any(weights):
         raise ConfigError(
-            f"--scconfig: weights:{'+'.join(given)}, expected {len(names)} numbers with + between "
-            f"them, one for each of {name}"
+            f"--scconfig: weights:{'+'.join(given)}, expected {counted(len(names), 'number')} "
+            f"with + between them, one for each of {name}"
         )
     total = sum(weight or 0.0 for weight in weights)
     known: set[str] = set()
@@ -301,7 +302,8 @@ def _filtered(texts: Texts, command: str) -> Texts:
     found = _piped(lines, command)
     if len(found) != len(lines):
         raise ProgramError(
-            f"--filter {command}: {len(lines)} lines in, {len(found)} lines out; it must write a "
+            f"--filter {command}: {counted(len(lines), 'line')} in, "
+            f"{counted(len(found), 'line')} out; it must write a "
             f"line for each"
         )
     new = Texts.from_lines(found, texts.vocabulary)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from tuner.dropin._scorer import Scorer, read_scorer
@@ -117,7 +118,7 @@ def _work(given: dict[str, list[str]]) -> int:
     duplicates = "allow-duplicates" in given
     lists = parts[0] if duplicates and len(parts) == 1 else merge_dat(parts)
     write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))
-    say(f"{len(lists.features)} hypotheses of {len(lists)} segments")
+    say(f"{counted(len(lists.features), 'hypothesis')} of {len(lists)} segments")
     return SUCCESS
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.components import registry
 from tuner.dropin._program import (
     FAILURE,
@@ -130,7 +131,8 @@ def dense_start(path: str, names: FeatureNames) -> FloatArray:
     found = np.array(numbers, dtype=np.float64)
     if len(found) != width or not np.isfinite(found).all():
         raise InputError(
-            f"{path}:1: {len(found)} weights, the feature files have {width} features"
+            f"{path}:1: {counted(len(found), 'weight')}, the feature files have "
+            f"{counted(width, 'feature')}"
         )
     return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.dropin._program import (
     FAILURE,
     SUCCESS,
@@ -96,7 +97,7 @@ def _work(given: dict[str, list[str]]) -> int:
     found = sum(size for _, size in lists.feature_names)
     if found != width + bool(merged):
         raise InputError(
-            f"-d {width}, but the feature files have {found} features: "
+            f"-d {width}, but the feature files have {counted(found, 'feature')}: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
     if (starts.lowest > starts.highest).any():
@@ -153,7 +154,9 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         wanted = 3 * width if not points else width
         if len(tokens) < wanted:
             what = "weights, lowest and highest ones" if not points else "weights"
-            raise InputError(f"{path}: {len(tokens)} numbers, expected {wanted}: {what}")
+            raise InputError(
+                f"{path}: {counted(len(tokens), 'number')}, expected {wanted}: {what}"
+            )
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner import streams
 from tuner.components import registry
 from tuner.dropin._program import (
@@ -74,7 +75,7 @@ def _work(given: dict[str, list[str]]) -> int:
     with writing(last(given, "output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())
-    say(f"{len(better)} pairs of {len(lists.features)} hypotheses")
+    say(f"{counted(len(better), 'pair')} of {len(lists.features)} hypotheses")
     return SUCCESS
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError, suggest
 from tuner.files import read_lines
 from tuner.numbers import FINITE, parse_number
@@ -147,7 +148,7 @@ class HumanScores:
         if len(self) > segments:
             raise InputError(
                 f"{self.path}: a score of segment {len(self) - 1} (counted from 0), but {origin} "
-                f"has {segments} lines; are both of the same test set?"
+                f"has {counted(segments, 'line')}; are both of the same test set?"
             )
         more = segments - len(self)
         documents, groups = (
@@ -193,7 +194,8 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
         fields = line.split("\t")
         if len(fields) != len(names):
             raise InputError(
-                f"{path}:{number}: {len(fields)} columns, the first line names {len(names)}"
+                f"{path}:{number}: {counted(len(fields), 'column')}, the first line names "
+                f"{len(names)}"
             )
         row = dict(zip(names, fields, strict=True))
         system, segment = row["system"], _segment(row["segment"], path, number)
@@ -264,8 +266,8 @@ def _arrays(
     count = int(judgments.segments.max()) + 1
     if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(found)):
         raise InputError(
-            f"{path}: {len(found)} scores of {len(systems)} systems, but one is of segment "
-            f"{count - 1}; is that number a slip?"
+            f"{path}: {counted(len(found), 'score')} of {len(systems)} systems, but one is of "
+            f"segment {count - 1}; is that number a slip?"
         )
     place = judgments.segments * len(systems) + judgments.systems
     each = np.bincount(place, minlength=count * len(systems))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tuner
+from aligners._errors import counted
 from aligners._watching import Cancelled
 from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
 from tuner.executors.team import Team
@@ -296,7 +297,10 @@ def _of_client(
         _check_versions(client, name)
         team = Cluster(client, name, notice=notice, expected=expected)
         if threads := client.nthreads():
-            notice(f"{name}: {len(threads)} workers, {sum(threads.values())} tasks at once")
+            notice(
+                f"{name}: {counted(len(threads), 'worker')}, "
+                f"{counted(sum(threads.values()), 'task')} at once"
+            )
         else:
             team.look()
         yield team

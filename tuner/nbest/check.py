@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.nbest.model import NBest, model_scores
 from tuner.weights.feature_weights import FeatureWeights
@@ -32,8 +33,8 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
     """
     if len(source_lengths) != len(nbest):
         raise InputError(
-            f"the source has {len(source_lengths)} segments, the n-best list has {len(nbest)}; "
-            f"give the source of this list"
+            f"the source has {counted(len(source_lengths), 'segment')}, the n-best list has "
+            f"{len(nbest)}; give the source of this list"
         )
     links = nbest.texts.links
     if links is None:
@@ -48,7 +49,8 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
         source, target = links.values[at]
         raise InputError(
             f"n-best list: segment {segment}, hypothesis {row - nbest.offsets[segment] + 1}: link "
-            f"{source}-{target} is out of range, the source has {source_lengths[segment]} tokens; "
+            f"{source}-{target} is out of range, the source has "
+            f"{counted(source_lengths[segment], 'token')}; "
             f"is it the source of this list?"
         )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.documents import parse_json
 from tuner.errors import InputError, shown
 from tuner.files import read_lines
@@ -41,14 +42,15 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
     sizes = nbest.list_sizes
     if len(files) != len(sizes):
         raise InputError(
-            f"{where}: {len(files)} files of numbers for {len(sizes)} n-best lists; give "
-            f"one for each, in the same order, with commas between them"
+            f"{where}: {counted(len(files), 'file')} of numbers for {len(sizes)} n-best lists; "
+            f"give one for each, in the same order, with commas between them"
         )
     values = [read_numbers(file) for file in files]
     for number, (file, found, size) in enumerate(zip(files, values, sizes, strict=True), 1):
         if len(found) != size:
             raise InputError(
-                f"{file}: {len(found)} numbers, n-best list {number} has {size} hypotheses; give "
+                f"{file}: {counted(len(found), 'number')}, n-best list {number} has "
+                f"{counted(size, 'hypothesis')}; give "
                 f"one for each, in the order of the list"
             )
     return np.concatenate(values)[nbest.lines]

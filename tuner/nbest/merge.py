@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import Ragged, Texts, Vocabulary
 from tuner.errors import InputError
 from tuner.nbest.arrived import ArrivedList
@@ -40,7 +41,8 @@ def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None
             raise ValueError(f"n-best list {number} has another vocabulary than list 1")
         if len(nbest) != len(lists[0]):
             raise ValueError(
-                f"n-best list {number} has {len(nbest)} segments, list 1 has {len(lists[0])}"
+                f"n-best list {number} has {counted(len(nbest), 'segment')}, list 1 has "
+                f"{len(lists[0])}"
             )
         merger.add(_as_list(nbest, f"n-best list {number}"))
     return merger.finish(vocabulary, len(lists[0]))
@@ -160,7 +162,8 @@ class Merger:
                 continue
             if name in mine and name in theirs:
                 raise InputError(
-                    f"{new.where}: feature {name} has {theirs[name]} values, in {self._first} it "
+                    f"{new.where}: feature {name} has {counted(theirs[name], 'value')}, in "
+                    f"{self._first} it "
                     f"has {mine[name]}; lists that are merged must come from one model"
                 )
             if ("_" not in name and not self._absent_is_zero) or size != 1:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.files import read_bytes, writing
 from tuner.nbest import _text_kernels as kernels
@@ -295,21 +296,25 @@ class _DatReader:
         lines = sum(counts)
         sparse = self._sparse(headers, counts)
         if lines * width > len(self.data):  # refused before memory is asked for
-            self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
+            self.fail(
+                0,
+                f"the headers announce {counted(lines * width, 'number')}, more than the file has",
+            )
         table = np.empty((lines, width))
         starts = [self._next_line(header) for header in headers]
         code, position, found, ends, slow = kernels.parse_tables(
             np.frombuffer(self.data, dtype=np.uint8), np.array(starts), np.array(counts), table
         )
         if code != kernels.OK:
-            self._wrong_line(position, str(found) if code == kernels.TOO_FEW else "more", width)
+            what = counted(found, "number") if code == kernels.TOO_FEW else "more numbers"
+            self._wrong_line(position, what, width)
         self._slow_numbers(slow, table)
         for block, stop in enumerate(ends.tolist()):
             if not self.data.startswith(self.end, stop):
                 self.fail(
                     stop,
-                    f"expected {self.end.decode()} after the {counts[block]} lines of segment "
-                    f"{ids[block]}; is the file cut off?",
+                    f"expected {self.end.decode()} after the {counted(counts[block], 'line')} of "
+                    f"segment {ids[block]}; is the file cut off?",
                 )
             after = self._next_line(stop)
             if after != [*headers, len(self.data)][block + 1]:
@@ -385,7 +390,8 @@ class _DatReader:
             if segments is not None and numbers[0] >= segments:
                 self.fail(
                     at,
-                    f"segment id {numbers[0]}, the references have {segments} segments, so ids "
+                    f"segment id {numbers[0]}, the references have "
+                    f"{counted(segments, 'segment')}, so ids "
                     f"are 0..{segments - 1}",
                 )
             ids.append(numbers[0])
@@ -406,7 +412,7 @@ class _DatReader:
         if line.startswith(self.kind.encode()):
             message = "the block ends before the number of lines that its header announces"
         else:
-            message = f"{found} numbers, the header says {width}; is the file cut off?"
+            message = f"{found}, the header says {width}; is the file cut off?"
         self.fail(position, message)
 
     def _slow_numbers(self, slow: IntArray, table: FloatArray) -> None:
@@ -434,7 +440,8 @@ def _check_pair(features: _DatFile, scores: _DatFile) -> None:
     if len(wrong):
         k = wrong[0]
         raise InputError(
-            f"{scores.where}: segment {scores.ids[k]} has {scores.counts[k]} hypotheses, in "
+            f"{scores.where}: segment {scores.ids[k]} has "
+            f"{counted(scores.counts[k], 'hypothesis')}, in "
             f"{features.where} it has {features.counts[k]}; both must come from one run of "
             f"Moses' extractor"
         )

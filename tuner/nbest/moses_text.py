@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError, shown
 from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.arrived import ArrivedList
@@ -183,7 +184,8 @@ class NBestReader:
             if len(wrong):
                 self.fail(
                     int(self.starts[wrong[0]]),
-                    f"segment id {self.ids[wrong[0]]}, the references have {segments} segments, "
+                    f"segment id {self.ids[wrong[0]]}, the references have "
+                    f"{counted(segments, 'segment')}, "
                     f"so ids are 0..{segments - 1}",
                 )
 
@@ -271,7 +273,7 @@ class NBestReader:
             label = int(run_labels[run])
             self.fail(
                 int(self.starts[run_lines[run]]),
-                f"feature {names[label]} has {sizes[run]} values, line "
+                f"feature {names[label]} has {counted(sizes[run], 'value')}, line "
                 f"{run_lines[first_runs[label]] + self.first_line} has {first_sizes[label]}; is "
                 f"the list cut off, or made by different models?",
             )
@@ -287,8 +289,8 @@ class NBestReader:
             if first_sizes[label] != 1:
                 self.fail(
                     int(self.starts[run_lines[first_runs[label]]]),
-                    f"sparse feature {names[label]} has {first_sizes[label]} values, expected 1 "
-                    f"(it is sparse because other lines lack it)",
+                    f"sparse feature {names[label]} has {counted(first_sizes[label], 'value')}, "
+                    f"expected 1 (it is sparse because other lines lack it)",
                 )
         dense = tuple((name, int(first_sizes[k])) for k, name in enumerate(names) if is_dense[k])
         widths = np.where(is_dense, first_sizes, 0)
@@ -357,8 +359,8 @@ class NBestReader:
         length = int(token_offsets[line + 1] - token_offsets[line])
         self.fail(
             position,
-            f"{found} is out of range, the hypothesis has {length} tokens (positions count from "
-            f"0)",
+            f"{found} is out of range, the hypothesis has {counted(length, 'token')} (positions "
+            f"count from 0)",
         )
 
     def _optional_columns(self) -> tuple[int | None, int | None]:

@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class SegmentNames:
         number = len(self._numbers)
         if segments is not None and number >= segments:
             raise ValueError(
-                f"id '{name}' is number {number + 1} of the list, the references have {segments} "
-                f"segments"
+                f"id '{name}' is number {number + 1} of the list, the references have "
+                f"{counted(segments, 'segment')}"
             )
         self._numbers[name] = number
         return number

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 import tuner
+from aligners._errors import counted
 from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.documents import parse_toml
@@ -465,8 +466,8 @@ def _check_sets(experiment: Experiment) -> None:
         links = getattr(data, f"{prefix}reference_links")
         if links and len(links) != len(references):
             raise ConfigError(
-                f"{path}: [data] {prefix}reference_links: {len(links)} files for "
-                f"{len(references)} references; give one for each, or none"
+                f"{path}: [data] {prefix}reference_links: {counted(len(links), 'file')} for "
+                f"{counted(len(references), 'reference')}; give one for each, or none"
             )
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import tuner
+from aligners._errors import counted
 from tuner import streams
 from tuner.files import copy_file, write_text
 from tuner.nbest.check import model_score_mismatch
@@ -299,7 +300,10 @@ class _Run:
         last = iterations[-1]
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
-            self.note(f"iteration {last.number}: optimizing over {last.hypotheses} hypotheses")
+            self.note(
+                f"iteration {last.number}: optimizing over "
+                f"{counted(last.hypotheses, 'hypothesis')}"
+            )
             nbest, stats = self.lists.searched(last.number, self.note)
             before = self._weights_of(last.number)
             found = optimize_stats(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tuner
+from aligners._errors import counted
 from tuner import streams
 from tuner.files import write_text
 from tuner.runs import experiment as single
@@ -239,8 +240,8 @@ def _finish(
     write_json(folder.path / "result.json", found.as_json())
     shown = experiment.metric.shown
     evaluator.note(
-        f"{len(results)} replicas: dev {shown(mean)} (standard deviation {shown(spread)}), "
-        f"averaged weights {shown(dev.score)}"
+        f"{counted(len(results), 'replica')}: dev {shown(mean)} (standard deviation "
+        f"{shown(spread)}), averaged weights {shown(dev.score)}"
     )
     return found
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aligners._base import tokens
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner import streams
 from tuner.annotation.annotators._workers import close_all
@@ -193,7 +194,8 @@ class _Taking:
             lines = read_lines(path)
             if len(lines) != len(self.lines):
                 raise InputError(
-                    f"{path}: {len(lines)} lines, {data.source} has {len(self.lines)}; they must "
+                    f"{path}: {counted(len(lines), 'line')}, {data.source} has "
+                    f"{len(self.lines)}; they must "
                     f"be of the same segments"
                 )
             out = self.folder / name
@@ -256,7 +258,7 @@ class _Taking:
         def search(segments: int | None, threads: int = 1) -> tuple[Optimization, Cost]:
             return self._search(pool, weights, segments, threads, annotating)
 
-        self.note(f"searching over their {hypotheses} hypotheses")
+        self.note(f"searching over their {counted(hypotheses, 'hypothesis')}")
         with meter.measured():
             first, cost = search(None)  # loads kernels, and annotates
         other_bytes = max(other_bytes, meter.child_bytes or 0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.search.averaging import stacked
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def stop_reason(
         return "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, metric).number
     if stale >= patience:
-        return f"{last.judged_by} has not risen for {stale} iterations"
+        return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
     if last.number > most:
         return f"the limit of {most} searches is reached"
     if last.change is not None and last.change < min_weight_change:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aligners._errors import counted
 from metrics._base import Batch, Ragged, Texts
 from tuner.errors import InputError
 from tuner.files import each_line, read_lines
@@ -126,8 +127,8 @@ def read_links(
     lines = read_lines(path)
     if len(lines) != len(source_lengths):
         raise InputError(
-            f"{path}: {len(lines)} lines, expected {len(source_lengths)}: the links of one text a "
-            f"line, an empty line where there are none"
+            f"{path}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links "
+            f"of one text a line, an empty line where there are none"
         )
     for number, line in enumerate(lines, 1):
         if _LINKS_LINE.fullmatch(line) is None:
@@ -156,7 +157,7 @@ def describe_length(side: str, length: int) -> str:
     """Return what positions a text allows: `the source has 7 tokens, so positions are 0..6`."""
     if length == 0:
         return f"the {side} is empty, so it cannot have links"
-    tokens = "1 token" if length == 1 else f"{length} tokens"
+    tokens = counted(length, "token")
     return f"the {side} has {tokens}, so positions are 0..{length - 1}"
 
 
@@ -206,7 +207,8 @@ def read_references(
             raise InputError(f"{links[0]}: links need the source text to be checked; give it too")
         if len(links) != len(paths):
             raise InputError(
-                f"{len(links)} files of reference links for {len(paths)} references; give one for "
+                f"{counted(len(links), 'file')} of reference links for "
+                f"{counted(len(paths), 'reference')}; give one for "
                 f"each, in the same order"
             )
         texts = [
@@ -262,8 +264,8 @@ def make_batch(
     """
     if len(offsets) - 1 != len(references):
         raise InputError(
-            f"the hypotheses have {len(offsets) - 1} segments, the references {len(references)}; "
-            f"both must be of the same text"
+            f"the hypotheses have {counted(len(offsets) - 1, 'segment')}, the references "
+            f"{len(references)}; both must be of the same text"
         )
     if texts.vocabulary is not references.texts.vocabulary:
         raise ValueError("hypotheses and references must share one vocabulary")
@@ -311,8 +313,8 @@ def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> N
     """Raise InputError if a file has not as many lines as the `first` one."""
     if found != expected:
         raise InputError(
-            f"{path}: {found} lines, but {first} has {expected}; every file must have one line a "
-            f"segment"
+            f"{path}: {counted(found, 'line')}, but {first} has {expected}; every file must have "
+            f"one line a segment"
         )
 
 

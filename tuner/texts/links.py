@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aligners._base import format_links, tokens
+from aligners._errors import counted
 from metrics._base import Ragged
 from tuner.errors import InputError, ProgramError, StateError, aligner_faults
 from tuner.files import read_lines, write_text
@@ -92,7 +93,7 @@ class Linker:
         for path, lines in zip(references, texts, strict=True):
             if len(lines) != len(sources):
                 raise InputError(
-                    f"{path}: {len(lines)} lines, {source} has {len(sources)}; "
+                    f"{path}: {counted(len(lines), 'line')}, {source} has {len(sources)}; "
                     f"they must be translations line by line"
                 )
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 import tuner
+from aligners._errors import counted
 from metrics._base import Ragged
 from tuner.errors import InputError
 from tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
@@ -162,7 +163,7 @@ def coverage(annotator: TextAnnotations) -> str:
     """Return how many sentences have a parse, where from, in what time and of what depth."""
     seen = annotator.hits + annotator.misses
     line = (
-        f"annotator {annotator.name}: {seen} sentences, "
+        f"annotator {annotator.name}: {counted(seen, 'sentence')}, "
         f"{1 - annotator.failed / max(seen, 1):.1%} with a parse, {annotator.failed} without; "
         f"{annotator.hits} from the cache, {annotator.misses} new in {annotator.seconds:.1f} s"
     )
@@ -172,7 +173,7 @@ def coverage(annotator: TextAnnotations) -> str:
 def depth(annotator: TextAnnotations) -> str:
     """Return what is to be said of weighted parses; nothing where there are as many as asked."""
     return "".join(
-        f"; at most {most} {'parse' if most == 1 else 'parses'} of a sentence, {asked} asked for"
+        f"; at most {counted(most, 'parse')} of a sentence, {asked} asked for"
         for asked, most in annotator.depths.items()
         if most < asked
     )

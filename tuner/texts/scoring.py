@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.tables import aligned
 from tuner.texts.statistics import compute_stats
 
@@ -147,7 +148,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
 
 
 def _lengths_line(scores: Sequence[Score]) -> str:
-    line = f"{len(scores[0].segment_scores)} segments"
+    line = f"{counted(len(scores[0].segment_scores), 'segment')}"
     for score in scores:
         if "hyp_len" in score.parts and "ref_len" in score.parts:
             hypothesis, reference = score.parts["hyp_len"], score.parts["ref_len"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import SYNTAX
 from tuner.errors import InputError
 from tuner.texts.corpus import describe_length
@@ -110,8 +111,8 @@ def _check_lengths(metric: Metric, batch: Batch) -> None:
             segment = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
             raise InputError(
                 f"segment {segment} (counted from 0): a {name} of "
-                f"{texts.tokens.lengths[wrong[0]]} tokens; {metric.name()} compares at most "
-                f"{metric.most_tokens}: is a line end missing?"
+                f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares "
+                f"at most {metric.most_tokens}: is a line end missing?"
             )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, suggest
 from tuner.files import read_lines
@@ -64,8 +65,8 @@ class FeatureWeights:
                 )
             if len(numbers) != size:
                 raise InputError(
-                    f"{origin}: feature {name} has {len(numbers)} weights, the n-best list has "
-                    f"{size} values"
+                    f"{origin}: feature {name} has {counted(len(numbers), 'weight')}, the n-best "
+                    f"list has {counted(size, 'value')}"
                 )
             columns.extend(numbers)
         return np.array(columns, dtype=np.float64)
@@ -80,7 +81,7 @@ class FeatureWeights:
             values[name] = tuple(float(number) for number in vector[start : start + size])
             start += size
         if start != len(vector):
-            raise ValueError(f"{len(vector)} weights for {start} feature columns")
+            raise ValueError(f"{counted(len(vector), 'weight')} for {start} feature columns")
         return cls(values)
 
     def halfway_to(self, other: FeatureWeights) -> FeatureWeights:

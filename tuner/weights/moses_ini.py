@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.files import read_bytes
 
@@ -172,7 +173,8 @@ class MosesIni:
         mask = [True] * len(values) if tuned is None else list(tuned)
         if len(old) != len(mask) or sum(mask) != len(values):
             raise InputError(
-                f"{self.origin}:{number}: feature {match['name']} has {len(old)} weights here, "
+                f"{self.origin}:{number}: feature {match['name']} has "
+                f"{counted(len(old), 'weight')} here, "
                 f"{len(values)} are to be written; is it the configuration of another system?"
             )
         new = iter(values)

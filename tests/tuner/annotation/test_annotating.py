@@ -347,7 +347,7 @@ def test_a_tree_of_other_tokens_is_an_error_and_one_that_is_none_has_failed():
 def test_fewer_answers_than_sentences_and_annotators_that_do_not_work():
     one = Fixed([CAT, GO], OneTree)
     one.backend.__dict__["annotate"] = lambda *_, **__: iter([answer_of(CAT)])
-    with pytest.raises(ProgramError, match="1 answers to 2 sentences"):
+    with pytest.raises(ProgramError, match="1 answer to 2 sentences"):
         one.annotate([CAT, GO], ["tags"])
     broken = Fixed([], OneTree)
     broken.backend.known[CAT.words] = AnnotatorError("no model")
@@ -380,7 +380,7 @@ def test_too_many_failures_stop_and_are_not_kept(tmp_path):
     with pytest.raises(
         ProgramError,
         match=r"no parse of 20 of 30 sentences, more than the share of 0.5 .* \(one is 'w10' "
-        r"\(1 tokens\)\); is it the right model",
+        r"\(1 token\)\); is it the right model",
     ):
         one.annotate(rows, ["heads"])
     again = Fixed(rows, OneTree, cache=tmp_path, max_failed=0.7)

@@ -48,7 +48,7 @@ def test_lines_and_files_score_alike(ref):
 
 
 def test_faults_in_lines_name_the_text():
-    with pytest.raises(portmert.PortmertError, match="the hypotheses: 1 lines, but references 1"):
+    with pytest.raises(portmert.PortmertError, match="the hypotheses: 1 line, but references 1"):
         portmert.score(["a"], [["a", "b"]])
     with pytest.raises(portmert.PortmertError, match="references 1:1: expected a line of text"):
         portmert.score(["a"], [["a\nb"]])
@@ -129,7 +129,7 @@ def test_ragged_arrays_with_scores():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"scores": [1.0]}, "1 scores for 2 hypotheses"),
+        ({"scores": [1.0]}, "1 score for 2 hypotheses"),
         ({"scores": [1.0, np.nan]}, "scores must be finite"),
         ({"stats": [[1.0], [1.0]]}, "stats need the metric"),
         ({"stats": [[1.0], [1.0]], "metric": "ter"}, "with 1 numbers each; expected 2 with"),

@@ -60,7 +60,7 @@ def test_less_is_better_by_a_minus():
     ("paths", "spec", "message"),
     [
         ("one", "qe=short", "short: 3 numbers, n-best list 1 has 4 hypotheses"),
-        (["one", "two"], "qe=qe", "--feature qe=qe: 1 files of numbers for 2 n-best lists"),
+        (["one", "two"], "qe=qe", "--feature qe=qe: 1 file of numbers for 2 n-best lists"),
         ("one", "qe=text", "text:2: 'two' is not a finite number"),
         ("one", "qe=nan", "nan:1: 'nan' is not a finite number"),
         ("one", "qe=inf.npy", "inf.npy: number 2 is inf, expected finite"),
@@ -135,7 +135,7 @@ def test_length_by_that_of_the_source_or_of_the_list():
     found = with_features(nbest, ["ratio", "ratio:list"], source_lengths=np.array([4, 0]))
     assert found.features[:, 1].tolist() == [0.5, 0.25, 3]  # an empty source counts as one token
     assert found.features[:, 2].tolist() == [2 / 1.5, 1 / 1.5, 1]
-    with pytest.raises(portmert.PortmertError, match="source has 1 segments, the lists 2"):
+    with pytest.raises(portmert.PortmertError, match="source has 1 segment, the lists 2"):
         with_features(nbest, ["ratio"], source_lengths=np.array([4]))
 
 

@@ -135,7 +135,7 @@ def test_it_is_tuned_on_and_says_which_part_dominates():
     ("metric", "message"),
     [
         ("0.5*scores:gone + bleu", "gone: No such file"),
-        ("0.5*scores:short + bleu", "short: 1 scores, list has 4 hypotheses"),
+        ("0.5*scores:short + bleu", "short: 1 score, list has 4 hypotheses"),
         ("0.5*scores:qe.txt,qe.txt + bleu", "2 files of scores for 1 n-best lists"),
         ("scores:text + bleu", "text:1: 'one' is not a finite number"),
         ("0.5*scores:nan + bleu", "nan:1: 'nan' is not a finite number"),

@@ -267,13 +267,13 @@ def test_decoding_goes_on_where_it_was_interrupted(decoder, listed, tmp_path):
 
 def test_sides_of_different_length_are_an_error(decoder, tmp_path):
     short = replace(decoder, train_target=write(tmp_path / "t", ["a"]), model=tmp_path / "model")
-    with pytest.raises(InputError, match=r"t: 1 lines, .*s has 300; line n of one must be"):
+    with pytest.raises(InputError, match=r"t: 1 line, .*s has 300; line n of one must be"):
         short.train()
 
 
 def test_an_empty_bitext_is_an_error(tmp_path):
     empty = write(tmp_path / "e", [""])
-    with pytest.raises(ProgramError, match="e: thot hmm: no pair to train on: 1 pairs"):
+    with pytest.raises(ProgramError, match="e: thot hmm: no pair to train on: 1 pair"):
         Thot(empty, empty, tmp_path / "model").train()
     assert not (tmp_path / "model").exists()
 

@@ -74,7 +74,7 @@ def test_figures_that_the_edpm_tables_repeat_are_the_same():
         ("[[table]]\nnumber = 3\n", "table.0.caption must be given"),
         (
             '[[table]]\nnumber = 3\ncaption = ""\nheaders = ["a", "b"]\nrows = [["r"]]\n',
-            "table 3: the row of 'r' has 1 cells, the headers are 2",
+            "table 3: the row of 'r' has 1 cell, the headers are 2",
         ),
     ],
 )

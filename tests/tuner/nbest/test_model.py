@@ -401,7 +401,7 @@ def test_duplicate_feature_name(tmp_path):
         ("", "segment id '' is not an integer; ids count from 0"),
         ("-1", "segment id -1 is negative; ids count from 0"),
         ("99999999999999999999", "segment id '99999999999999999999' is too large"),
-        ("1", "segment id 1, the references have 1 segments, so ids are 0..0"),
+        ("1", "segment id 1, the references have 1 segment, so ids are 0..0"),
     ],
 )
 def test_segment_id(tmp_path, found, message):

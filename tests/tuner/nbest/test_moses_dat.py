@@ -175,7 +175,7 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
             SCORES,
             "f1:5: expected FEATURES_TXT_BEGIN or the end of the file",
         ),
-        (FEATURES[:-19], SCORES, "f1:7: expected FEATURES_TXT_END after the 1 lines of segment 1"),
+        (FEATURES[:-19], SCORES, "f1:7: expected FEATURES_TXT_END after the 1 line of segment 1"),
         (FEATURES[:-27], SCORES, "f1:6: "),
         (FEATURES.replace("TM0_1", "TM0_0"), SCORES, "f1:1: feature TM0_0 stands twice"),
         (FEATURES.replace(" TM0_1", ""), SCORES, "f1:1: 2 feature names for 3 columns"),
@@ -199,7 +199,7 @@ def test_fault_is_named(tmp_path, features, scores, message):
 
 def test_segment_id_out_of_range(tmp_path):
     assert fails(tmp_path, (FEATURES, SCORES), segments=1) == (
-        "f1:5: segment id 1, the references have 1 segments, so ids are 0..0"
+        "f1:5: segment id 1, the references have 1 segment, so ids are 0..0"
     )
 
 

@@ -209,7 +209,7 @@ def test_half_a_test_set_is_an_error(folder):
 
 
 def test_links_for_some_references_only_are_an_error(folder):
-    assert "[data] reference_links: 2 files for 1 references" in message(
+    assert "[data] reference_links: 2 files for 1 reference" in message(
         folder, "data.reference_links=['dev.links', 'dev.links']"
     )
 

@@ -68,7 +68,7 @@ def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_
     said = stop_reason(
         [start, *[replace(tuned, held_out_score=0.1)] * 2], **RULES | {"patience": 1}
     )
-    assert said == "the held-out score has not risen for 1 iterations"
+    assert said == "the held-out score has not risen for 1 iteration"
 
 
 def test_best_iteration_is_the_earliest_of_equal_scores():

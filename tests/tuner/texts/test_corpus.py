@@ -123,7 +123,7 @@ def test_read_links_speaks_of_one_token_in_the_singular(tmp_path):
 
 def test_read_links_names_both_numbers_of_lines(tmp_path):
     path = write(tmp_path / "a", "0-0\n")
-    with pytest.raises(InputError, match="a: 1 lines, expected 2"):
+    with pytest.raises(InputError, match="a: 1 line, expected 2"):
         read_links(path, [1, 1], [1, 1])
 
 
@@ -165,7 +165,7 @@ def test_references_stand_segment_by_segment(tmp_path):
 
 def test_references_of_different_lengths_are_refused(tmp_path):
     paths = [write(tmp_path / "r1", "a\nb\n"), write(tmp_path / "r2", "a\n")]
-    with pytest.raises(InputError, match=r"r2: 1 lines, but .*r1 has 2"):
+    with pytest.raises(InputError, match=r"r2: 1 line, but .*r1 has 2"):
         corpus.read_references(paths, vocabulary=Vocabulary())
 
 
@@ -181,7 +181,7 @@ def test_reference_links_need_the_source_and_one_file_for_each(tmp_path):
     ref, links = write(tmp_path / "r", "a\n"), write(tmp_path / "l", "0-0\n")
     with pytest.raises(InputError, match="l: links need the source text"):
         corpus.read_references([ref], vocabulary=Vocabulary(), links=[links])
-    with pytest.raises(InputError, match="1 files of reference links for 2 references"):
+    with pytest.raises(InputError, match="1 file of reference links for 2 references"):
         corpus.read_references([ref, ref], vocabulary=Vocabulary(), source=ref, links=[links])
 
 

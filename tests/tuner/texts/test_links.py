@@ -64,7 +64,7 @@ def test_dev_links_are_made_once_in_one_batch(tmp_path):
 def test_dev_links_check_the_number_of_lines(tmp_path):
     one = annotator(tmp_path, Counting())
     (tmp_path / "ref0").write_text("x y\n")
-    with pytest.raises(InputError, match=r"ref0: 1 lines, .*src has 2"):
+    with pytest.raises(InputError, match=r"ref0: 1 line, .*src has 2"):
         one.dev_links()
 
 

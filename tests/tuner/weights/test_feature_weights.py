@@ -165,7 +165,7 @@ def test_vector_names_what_is_missing():
         InputError, match=r"w.json: no weight for feature LM1; did you mean 'LM0'\?"
     ):
         weights.vector((("LM1", 1),), origin="w.json")
-    with pytest.raises(InputError, match="LM0 has 1 weights, the n-best list has 2 values"):
+    with pytest.raises(InputError, match="LM0 has 1 weight, the n-best list has 2 values"):
         weights.vector((("LM0", 2),))
 
 

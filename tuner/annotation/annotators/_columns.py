@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from aligners._errors import counted
 from tuner.annotation.annotators import _forest
 from tuner.annotation.annotators._analysed import Analysed, whole_number
 from tuner.annotation.annotators._meaning import roles_tree
@@ -75,7 +76,7 @@ def read(path: str, lines: Sequence[str]) -> Iterator[Analysed]:
                 continue
             if rows and len(columns) != len(rows[0].columns):
                 raise InputError(
-                    f"{path}:{number}: {len(columns)} columns, line {rows[0].line} has "
+                    f"{path}:{number}: {counted(len(columns), 'column')}, line {rows[0].line} has "
                     f"{len(rows[0].columns)}; is the file cut off?"
                 )
             rows.append(Row(number, columns))
@@ -124,8 +125,8 @@ def _heads(
     blank = all(not column for row in rows for column in row.columns[form.first :])
     if there != len(predicates) and not (not predicates and blank):
         raise InputError(
-            f"{path}:{rows[0].line}: {there} columns of arguments for {len(predicates)} "
-            f"predicates, as {form.name} has one for each"
+            f"{path}:{rows[0].line}: {counted(there, 'column')} of arguments for "
+            f"{len(predicates)} predicates, as {form.name} has one for each"
         )
     links = []
     for row in rows:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from aligners._errors import counted
 from tuner.annotation.annotators import _forest
 from tuner.errors import InputError
 from tuner.files import decode_line, read_bytes
@@ -154,8 +155,8 @@ class _Unfinished:
         if len(columns) != len(COLUMNS):
             raise self._fault(
                 number,
-                f"{len(columns)} columns, expected {len(COLUMNS)}, parted by tabs; is the "
-                f"file cut off, or no CoNLL-U?",
+                f"{counted(len(columns), 'column')}, expected {len(COLUMNS)}, parted by tabs; is "
+                f"the file cut off, or no CoNLL-U?",
             )
         no_word = _NO_WORD.fullmatch(columns[0])
         if no_word:  # a multiword token or an empty node

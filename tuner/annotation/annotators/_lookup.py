@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from aligners._errors import counted
 from tuner.annotation.annotators._tokens import as_parsed, comparable
 from tuner.errors import AnnotatorError
 
@@ -75,7 +76,7 @@ def each(
 def shown(tokens: Sequence[str]) -> str:
     """Return a sentence as messages show it."""
     text = " ".join(tokens[:SHOWN]) + (" ..." if len(tokens) > SHOWN else "")
-    return f"'{text}' ({len(tokens)} tokens)"
+    return f"'{text}' ({counted(len(tokens), 'token')})"
 
 
 def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from metrics._base import WORD_KINDS
 from tuner.annotation.annotators._analysed import Analysed, is_one_word
 from tuner.annotation.annotators._columns import proposition
@@ -101,7 +102,7 @@ def _sentence(where: str, line: str) -> Analysed:
     if not words or not all(map(is_one_word, words)):
         raise InputError(f"{where}: words are without spaces, and at least one")
     if tags and len(tags) != len(words):
-        raise InputError(f"{where}: {len(tags)} tags for {len(words)} words")
+        raise InputError(f"{where}: {counted(len(tags), 'tag')} for {counted(len(words), 'word')}")
     roles = drs = None
     try:
         if "roles" in found:
@@ -156,7 +157,9 @@ def _verbs(where: str, words: tuple[str, ...], found: object) -> Iterator[Propos
     for one in found:
         tags = _strings(where, one, "tags")
         if len(tags) != len(words):
-            raise InputError(f"{where}: {len(tags)} tags of a verb for {len(words)} words")
+            raise InputError(
+                f"{where}: {counted(len(tags), 'tag')} of a verb for {counted(len(words), 'word')}"
+            )
         spans: list[tuple[str, list[int]]] = []
         for place, tag in enumerate(tags):
             mark, _, role = tag.partition("-")

@@ -13,6 +13,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from tuner.annotation.annotators._wire import pack, unpack_request
 from tuner.errors import AnnotatorError
 from tuner.processes import own_output
@@ -52,7 +53,10 @@ def _answer(parse: Parse, sentences: list[list[str]], request: Request) -> list[
     except Exception as error:  # noqa: BLE001  costs the sentence, not the run
         return ["failed", _one_line(error)]
     if len(found) != len(sentences):
-        return ["error", f"{len(found)} answers to {len(sentences)} sentences"]
+        return [
+            "error",
+            f"{counted(len(found), 'answer')} to {counted(len(sentences), 'sentence')}",
+        ]
     return ["annotations", [pack(annotation) for annotation in found]]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, Layer
 from tuner.annotation.annotators._conllu import Tagset
@@ -175,7 +176,7 @@ def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:
         if len(blocks) > 1 and block.logprob is None:
             raise InputError(
                 f"{path}:{block.line}: no '# parse_logprob = ', which every one of "
-                f"{len(blocks)} trees of a sentence needs"
+                f"{counted(len(blocks), 'tree')} of a sentence needs"
             )
     ranked = sorted(blocks, key=lambda block: -(block.logprob or 0.0))
     best = ranked[0]
@@ -211,7 +212,8 @@ def _tree(path: str, block: Block) -> tuple[str, Heads]:
         raise InputError(f"{where}: {error}") from None
     if len(tree.leaves) != len(block.words):
         raise InputError(
-            f"{where}: the tree has {len(tree.leaves)} tokens, the sentence {len(block.words)}"
+            f"{where}: the tree has {counted(len(tree.leaves), 'token')}, the sentence "
+            f"{len(block.words)}"
         )
     if _lookup.key(tree.tokens) not in (
         _lookup.key(block.tokens),

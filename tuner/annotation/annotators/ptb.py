@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
 from tuner.annotation.annotators._base import Annotation, Annotator, Layer
 from tuner.annotation.annotators._lookup import Missing
@@ -161,8 +162,8 @@ def _list(
     for k in range(count):
         if 2 * k + 1 >= len(rows):
             raise InputError(
-                f"{path}:{header}: {count} parses announced, the file ends after {k}; is it cut "
-                f"off?"
+                f"{path}:{header}: {counted(count, 'parse')} announced, the file ends after {k}; "
+                f"is it cut off?"
             )
         (score_line, score), (tree_line, line) = rows[2 * k], rows[2 * k + 1]
         value = _conllu.logprob(score.strip(), f"{path}:{score_line}: the score of a parse")

@@ -11,6 +11,7 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.annotation.annotators import _conllu, _models
 from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._conllu import Tagset
@@ -237,7 +238,8 @@ def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArr
     arcs, names = (np.array(table.detach(), dtype=np.float64) for table in scores[:2])
     if arcs.shape != (1, length + 1, length + 1) or names.shape != (*arcs.shape, labels):
         raise AnnotatorError(
-            f"Stanza's scores have shapes {arcs.shape} and {names.shape} for {length} words and "
+            f"Stanza's scores have shapes {arcs.shape} and {names.shape} for "
+            f"{counted(length, 'word')} and "
             f"{labels} labels; use stanza 1.15"
         )
     # The first row is the root's. A word is not its own head; its score there is -inf.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.texts.corpus import read_links
 from tuner.texts.links import Linker
@@ -73,7 +74,7 @@ def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
     if len(files) not in (references, references + outputs):
         more = f", or {references + outputs} (then those of each output)" if outputs else ""
         raise InputError(
-            f"--links {text}: {len(files)} files; expected {references} (links of each "
+            f"--links {text}: {counted(len(files), 'file')}; expected {references} (links of each "
             f"reference){more}"
         )
     return LinkSet(name, files[:references], files[references:], required=True)
@@ -186,7 +187,8 @@ def _check_decoders(
         if outside.size:
             segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
             raise InputError(
-                f"{source}:{segment + 1}: the source has {source_lengths[segment]} tokens, but an "
+                f"{source}:{segment + 1}: the source has "
+                f"{counted(source_lengths[segment], 'token')}, but an "
                 f"output links position {values[outside[0], 0]}; is it the source of this test "
                 f"set?"
             )

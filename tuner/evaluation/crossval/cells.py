@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import tuner
+from aligners._errors import counted
 from tuner import streams
 from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, StateError
@@ -92,8 +93,8 @@ class Plan:
             raise InputError("cross-validation halves the segments; the lists have only one")
         if self.size is not None and self.size > half:
             raise InputError(
-                f"{self.size} segments to learn from, but half of the {len(self.nbest)} segments "
-                f"are {half}; the others are judged"
+                f"{counted(self.size, 'segment')} to learn from, but half of the "
+                f"{len(self.nbest)} segments are {half}; the others are judged"
             )
 
     @property

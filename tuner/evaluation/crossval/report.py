@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from tuner.evaluation.comparison.formats import NOTHING, fixed, p_value, shown, signed
 from tuner.tables import Table
 
@@ -99,8 +100,8 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
     known = [any(row[n] not in ("", NOTHING) for row in rows) for n in range(len(headers))]
     return Table(
-        f"{directed(metric)}: learnt from {document['learnt_from']} segments, judged on "
-        f"{document['judged_on']}; {_counted(document, 'split')}, {_counted(document, 'seed')}",
+        f"{directed(metric)}: learnt from {counted(document['learnt_from'], 'segment')}, judged "
+        f"on {document['judged_on']}; {_counted(document, 'split')}, {_counted(document, 'seed')}",
         [
             header
             for header, is_known in zip(headers, known, strict=True)
@@ -111,8 +112,7 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
 
 
 def _counted(document: Mapping[str, Any], noun: str) -> str:
-    count = document[f"{noun}s"]
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return counted(document[f"{noun}s"], noun)
 
 
 def with_error(value: float | None, error: float | None, metric: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from aligners._errors import counted
 from tuner.documents import parse_json
 from tuner.errors import InputError, suggest
 from tuner.evaluation.humaneval.evaluation import FORM
@@ -225,7 +226,7 @@ def _votes(
     missing = [placed.item for placed in sheet if placed.item not in votes]
     if missing:
         raise InputError(
-            f"{path}: no row for {len(missing)} of judge {judge}'s {len(sheet)} items: "
+            f"{path}: no row for {len(missing)} of judge {judge}'s {counted(len(sheet), 'item')}: "
             f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
         )
     return {placed.item: votes[placed.item] for placed in sheet}

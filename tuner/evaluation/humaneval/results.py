@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ def _agreement(
     if drop:
         if drop > len(judges) - 2 or kappa is None:
             raise InputError(
-                f"{', '.join(conditions)}: {len(judges)} judges and {len(counts)} common items; "
+                f"{', '.join(conditions)}: {counted(len(judges), 'judge')} and {len(counts)} "
+                "common items; "
                 f"leaving out {drop} needs {drop + 2} judges or more, and common items"
             )
         table = np.array([value for value in without if value is not None])

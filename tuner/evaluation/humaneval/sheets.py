@@ -10,6 +10,7 @@ import zipfile
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from aligners._errors import counted
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
                 continue
             if len(cells) != len(names):
                 raise InputError(
-                    f"{path}:{reader.line_num}: {len(cells)} columns, the first line names "
-                    f"{len(names)}"
+                    f"{path}:{reader.line_num}: {counted(len(cells), 'column')}, the first line "
+                    f"names {len(names)}"
                 )
             yield reader.line_num, dict(zip(names, cells, strict=True))
     except csv.Error as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.evaluation.correlation import Pairs, rounded
 from tuner.evaluation.metaeval.likeness import Likeness, likeness
@@ -157,7 +158,7 @@ class Judged:
             numbers["document"] = len(self.document_names)
         if self.each is not None:
             numbers["judgment"] = len(self.each.scores)
-        return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in numbers.items())
+        return ", ".join(counted(n, what) for what, n in numbers.items())
 
     def by_document(self, scores: FloatArray) -> FloatArray:
         """Return (D, M): length-weighted means of segments' scores (S, M); 0 without a token."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from aligners._errors import counted
 from tuner.documents import parse_toml
 from tuner.errors import InputError
 from tuner.families import reason
@@ -59,6 +60,6 @@ def read_published(path: Path) -> Published:
             if len(row) != len(table.headers):
                 raise InputError(
                     f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
-                    f"{len(row)} cells, the headers are {len(table.headers)}"
+                    f"{counted(len(row), 'cell')}, the headers are {len(table.headers)}"
                 )
     return found

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.evaluation.comparison.linking import parse_link_set
 from tuner.evaluation.comparison.request import Request, compare_request
@@ -216,8 +217,9 @@ def _origin(config: Path, experiment: Experiment) -> str:
     tune = experiment.tune
     return (
         f"Made by `portmert reproduce {config.name}`: decoder {experiment.decoder.name()}, "
-        f"{tune.replicas} tunings "
-        f"for each metric from seed {tune.seed} on, at most {tune.iterations} iterations of "
+        f"{counted(tune.replicas, 'tuning')} "
+        f"for each metric from seed {tune.seed} on, at most "
+        f"{counted(tune.iterations, 'iteration')} of "
         f"{tune.nbest}-best lists. Scores are of the test set, means over the tunings; s_sel is "
         f"the deviation over resampled segments, s_opt over tunings; p is two-sided by "
         f"a t-test of luck of the test set and of tuning, then corrected (Holm), beside it "

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
+from aligners._errors import counted
 from tuner.errors import InputError, shown
 from tuner.files import decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
@@ -162,8 +163,8 @@ class Reader(ABC):
         each = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}..{sizes[-1]}"
         parts = [
             f"{self.title} n-best",
-            f"{columns} {self.column}{'s' * (columns != 1)}",
-            f"{segments} segment{'s' * (segments != 1)} x {each}",
+            counted(columns, self.column),
+            f"{counted(segments, 'segment')} x {each}",
             "word alignment" if new.has_links else "no word alignment",
         ]
         if new.sparse_names:
@@ -256,8 +257,8 @@ class Collector:
         if self.segments is not None and number >= self.segments:
             self.file.fail(
                 place,
-                f"segment id {number}, the references have {self.segments} segments, so ids are "
-                f"0..{self.segments - 1}",
+                f"segment id {number}, the references have {counted(self.segments, 'segment')}, "
+                f"so ids are 0..{self.segments - 1}",
             )
         return number
 
@@ -333,7 +334,7 @@ class Collector:
                 self.file.fail(
                     self._places[row],
                     f"{links[at, 0]}-{links[at, 1]} is out of range, the hypothesis has "
-                    f"{lengths[at]} tokens (positions count from 0)",
+                    f"{counted(lengths[at], 'token')} (positions count from 0)",
                 )
             ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             rows = rows._replace(links=links, link_offsets=ends)

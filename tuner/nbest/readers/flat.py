@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.files import read_lines
 from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
@@ -58,8 +59,8 @@ class Flat(CollectingReader):
             )
         if segments is not None and len(lines) != segments * self.n:
             raise InputError(
-                f"{file.where}: {len(lines)} lines with n={self.n} are {len(lines) // self.n} "
-                f"segments, the references have {segments}"
+                f"{file.where}: {len(lines)} lines with n={self.n} are "
+                f"{counted(len(lines) // self.n, 'segment')}, the references have {segments}"
             )
         others = [self._scores(path, len(lines), file) for path in self.scores.split("+") if path]
         columns = lines[0].count("\t")
@@ -70,8 +71,7 @@ class Flat(CollectingReader):
             if len(cells) != columns:
                 file.fail(
                     number,
-                    f"{len(cells)} score{'s' * (len(cells) != 1)} behind tabs, line 1 has "
-                    f"{columns}",
+                    f"{counted(len(cells), 'score')} behind tabs, line 1 has {columns}",
                 )
             values = [
                 finite_number(file, number, cell, f"score {name}")
@@ -93,7 +93,8 @@ class Flat(CollectingReader):
         if len(names) != columns + files or len(set(names)) != len(names) or "" in names:
             raise InputError(
                 f"{file.where}: names={self.names} must be {columns + files} different names: "
-                f"there are {columns} columns behind tabs and {files} files of scores"
+                f"there are {counted(columns, 'column')} behind tabs and "
+                f"{counted(files, 'file')} of scores"
             )
         return names
 
@@ -102,7 +103,8 @@ class Flat(CollectingReader):
         lines = read_lines(path)
         if len(lines) != expected:
             raise InputError(
-                f"{path}: {len(lines)} scores, {file.where} has {expected} hypotheses; give one "
+                f"{path}: {counted(len(lines), 'score')}, {file.where} has "
+                f"{counted(expected, 'hypothesis')}; give one "
                 f"number a hypothesis"
             )
         own = ListFile(path, b"")

@@ -10,6 +10,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.errors import InputError, shown
 from tuner.nbest.readers import _json as js
 from tuner.nbest.readers._json import JsonReader
@@ -72,15 +73,16 @@ class Huggingface(JsonReader):
                 if size != sizes[0]:
                     file.fail(
                         place,
-                        f"'{key}' has {sum(size)} entries in {len(size)} segments, '{self.text}' "
+                        f"'{key}' has {counted(sum(size), 'entry')} in "
+                        f"{counted(len(size), 'segment')}, '{self.text}' "
                         f"has {sum(sizes[0])} in {len(sizes[0])}",
                     )
             if len(sizes[0]) > 1 and js.get(content, self.id) is not None:
-                file.fail(place, f"{len(sizes[0])} segments, but '{self.id}' names one")
+                file.fail(place, f"{counted(len(sizes[0]), 'segment')}, but '{self.id}' names one")
             names = tuple((key, 1) for key in keys[1:])
             for rows in zip(texts, *columns[1:], strict=True):
-                counted = segment if self.id == _ID else None
-                named = js.segment_id(file, place, content, self.id, counted)
+                number = segment if self.id == _ID else None
+                named = js.segment_id(file, place, content, self.id, number)
                 for text, *numbers in zip(*rows, strict=True):
                     values = [
                         js.number(file, place, key, x)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.nbest.readers._bars import BarsReader, split_fields
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Marian(BarsReader):
             if not 4 <= len(fields) <= 6:
                 file.fail(
                     number,
-                    f"{len(fields)} field{'s' * (len(fields) != 1)} separated by |||, expected 4 "
+                    f"{counted(len(fields), 'field')} separated by |||, expected 4 "
                     f"to 6: id, hypothesis, then maybe alignment and word scores, features, score",
                 )
             between = fields[2:-2]
@@ -93,7 +94,8 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
         if match is not None and int(match[1]) > length:
             file.fail(
                 line,
-                f"link {item.decode()}, but the hypothesis has {length} tokens; Marian aligns "
+                f"link {item.decode()}, but the hypothesis has {counted(length, 'token')}; "
+                "Marian aligns "
                 f"subwords: let it print them (--no-spm-decode) and join them by --text",
             )
         if match is None or int(match[1]) != length:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
 from tuner.numbers import parse_number
 
@@ -41,7 +42,7 @@ class Travatar(BarsReader):
             if len(fields) != 4:
                 file.fail(
                     number,
-                    f"{len(fields)} field{'s' * (len(fields) != 1)} separated by |||, expected 4: "
+                    f"{counted(len(fields), 'field')} separated by |||, expected 4: "
                     f"id, hypothesis, score, features",
                 )
             if b"=" in fields[2] and b"=" not in fields[3]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from aligners._errors import counted
 from tuner.errors import suggest
 from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
@@ -83,7 +84,7 @@ class Tsv(CollectingReader):
             if len(cells) != len(columns):
                 file.fail(
                     number,
-                    f"{len(cells)} column{'s' * (len(cells) != 1)} separated by tabs, the header "
+                    f"{counted(len(cells), 'column')} separated by tabs, the header "
                     f"names {len(columns)}",
                 )
             collector.add(

@@ -76,7 +76,7 @@ def cell(row, name, value):
         (lambda rows: rows[:1], "ada.csv: no row with an answer"),
         (lambda rows: [row[1:] for row in rows], "ada.csv: no column 'item'"),
         (cell(1, "right", "wrong"), "ada.csv: no column 'right'"),
-        (lambda rows: [*rows[:2], ["x"]], "ada.csv:3: 1 columns, the first line names 8"),
+        (lambda rows: [*rows[:2], ["x"]], "ada.csv:3: 1 column, the first line names 8"),
         (
             lambda rows: [[*rows[0], "answer"], *([*row, "right"] for row in rows[1:])],
             "ada.csv:1: 2 columns 'answer'; which one counts is not known, leave one",

@@ -63,5 +63,5 @@ def test_texts_are_cut_as_asked_before_they_are_counted(tmp_path):
 def test_files_of_different_lengths_are_an_error(tmp_path):
     (tmp_path / "ref").write_text("a\nb\n")
     (tmp_path / "one").write_text("a\n")
-    with pytest.raises(InputError, match=r"one: 1 lines, but .*ref has 2"):
+    with pytest.raises(InputError, match=r"one: 1 line, but .*ref has 2"):
         read_and_select([tmp_path / "one"], [tmp_path / "ref"], TextPipeline(), [["a"]], Filters())

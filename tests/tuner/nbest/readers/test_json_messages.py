@@ -120,7 +120,7 @@ def scored(**item):
         (
             "huggingface",
             '{"sequences": ["a", "b"], "sequences_scores": [-1]}',
-            "list1:1: 'sequences_scores' has 1 entries in 1 segments, 'sequences' has 2 in 1",
+            "list1:1: 'sequences_scores' has 1 entry in 1 segment, 'sequences' has 2 in 1",
         ),
         (
             "huggingface",
@@ -316,7 +316,7 @@ def test_scores_of_another_list_are_refused(tmp_path):
 
 def test_more_names_than_references_are_refused(tmp_path):
     assert fails(tmp_path, "kaldi", "u-1 a\nv-1 a\n", segments=1) == (
-        "list1:2: id 'v' is number 2 of the list, the references have 1 segments"
+        "list1:2: id 'v' is number 2 of the list, the references have 1 segment"
     )
 
 

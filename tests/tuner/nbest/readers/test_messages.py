@@ -252,7 +252,7 @@ def test_flat_with_other_numbers_of_scores(tmp_path):
 
 def test_flat_with_other_segments_than_the_references(tmp_path):
     assert fails(tmp_path, "flat:n=2", "a\t1\nb\t2\n", segments=2) == (
-        "list1: 2 lines with n=2 are 1 segments, the references have 2"
+        "list1: 2 lines with n=2 are 1 segment, the references have 2"
     )
 
 
