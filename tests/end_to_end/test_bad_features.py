@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
+import portmert
 from tests.support.cli import fault, run
 
 LIST = """\
@@ -164,3 +165,35 @@ def test_a_source_is_for_features_or_an_oracle(folder):
     assert "the source has 1 line, the lists 4 segments" in fault(
         *rerank, "--feature", "ratio", "--source", "source"
     )
+
+
+SCORELESS = {
+    "flat:n=2": "".join(f"{line.split(' ||| ')[1].strip()}\n" for line in LIST.splitlines()),
+    "tsv": "id\thyp\n" + "".join(f"{n // 2}\t{n}\n" for n in range(8)),
+    "jsonl": "".join(f'{{"id": {n // 2}, "text": "{n}"}}\n' for n in range(8)),
+}
+
+
+@pytest.mark.parametrize("reader", SCORELESS)
+def test_lists_without_scores_take_them_from_features(folder, reader):
+    (folder / "texts").write_text(SCORELESS[reader])
+    given = ("--nbest", "texts", "--nbest-format", reader, "--feature", "qe=good")
+    run("optimize", *given, *COMMANDS["optimize"], "--optimizer", "mert")
+    (folder / "one.json").write_text('{"weights": {"qe": [1]}}')
+    shown = run("rerank", *given, "--weights", "one.json", "-q").stdout.splitlines()
+    texts = portmert.read_nbest("texts", nbest_format=reader, notice=id).texts
+    # Of each pair the better one of 3 and 1, 4 and 1, 5 and 9, 2 and 6.
+    assert shown == [" ".join(texts.words(row)) for row in (0, 2, 5, 7)]
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "rerank"])
+def test_lists_without_any_feature_are_no_success(folder, command):
+    (folder / "texts").write_text(SCORELESS["tsv"])
+    given = ["texts" if word == "list" else word for word in COMMANDS[command]]
+    name = "optimize" if command == "replicas" else command
+    said = fault(name, "--nbest", "texts", *given, "--optimizer", "mert")
+    assert said.splitlines()[-1] == (
+        "portmert: error: the hypotheses have no scores to find weights of; put some into the "
+        "lists, or add features to them (--feature NAME=FILE)"
+    )
+    assert not (folder / "w.json").exists()

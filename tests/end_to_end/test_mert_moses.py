@@ -323,7 +323,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--spe-symal=x"], 2, "--spe-symal cannot be honoured: simulated post-editing needs"),
         (["--closest", "--average"], 2, "--closest and --average contradict each other; give one"),
         (["--batch-mira", "--pairwise"], 2, "--pairwise-ranked and --batch-mira contradict"),
-        (["--mert=x"], 2, "--mert is ambiguous: mertargs, mertdir, mertmertargs"),
+        (["--mert=x"], 2, "--mert may be --mertargs or --mertdir or --mertmertargs; write more"),
         (["--nbset=5"], 2, "mert-moses has no option --nbset; did you mean 'nbest'?"),
         (["--nbest=many"], 2, "--nbest many: expected a whole number"),
         ([f"--nbest={'1' * 5000}"], 2, "expected a whole number"),

@@ -108,5 +108,7 @@ def _find(name: str, spellings: Mapping[str, tuple[PerlOption, bool]]) -> tuple[
     if len({(option.name, negated) for option, negated in near.values()}) == 1:
         return next(iter(near.values()))
     if near:
-        raise click.UsageError(f"--{name} is ambiguous: {', '.join(sorted(near))}")
+        raise click.UsageError(
+            f"--{name} may be {' or '.join(f'--{one}' for one in sorted(near))}; write more of it"
+        )
     raise click.UsageError(f"mert-moses has no option --{name}{suggest(wanted, spellings)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Bounds, Constraints
 from tuner.search.found_weights import found_weights
@@ -268,6 +269,11 @@ def _optimize(
     progress: Callable[[int, int], None] | None,
     seconds: dict[str, float],
 ) -> Optimization:
+    if not (lists.names or lists.sparse_names):
+        raise InputError(
+            "the hypotheses have no scores to find weights of; put some into the lists, or add "
+            "features to them (--feature NAME=FILE)"
+        )
     begin = time.perf_counter()
     first = starts[0].vector(lists.names)
     variables, moving = choose_variables(

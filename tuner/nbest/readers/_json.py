@@ -244,4 +244,5 @@ def segment_id(
 
 
 def _listed(names: FeatureNames) -> str:
-    return ", ".join(name if size == 1 else f"{name} ({size} values)" for name, size in names)
+    listed = (name if size == 1 else f"{name} ({size} values)" for name, size in names)
+    return ", ".join(listed) or "none"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Flat(CollectingReader):
-    """Reads a hypothesis a line, `n` lines a segment, scores behind tabs or in other files.
+    """Reads a hypothesis a line, `n` lines a segment, maybe scores behind tabs or in other files.
 
     Parameters
     ----------
@@ -82,11 +82,6 @@ class Flat(CollectingReader):
         return collector
 
     def _names(self, columns: int, files: int, file: ListFile) -> list[str]:
-        if not columns + files:
-            raise InputError(
-                f"{file.where}: the hypotheses have no scores; put them behind a tab, or give "
-                f"files with one score a line: flat:n={self.n},scores=FILE"
-            )
         if not self.names:
             return [f"F{k}" for k in range(columns + files)]
         names = self.names.split("+")

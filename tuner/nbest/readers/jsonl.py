@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from tuner.nbest.readers._base import ListFile, Place
 
+FEATURES = "features"
+"""The key of the scores where no other is named; then it need not be there."""
+
 
 @dataclass(frozen=True)
 class Jsonl(JsonReader):
@@ -32,7 +35,7 @@ class Jsonl(JsonReader):
         Key of the hypothesis.
     features
         Key of the scores: a number, or an object of names and numbers (or lists of numbers);
-        several keys are joined by `+`.
+        several keys are joined by `+`. Lists that have none get them from elsewhere.
     score
         Key of the model's own score, which is not tuned; may be left out.
     links
@@ -42,7 +45,7 @@ class Jsonl(JsonReader):
     id: str = "id"
     hypotheses: str = "hypotheses"
     text: str = "text"
-    features: str = "features"
+    features: str = FEATURES
     score: str = "model_score"
     links: str = "links"
 
@@ -72,9 +75,8 @@ class Jsonl(JsonReader):
                 expected = "a list of objects"
                 items = js.get_list(file, place, content, self.hypotheses, dict, expected)
             for item in items:
-                names, values = js.features(file, place, item, self.features)
-                if not names:
-                    file.fail(place, f"'{self.features}' holds no scores")
+                has_none = self.features == FEATURES and js.get(item, FEATURES) is None
+                names, values = js.features(file, place, item, "" if has_none else self.features)
                 text = js.get_text(file, place, item, self.text)
                 score = js.get(item, self.score)
                 yield js.Found(

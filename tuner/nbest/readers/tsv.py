@@ -75,8 +75,6 @@ class Tsv(CollectingReader):
             feature_at = [_index(file, columns, "features", n) for n in self.features.split("+")]
         else:
             feature_at = [k for k in range(len(columns)) if k not in taken]
-        if not feature_at:
-            file.fail(1, "no column of scores is left to be tuned; name one in features=")
         names = tuple((columns[k], 1) for k in feature_at)
         collector = Collector(file, names, segments)
         for number, line in enumerate(lines, 2):

@@ -215,11 +215,15 @@ def scored(**item):
         ),
         ("jsonl", '{"id": true, "text": "a", "features": 1}\n', "list1:1: 'id' is true, expected"),
         ("jsonl", '{"id": 0, "features": 1}\n', "list1:1: 'text' is missing, expected a text"),
-        ("jsonl", '{"id": 0, "text": "a"}\n', "list1:1: 'features' is missing, expected scores"),
+        (
+            "jsonl:features=score",
+            '{"id": 0, "text": "a"}\n',
+            "list1:1: 'score' is missing, expected scores",
+        ),
         (
             "jsonl",
-            '{"id": 0, "text": "a", "features": {}}\n',
-            "list1:1: 'features' holds no scores",
+            '{"id": 0, "text": "a", "features": 1}\n{"id": 0, "text": "b"}\n',
+            "list1:2: features none, the first hypothesis has features",
         ),
         (
             "jsonl",
@@ -259,10 +263,10 @@ def scored(**item):
             "list1:1: 'hypotheses' is empty: a segment has",
         ),
         (
-            "jsonl",
+            "jsonl:features=logprob",
             '{"id": "u", "hyp": "a", "lm": 1}',
             (
-                "list1:1: 'features' is missing, expected scores (name the keys in features=) "
+                "list1:1: 'logprob' is missing, expected scores (name the keys in features=) "
                 "(keys found: hyp, id, lm)"
             ),
         ),
