@@ -248,8 +248,8 @@ def _usable(source: Rows, target: Rows) -> list[tuple[Sequence[str], Sequence[st
     if not used:
         raise AlignerError(
             f"giza: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
-            f"{MAX_TOKENS} tokens "
-            f"on both sides and at most {MAX_RATIO} times as many on one as on the other"
+            f"{MAX_TOKENS} tokens on both sides and at most {MAX_RATIO} times as many on one as "
+            f"on the other"
         )
     return used
 

@@ -148,7 +148,7 @@ class FastAlign(Aligner):
         if not full:
             raise AlignerError(
                 f"fast_align: no pair to train on: {counted(len(source), 'pair')}, all with an "
-                "empty side"
+                f"empty side"
             )
         _write_pairs(folder / "pairs", [s for s, _ in full], [t for _, t in full])
         diagonal = ["-d", "-o"] if self.favor_diagonal else []

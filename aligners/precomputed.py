@@ -52,8 +52,8 @@ class Precomputed(Aligner):
         if len(lines) != len(source):
             raise AlignerError(
                 f"{self.links}: {counted(len(lines), 'line')}, the bitext has "
-                f"{counted(len(source), 'pair')}; "
-                f"precomputed links are those of one bitext, line by line"
+                f"{counted(len(source), 'pair')}; precomputed links are those of one bitext, line "
+                f"by line"
             )
         rows = []
         for number, (line, s, t) in enumerate(zip(lines, source, target, strict=True), 1):

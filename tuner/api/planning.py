@@ -139,8 +139,8 @@ def plan(
     counts = sorted(set(workers)) or sorted({1, available_processors()})
     if segments < 1 or counts[0] < 1:
         raise ValueError(
-            f"{counted(segments, 'segment')} and {counted(counts[0], 'worker')}: "
-            f"expected 1 or more"
+            f"{counted(segments, 'segment')} and {counted(counts[0], 'worker')}: expected 1 or "
+            f"more"
         )
     runs = {}
     for name, experiment in experiments.items():

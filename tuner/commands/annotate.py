@@ -100,9 +100,8 @@ def command(
         )
     click.echo(
         f"{counted(done.lines, 'line')}, {done.cached + done.annotated} different sentences: "
-        f"{done.cached} "
-        f"from the cache, {done.annotated} annotated, {done.failed} without a parse, "
-        f"{done.seconds:.1f} s",
+        f"{done.cached} from the cache, {done.annotated} annotated, {done.failed} without a "
+        f"parse, {done.seconds:.1f} s",
         err=True,
     )
 

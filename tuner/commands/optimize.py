@@ -220,17 +220,17 @@ def _show(found: Optimized, out: Path) -> None:
         unseen = f", unseen {shown(found.unseen_score)} +- {shown(found.unseen_error)}"
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
-        f"{found.signature}: {shown(found.start_score)} -> {shown(found.score)}"
-        f"{unseen}{penalised} (oracle {shown(found.oracle_score)}"
-        f"{' of those annotated' if known else ''}; {counted(search.hypotheses, 'hypothesis')}, "
-        f"{searches}{found.seconds['total']:.1f} s)"
+        f"{found.signature}: {shown(found.start_score)} -> "
+        f"{shown(found.score)}{unseen}{penalised} (oracle "
+        f"{shown(found.oracle_score)}{' of those annotated' if known else ''}; "
+        f"{counted(search.hypotheses, 'hypothesis')}, {searches}{found.seconds['total']:.1f} s)"
     )
     if known:
         say(
             f"annotated: {counted(known['annotated'], 'hypothesis')} "
-            f"({known['annotated'] / search.hypotheses:.1%}); sentences: "
-            f"{known['hits']} from the cache, {known['misses']} new, {known['failed']} without "
-            f"a parse; {found.seconds['annotating']:.1f} s; by {found.annotated_by}"
+            f"({known['annotated'] / search.hypotheses:.1%}); sentences: {known['hits']} from the "
+            f"cache, {known['misses']} new, {known['failed']} without a parse; "
+            f"{found.seconds['annotating']:.1f} s; by {found.annotated_by}"
         )
     for other in found.also:
         say(f"also {other}")

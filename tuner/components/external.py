@@ -134,15 +134,15 @@ class Scores(MeanOfScores):
         paths = self.paths
         if len(paths) != len(lists):
             raise InputError(
-                f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best "
-                f"lists; give one for each, in the same order: scores:FILE,FILE"
+                f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best lists; give one "
+                f"for each, in the same order: scores:FILE,FILE"
             )
         for path, values, name, size in zip(paths, self._values, lists, sizes, strict=True):
             if len(values) != size:
                 raise InputError(
                     f"{path}: {counted(len(values), 'score')}, {name} has "
-                    f"{counted(size, 'hypothesis')}; give one number "
-                    f"a line for each hypothesis of the list, in its order"
+                    f"{counted(size, 'hypothesis')}; give one number a line for each hypothesis "
+                    f"of the list, in its order"
                 )
 
     def stats(self, batch: Batch) -> FloatArray:

@@ -121,8 +121,8 @@ class Recorded(Decoder):
         if lines != len(nbest):
             raise InputError(
                 f"{source}: {counted(lines, 'line')}, the recorded lists have "
-                f"{counted(len(nbest), 'segment')} "
-                f"({self.lists[0]}); they must be lists of this text"
+                f"{counted(len(nbest), 'segment')} ({self.lists[0]}); they must be lists of this "
+                f"text"
             )
         scores = model_scores(nbest, weights)
         rows, offsets = best_rows(scores, nbest.offsets, size=size)

@@ -253,8 +253,8 @@ def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
         path = corpus / f"{name}.src"
         if path.exists() and (found := len(read_lines(path))) != size:
             raise StateError(
-                f"{path}: holds {counted(found, 'sentence')}, but {size} are asked for; "
-                f"name another folder, or give --fresh to start over"
+                f"{path}: holds {counted(found, 'sentence')}, but {size} are asked for; name "
+                f"another folder, or give --fresh to start over"
             )
 
 

@@ -302,9 +302,8 @@ def _filtered(texts: Texts, command: str) -> Texts:
     found = _piped(lines, command)
     if len(found) != len(lines):
         raise ProgramError(
-            f"--filter {command}: {counted(len(lines), 'line')} in, "
-            f"{counted(len(found), 'line')} out; it must write a "
-            f"line for each"
+            f"--filter {command}: {counted(len(lines), 'line')} in, {counted(len(found), 'line')} "
+            f"out; it must write a line for each"
         )
     new = Texts.from_lines(found, texts.vocabulary)
     if texts.links is None:

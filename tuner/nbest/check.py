@@ -50,8 +50,7 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
         raise InputError(
             f"n-best list: segment {segment}, hypothesis {row - nbest.offsets[segment] + 1}: link "
             f"{source}-{target} is out of range, the source has "
-            f"{counted(source_lengths[segment], 'token')}; "
-            f"is it the source of this list?"
+            f"{counted(source_lengths[segment], 'token')}; is it the source of this list?"
         )
 
 

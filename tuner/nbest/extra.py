@@ -50,8 +50,7 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
         if len(found) != size:
             raise InputError(
                 f"{file}: {counted(len(found), 'number')}, n-best list {number} has "
-                f"{counted(size, 'hypothesis')}; give "
-                f"one for each, in the order of the list"
+                f"{counted(size, 'hypothesis')}; give one for each, in the order of the list"
             )
     return np.concatenate(values)[nbest.lines]
 

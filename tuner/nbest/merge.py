@@ -163,8 +163,8 @@ class Merger:
             if name in mine and name in theirs:
                 raise InputError(
                     f"{new.where}: feature {name} has {counted(theirs[name], 'value')}, in "
-                    f"{self._first} it "
-                    f"has {mine[name]}; lists that are merged must come from one model"
+                    f"{self._first} it has {mine[name]}; lists that are merged must come from one "
+                    f"model"
                 )
             if ("_" not in name and not self._absent_is_zero) or size != 1:
                 lacks, has = (new.where, self._first) if name in mine else (self._first, new.where)

@@ -296,10 +296,7 @@ class _DatReader:
         lines = sum(counts)
         sparse = self._sparse(headers, counts)
         if lines * width > len(self.data):  # refused before memory is asked for
-            self.fail(
-                0,
-                f"the headers announce {counted(lines * width, 'number')}, more than the file has",
-            )
+            self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
         table = np.empty((lines, width))
         starts = [self._next_line(header) for header in headers]
         code, position, found, ends, slow = kernels.parse_tables(
@@ -391,8 +388,7 @@ class _DatReader:
                 self.fail(
                     at,
                     f"segment id {numbers[0]}, the references have "
-                    f"{counted(segments, 'segment')}, so ids "
-                    f"are 0..{segments - 1}",
+                    f"{counted(segments, 'segment')}, so ids are 0..{segments - 1}",
                 )
             ids.append(numbers[0])
             counts.append(numbers[1])
@@ -441,9 +437,8 @@ def _check_pair(features: _DatFile, scores: _DatFile) -> None:
         k = wrong[0]
         raise InputError(
             f"{scores.where}: segment {scores.ids[k]} has "
-            f"{counted(scores.counts[k], 'hypothesis')}, in "
-            f"{features.where} it has {features.counts[k]}; both must come from one run of "
-            f"Moses' extractor"
+            f"{counted(scores.counts[k], 'hypothesis')}, in {features.where} it has "
+            f"{features.counts[k]}; both must come from one run of Moses' extractor"
         )
 
 

@@ -185,8 +185,7 @@ class NBestReader:
                 self.fail(
                     int(self.starts[wrong[0]]),
                     f"segment id {self.ids[wrong[0]]}, the references have "
-                    f"{counted(segments, 'segment')}, "
-                    f"so ids are 0..{segments - 1}",
+                    f"{counted(segments, 'segment')}, so ids are 0..{segments - 1}",
                 )
 
     def _features(

@@ -194,9 +194,8 @@ class _Taking:
             lines = read_lines(path)
             if len(lines) != len(self.lines):
                 raise InputError(
-                    f"{path}: {counted(len(lines), 'line')}, {data.source} has "
-                    f"{len(self.lines)}; they must "
-                    f"be of the same segments"
+                    f"{path}: {counted(len(lines), 'line')}, {data.source} has {len(self.lines)}; "
+                    f"they must be of the same segments"
                 )
             out = self.folder / name
             write_text(out, "".join(f"{lines[n]}\n" for n in self.chosen))

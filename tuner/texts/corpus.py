@@ -127,8 +127,8 @@ def read_links(
     lines = read_lines(path)
     if len(lines) != len(source_lengths):
         raise InputError(
-            f"{path}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links "
-            f"of one text a line, an empty line where there are none"
+            f"{path}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links of "
+            f"one text a line, an empty line where there are none"
         )
     for number, line in enumerate(lines, 1):
         if _LINKS_LINE.fullmatch(line) is None:
@@ -208,8 +208,7 @@ def read_references(
         if len(links) != len(paths):
             raise InputError(
                 f"{counted(len(links), 'file')} of reference links for "
-                f"{counted(len(paths), 'reference')}; give one for "
-                f"each, in the same order"
+                f"{counted(len(paths), 'reference')}; give one for each, in the same order"
             )
         texts = [
             replace(

@@ -93,8 +93,8 @@ class Linker:
         for path, lines in zip(references, texts, strict=True):
             if len(lines) != len(sources):
                 raise InputError(
-                    f"{path}: {counted(len(lines), 'line')}, {source} has {len(sources)}; "
-                    f"they must be translations line by line"
+                    f"{path}: {counted(len(lines), 'line')}, {source} has {len(sources)}; they "
+                    f"must be translations line by line"
                 )
         self.folder.mkdir(parents=True, exist_ok=True)
         self.notice(f"aligning the {name} references")

@@ -111,8 +111,8 @@ def _check_lengths(metric: Metric, batch: Batch) -> None:
             segment = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
             raise InputError(
                 f"segment {segment} (counted from 0): a {name} of "
-                f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares "
-                f"at most {metric.most_tokens}: is a line end missing?"
+                f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares at "
+                f"most {metric.most_tokens}: is a line end missing?"
             )
 
 

@@ -174,8 +174,8 @@ class MosesIni:
         if len(old) != len(mask) or sum(mask) != len(values):
             raise InputError(
                 f"{self.origin}:{number}: feature {match['name']} has "
-                f"{counted(len(old), 'weight')} here, "
-                f"{len(values)} are to be written; is it the configuration of another system?"
+                f"{counted(len(old), 'weight')} here, {len(values)} are to be written; is it the "
+                f"configuration of another system?"
             )
         new = iter(values)
         texts = [repr(float(next(new))) if m else o for o, m in zip(old, mask, strict=True)]

@@ -239,8 +239,7 @@ def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArr
     if arcs.shape != (1, length + 1, length + 1) or names.shape != (*arcs.shape, labels):
         raise AnnotatorError(
             f"Stanza's scores have shapes {arcs.shape} and {names.shape} for "
-            f"{counted(length, 'word')} and "
-            f"{labels} labels; use stanza 1.15"
+            f"{counted(length, 'word')} and {labels} labels; use stanza 1.15"
         )
     # The first row is the root's. A word is not its own head; its score there is -inf.
     arcs[0, range(length + 1), range(length + 1)] = 0.0

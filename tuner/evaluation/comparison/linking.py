@@ -188,9 +188,8 @@ def _check_decoders(
             segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
             raise InputError(
                 f"{source}:{segment + 1}: the source has "
-                f"{counted(source_lengths[segment], 'token')}, but an "
-                f"output links position {values[outside[0], 0]}; is it the source of this test "
-                f"set?"
+                f"{counted(source_lengths[segment], 'token')}, but an output links position "
+                f"{values[outside[0], 0]}; is it the source of this test set?"
             )
 
 

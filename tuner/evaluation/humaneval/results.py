@@ -212,8 +212,8 @@ def _agreement(
         if drop > len(judges) - 2 or kappa is None:
             raise InputError(
                 f"{', '.join(conditions)}: {counted(len(judges), 'judge')} and {len(counts)} "
-                "common items; "
-                f"leaving out {drop} needs {drop + 2} judges or more, and common items"
+                f"common items; leaving out {drop} needs {drop + 2} judges or more, and common "
+                f"items"
             )
         table = np.array([value for value in without if value is not None])
         left_out = outliers(kappa, table, count=drop, literal=literal)

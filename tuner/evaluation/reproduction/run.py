@@ -217,11 +217,10 @@ def _origin(config: Path, experiment: Experiment) -> str:
     tune = experiment.tune
     return (
         f"Made by `portmert reproduce {config.name}`: decoder {experiment.decoder.name()}, "
-        f"{counted(tune.replicas, 'tuning')} "
-        f"for each metric from seed {tune.seed} on, at most "
-        f"{counted(tune.iterations, 'iteration')} of "
-        f"{tune.nbest}-best lists. Scores are of the test set, means over the tunings; s_sel is "
-        f"the deviation over resampled segments, s_opt over tunings; p is two-sided by "
-        f"a t-test of luck of the test set and of tuning, then corrected (Holm), beside it "
-        f"two-sided by approximate randomization and one-sided by paired bootstrap."
+        f"{counted(tune.replicas, 'tuning')} for each metric from seed {tune.seed} on, at most "
+        f"{counted(tune.iterations, 'iteration')} of {tune.nbest}-best lists. Scores are of the "
+        f"test set, means over the tunings; s_sel is the deviation over resampled segments, s_opt "
+        f"over tunings; p is two-sided by a t-test of luck of the test set and of tuning, then "
+        f"corrected (Holm), beside it two-sided by approximate randomization and one-sided by "
+        f"paired bootstrap."
     )

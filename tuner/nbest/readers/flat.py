@@ -88,8 +88,8 @@ class Flat(CollectingReader):
         if len(names) != columns + files or len(set(names)) != len(names) or "" in names:
             raise InputError(
                 f"{file.where}: names={self.names} must be {columns + files} different names: "
-                f"there are {counted(columns, 'column')} behind tabs and "
-                f"{counted(files, 'file')} of scores"
+                f"there are {counted(columns, 'column')} behind tabs and {counted(files, 'file')} "
+                f"of scores"
             )
         return names
 
@@ -99,8 +99,7 @@ class Flat(CollectingReader):
         if len(lines) != expected:
             raise InputError(
                 f"{path}: {counted(len(lines), 'score')}, {file.where} has "
-                f"{counted(expected, 'hypothesis')}; give one "
-                f"number a hypothesis"
+                f"{counted(expected, 'hypothesis')}; give one number a hypothesis"
             )
         own = ListFile(path, b"")
         return [finite_number(own, n, line, "the score") for n, line in enumerate(lines, 1)]

@@ -74,8 +74,8 @@ class Huggingface(JsonReader):
                     file.fail(
                         place,
                         f"'{key}' has {counted(sum(size), 'entry')} in "
-                        f"{counted(len(size), 'segment')}, '{self.text}' "
-                        f"has {sum(sizes[0])} in {len(sizes[0])}",
+                        f"{counted(len(size), 'segment')}, '{self.text}' has {sum(sizes[0])} in "
+                        f"{len(sizes[0])}",
                     )
             if len(sizes[0]) > 1 and js.get(content, self.id) is not None:
                 file.fail(place, f"{counted(len(sizes[0]), 'segment')}, but '{self.id}' names one")

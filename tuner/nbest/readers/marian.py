@@ -53,8 +53,8 @@ class Marian(BarsReader):
             if not 4 <= len(fields) <= 6:
                 file.fail(
                     number,
-                    f"{counted(len(fields), 'field')} separated by |||, expected 4 "
-                    f"to 6: id, hypothesis, then maybe alignment and word scores, features, score",
+                    f"{counted(len(fields), 'field')} separated by |||, expected 4 to 6: id, "
+                    f"hypothesis, then maybe alignment and word scores, features, score",
                 )
             between = fields[2:-2]
             scored = bool(between) and between[-1].startswith(_WORD_SCORES)
@@ -94,9 +94,8 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
         if match is not None and int(match[1]) > length:
             file.fail(
                 line,
-                f"link {item.decode()}, but the hypothesis has {counted(length, 'token')}; "
-                "Marian aligns "
-                f"subwords: let it print them (--no-spm-decode) and join them by --text",
+                f"link {item.decode()}, but the hypothesis has {counted(length, 'token')}; Marian "
+                f"aligns subwords: let it print them (--no-spm-decode) and join them by --text",
             )
         if match is None or int(match[1]) != length:
             kept.append(item)

@@ -42,8 +42,8 @@ class Travatar(BarsReader):
             if len(fields) != 4:
                 file.fail(
                     number,
-                    f"{counted(len(fields), 'field')} separated by |||, expected 4: "
-                    f"id, hypothesis, score, features",
+                    f"{counted(len(fields), 'field')} separated by |||, expected 4: id, "
+                    f"hypothesis, score, features",
                 )
             if b"=" in fields[2] and b"=" not in fields[3]:
                 file.fail(

@@ -82,8 +82,8 @@ class Tsv(CollectingReader):
             if len(cells) != len(columns):
                 file.fail(
                     number,
-                    f"{counted(len(cells), 'column')} separated by tabs, the header "
-                    f"names {len(columns)}",
+                    f"{counted(len(cells), 'column')} separated by tabs, the header names "
+                    f"{len(columns)}",
                 )
             collector.add(
                 number,
