@@ -1,4 +1,4 @@
-"""Computes edit distances and word links, for WER, CDER, TER and RIBES.
+"""Computes edit distances and word links, for WER, CDER and RIBES.
 
 Formulas in docs/metrics/edits.md.
 """
@@ -17,20 +17,6 @@ from metrics._references import best_reference, each_reference
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray, TokenArray
-
-SHIFT_LIMITS = (10, 50, 1000, 25)
-"""Longest phrase and longest distance of a shift, most shifts tried for a hypothesis, half width
-of the band of the edit distance: those of sacrebleu, the first three of them tercom's."""
-
-
-def translation_edits(batch: Batch) -> FloatArray:
-    """Return (H,) float64: edits with shifts, the fewest over all references."""
-    fewest = [
-        _edit_kernels.translation_edits(*_arrays(single), SHIFT_LIMITS)
-        for single in each_reference(batch)
-    ]
-    return np.asarray(np.min(fewest, axis=0))
-
 
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
     """Return (H, 2) float64: distance and length of the reference with the lowest share of both.

@@ -102,7 +102,7 @@ class Lexicon:
         return Relations(
             stems=self._stems(words),
             synonyms=self._synonyms(words),
-            listed=np.array([word.lower() in self.words for word in words], dtype=np.bool_),
+            listed=self._listed(words),
             phrases=self._phrases(words),
         )
 
@@ -113,9 +113,16 @@ class Lexicon:
         stems = Stemmer.Stemmer(self.language).stemWords(words)
         return np.array([numbers.setdefault(s, len(numbers)) for s in stems], dtype=np.int32)
 
+    def _listed(self, words: list[str]) -> NDArray[np.bool_]:
+        if not self.words:
+            return np.zeros(len(words), dtype=np.bool_)
+        return np.array([word.lower() in self.words for word in words], dtype=np.bool_)
+
     def _synonyms(self, words: list[str]) -> Ragged:
+        if self.wordnet is None:
+            return Ragged(np.empty(0, dtype=np.int32), np.zeros(len(words) + 1, dtype=np.int64))
         members: dict[int, list[int]] = {}
-        sets = [() if self.wordnet is None else self.wordnet.sets(word) for word in words]
+        sets = [self.wordnet.sets(word) for word in words]
         for word, own in enumerate(sets):
             for number in own:
                 members.setdefault(number, []).append(word)
@@ -142,6 +149,10 @@ class Lexicon:
             probabilities = np.concatenate([probabilities, probabilities])
         order = np.lexsort(_columns(left).T[::-1])
         return Phrases(left.take(order), right.take(order), probabilities[order])
+
+
+NO_LEXICON = Lexicon(None, None, None, frozenset(), both_ways=False)
+"""Nothing is known of words: they match if they are equal."""
 
 
 def check_language(language: str) -> None:

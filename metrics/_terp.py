@@ -16,6 +16,7 @@ from metrics._lexicon_kernels import Occurrences, Segments, first_alike
 from metrics._lexicon_kernels import Phrases as FoundPhrases
 from metrics._ngrams import flat
 from metrics._references import best_reference
+from metrics._terp_records import Limits, Worths
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray
@@ -28,7 +29,7 @@ COUNTS = (
 )  # fmt: skip
 """TERp's features: seven counts of edits; phrase substitutions, and the sums of e * log10(p),
 e * p and e over them."""
-LIMITS = _terp_kernels.Limits(distance=50, tried=1000, tokens=1000, half_width=25)
+LIMITS = Limits(length=10, distance=50, tried=1000, tokens=1000, half_width=25)
 """Those of shifts are TERp's; texts of more tokens have the band that TER has."""
 UNIT = 2.0**-40
 """Costs are compared as multiples of it, so that equal sums are equal."""
@@ -76,9 +77,11 @@ PRESETS = {
 """Those of TER, and those tuned to adequacy and to HTER (parameter files of TERp)."""
 
 
-def terp_counts(batch: Batch, lexicon: Lexicon, costs: Costs) -> FloatArray:
+def terp_counts(
+    batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = LIMITS
+) -> FloatArray:
     """Return (H, 12) float64: `COUNTS` against the cheapest reference, then the sum of costs."""
-    edits = _Edits(lexicon, costs)
+    edits = _Edits(lexicon, costs, limits)
     return best_reference(batch, edits.stats, lambda stats: -stats[..., -1])
 
 
@@ -86,6 +89,7 @@ def terp_counts(batch: Batch, lexicon: Lexicon, costs: Costs) -> FloatArray:
 class _Edits:
     lexicon: Lexicon
     costs: Costs
+    limits: Limits
 
     def stats(self, single: Batch) -> FloatArray:
         """Return (H, 12) of a batch with one reference a segment."""
@@ -104,7 +108,7 @@ class _Edits:
             first_alike(segments, relations.words, phrases),
             relations.words,
             phrases,
-            _terp_kernels.Worths(_in_units(prices), features),
+            Worths(_in_units(prices), features),
         )
 
     def __call__(self, corpus: Batch) -> FloatArray:
@@ -126,7 +130,7 @@ class _Edits:
                 right.values,
                 right.offsets,
             ),
-            _terp_kernels.Worths(none, np.empty((0, 3))),
+            Worths(none, np.empty((0, 3))),
         )[:, -1]
         p = relations.phrases.probabilities
         return np.column_stack([distances * np.log10(p), distances * p, distances])
@@ -137,7 +141,7 @@ class _Edits:
         first: IntArray,
         words: Words,
         phrases: FoundPhrases,
-        worths: _terp_kernels.Worths,
+        worths: Worths,
     ) -> FloatArray:
         counts: FloatArray = _terp_kernels.plus_edits(
             segments,
@@ -146,7 +150,7 @@ class _Edits:
             phrases,
             worths,
             _in_units(np.array(self.costs.edits)),
-            LIMITS,
+            self.limits,
         )
         counts[:, -1] *= UNIT
         return counts

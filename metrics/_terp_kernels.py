@@ -2,14 +2,15 @@
 # callee that it had.
 """Searches for TERp's edits, compiled: weighted edit distance with phrases, and shifts.
 
-Costs are whole numbers (multiples of a small unit), so that sums and ties are exact. Inputs are
+With a cost of 1 for each edit, and nothing known of words, these are TER's. Costs are whole
+numbers (multiples of a small unit), so that sums and ties are exact. Memory grows with the length
+of texts where the edit distance has a band, and with its square where it has none. Inputs are
 read-only; releases the interpreter lock.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,169 +18,21 @@ from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
 from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
+from metrics._terp_records import Band, Found, Limits, Matches, Path, Span, Work, Worths
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 """Columns of counts, as in TERp; behind them e * log10(p), e * p and e of the phrases."""
-ALIKE = 8
-"""Added to the kind of edit of two words that match."""
+KINDS = 8
+"""Kinds of edits that a code of a match tells apart."""
 START, TAKES, SIZE, COST, ENTRY, BEGIN = range(6)
 """Columns of phrases found: place and words of the reference, words of the hypothesis, price,
-which phrase, and where the rows of kinds of its words begin."""
+which phrase, and where its words begin."""
 LONGEST = 10
-"""Words of a shift (TERp, tercom)."""
+"""Words of the longest shift."""
 OUT_OF_REACH = 1 << 61
 """More than any sum of costs: a cell outside of the band."""
-KINDS_KEPT = 512
-"""Words, beside those of one hypothesis, whose edits are known for the rest of a segment."""
-
-
-class Worths(NamedTuple):
-    """Says what phrases cost.
-
-    Parameters
-    ----------
-    costs : (E,) int64
-        The price of each.
-    features : (E, 3) float64
-        e * log10(p), e * p and e.
-    """
-
-    costs: IntArray
-    features: FloatArray
-
-
-class Limits(NamedTuple):
-    """Bounds the search.
-
-    Parameters
-    ----------
-    distance
-        Longest distance of a shift.
-    tried
-        Most shifts tried for a hypothesis.
-    tokens
-        Of longer texts only cells near the diagonal of the edit distance are filled ...
-    half_width
-        ... at most so far from it.
-    """
-
-    distance: int
-    tried: int
-    tokens: int
-    half_width: int
-
-
-class Band(NamedTuple):
-    """Says which cells of an edit distance are filled, and where they are kept.
-
-    Row i has those from `_low` to `_high`; cell j is kept at `_at`. One cell on the left of them,
-    and on their right those that the next row reads, are out of reach.
-    """
-
-    n: int
-    m: int
-    slope: float
-    width: int
-    stride: int
-
-
-class Path(NamedTuple):
-    """Holds the cheapest path of an edit distance.
-
-    Parameters
-    ----------
-    extra : (n,) int64
-        0 where a hypothesis word matches, otherwise 1.
-    missed : (m,) int64
-        0 where a reference word matches, otherwise 1.
-    where : (m,) int64
-        The last hypothesis word of the path when it takes reference word j, -1 if none.
-    """
-
-    extra: IntArray
-    missed: IntArray
-    where: IntArray
-
-
-class Span(NamedTuple):
-    """Says which rows of an edit distance to fill.
-
-    Parameters
-    ----------
-    first
-        The first row, at least 1.
-    limit
-        Of the distance.
-    reach
-        Words of the longest phrase in the hypothesis, at least 1.
-    band
-        The cells.
-    """
-
-    first: int
-    limit: int
-    reach: int
-    band: Band
-
-
-class Pair(NamedTuple):
-    """Holds what is known of a hypothesis and its reference whatever the order of words.
-
-    Rows are those of words that hypotheses of the segment have.
-
-    Parameters
-    ----------
-    edits : (R, m or more) int8
-        What makes each word each reference word: the kind, and `ALIKE` where the two match.
-    prices
-        Of edits.
-    phrases : (K, 6) int64
-        Those for which the hypothesis has all words, in any order: by the place behind them in
-        the reference, then the longest first.
-    ends : (m + 2,) int64
-        Those that end before reference word j are `phrases[ends[j]:ends[j + 1]]`.
-    rows
-        Their words.
-    reach : int
-        Words of the longest one in the hypothesis, at least 1.
-    """
-
-    edits: NDArray[np.int8]
-    prices: IntArray
-    phrases: IntArray
-    ends: IntArray
-    rows: IntArray
-    reach: int
-    band: Band
-
-
-class Work(NamedTuple):
-    """Holds arrays to be used again and again.
-
-    Parameters
-    ----------
-    costs, trial
-        Edit distances in the present order, and after a shift.
-    moved : (n,) int64
-        The order after a shift.
-    sums : (4, longest + 1) int64
-        How many words up to each place have no match, how many are no stop words: hypothesis and
-        reference.
-    spans : (LONGEST + 1, LONGEST + 1) bool
-        See `_spans`.
-    hits : (m,) int8
-        See `_least_cost`.
-    content : (R,) int64
-        Of the word of each row of kinds whether it is no stop word, 0 or 1.
-    """
-
-    costs: IntArray
-    trial: IntArray
-    moved: IntArray
-    sums: IntArray
-    spans: NDArray[np.bool_]
-    hits: NDArray[np.int8]
-    content: IntArray
+WORDS_KEPT = 512
+"""Words, beside those of one hypothesis, whose matches are known for the rest of a segment."""
 
 
 # An array is counted whenever it is taken out of a record that a function was handed, which takes
@@ -188,34 +41,23 @@ _inlined = njit(inline="always")
 
 
 @_inlined
-def _band(n: int, m: int, limits: Limits) -> Band:
+def _make_band(n: int, m: int, limits: Limits, rows: tuple[IntArray, IntArray, IntArray]) -> Band:
+    """Return the band of an edit distance; its three arrays are modified in place."""
+    lows, highs, starts = rows
     slope = m / max(n, 1)
     width = m + 1
     if max(n, m) > limits.tokens:
         width = limits.half_width
         if width < slope / 2:
             width = math.ceil(slope / 2 + width)
-    return Band(n, m, slope, width, min(m + 1, math.ceil(slope) + 2 * width + 1) + 3)
-
-
-@njit(cache=True, nogil=True)
-def _low(band: Band, i: int) -> int:
-    """Return the first cell of row i that is filled."""
-    return max(0, math.floor(i * band.slope) - band.width)
-
-
-@njit(cache=True, nogil=True)
-def _high(band: Band, i: int) -> int:
-    """Return the cell behind the last one of row i that is filled."""
-    if i in (0, band.n):
-        return band.m + 1
-    return min(band.m + 1, math.floor(i * band.slope) + band.width)
-
-
-@njit(cache=True, nogil=True)
-def _at(band: Band, i: int, j: int) -> int:
-    """Return where cell (i, j) is kept."""
-    return int(i * band.stride + j + 1 - _low(band, i))
+    stride = min(m + 1, math.ceil(slope) + 2 * width + 1) + 3
+    for i in range(n + 1):
+        diagonal = math.floor(i * slope)
+        lows[i] = max(0, diagonal - width)
+        highs[i] = min(m + 1, diagonal + width)
+        starts[i] = i * stride + 1 - lows[i]
+    highs[0], highs[n] = stride - 3, m + 1
+    return Band(n, m, stride, lows, highs, starts)
 
 
 @_inlined
@@ -233,34 +75,55 @@ def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray)
 
 @_inlined
 def _compare(
-    word: int,
-    reference: TokenArray,
-    words: Words,
-    prices: IntArray,
-    edits: NDArray[np.int8],
-) -> None:
-    """Set what makes a hypothesis word each reference word.
+    word: int, reference: TokenArray, words: Words, prices: IntArray, codes: IntArray, count: int
+) -> int:
+    """Write behind `count` codes those of the reference words that a hypothesis word matches.
 
-    The cheapest of substitution, stem and synonym, of equal ones the first. `edits` is modified.
+    The kind is the cheapest of substitution, stem and synonym, of equal ones the first. Return
+    how many codes there are then; `codes` is modified.
     """
     stem = words.stems[word]
     for j in range(reference.size):
         other = reference[j]
-        if other == word:
-            edits[j] = MATCH + ALIKE
+        alone = words.offsets[other] == words.offsets[other + 1]
+        alike = words.stems[other] == stem
+        if alone and not alike:
             continue
-        kind, alike = SUBSTITUTE, 0
-        if words.stems[other] == stem:
-            alike = ALIKE
-            if prices[STEM] < prices[kind]:
+        kind = SUBSTITUTE
+        if other == word:
+            kind = MATCH
+        else:
+            if alike and prices[STEM] < prices[kind]:
                 kind = STEM
-        if words.offsets[other] < words.offsets[other + 1] and _are_synonyms(
-            other, word, words.synonyms, words.offsets
-        ):
-            alike = ALIKE
-            if prices[SYNONYM] < prices[kind]:
-                kind = SYNONYM
-        edits[j] = kind + alike
+            if not alone and _are_synonyms(other, word, words.synonyms, words.offsets):
+                alike = True
+                if prices[SYNONYM] < prices[kind]:
+                    kind = SYNONYM
+        if alike:
+            codes[count] = j * KINDS + kind
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
+    """Return the first of the codes low..high-1 that is of this place or of one behind it."""
+    while low < high:
+        middle = (low + high) // 2
+        if codes[middle] < place * KINDS:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
+    """Return what makes a word the reference word of a place; -1 if they do not match."""
+    spot = _first_from(codes, begins[word], begins[word + 1], place)
+    if spot < begins[word + 1] and codes[spot] < (place + 1) * KINDS:
+        return int(codes[spot] % KINDS)
+    return -1
 
 
 @_inlined
@@ -268,40 +131,38 @@ def _find_phrases(
     order: IntArray,
     m: int,
     text: int,
-    found: tuple[Phrases, IntArray],
+    given: tuple[Phrases, IntArray],
     known: IntArray,
     marks: NDArray[np.bool_],
-    work: tuple[IntArray, IntArray, IntArray],
+    found: Found,
 ) -> tuple[int, int]:
     """Find the phrases of reference `text` for which the hypothesis has all words, in any order.
 
     Parameters
     ----------
     order
-        Rows of kinds of the hypothesis.
-    found
+        Words of the hypothesis.
+    given
         Phrases and their prices.
     known
-        The row of each word, -1 for others.
+        The number of each word of the vocabulary, -1 for others.
     marks
-        False for each row, before and after.
-    work
-        `phrases`, `ends` and `rows` of `Pair`, modified in place.
+        False for each word, before and after.
+    found
+        Modified in place, but `reach`.
 
     Returns
     -------
     count, reach : int
         How many there are; words of the longest one in the hypothesis, at least 1.
     """
-    entries, costs = found
-    phrases, ends, rows = work
+    entries, costs = given
+    phrases, ends, words, starts, by_start, _ = found
     places, offsets = entries.found, entries.offsets
-    for j in range(m + 2):
-        ends[j] = 0
     if places.offsets[text] == places.offsets[text + 1]:
         return 0, 1
-    for row in order:
-        marks[row] = True
+    for word in order:
+        marks[word] = True
     count, reach, begin = 0, 1, 0
     for occurrence in range(places.offsets[text], places.offsets[text + 1]):
         entry = places.entries[occurrence]
@@ -310,11 +171,11 @@ def _find_phrases(
             continue
         size = 0
         for place in range(offsets[entry], offsets[entry + 1]):
-            row = known[entries.words[place]]
-            if row < 0 or not marks[row]:
+            word = known[entries.words[place]]
+            if word < 0 or not marks[word]:
                 size = -1
                 break
-            rows[begin + size] = row
+            words[begin + size] = word
             size += 1
         if size < 0:
             continue
@@ -337,21 +198,33 @@ def _find_phrases(
             places.places[occurrence], taken, size
         )  # fmt: skip
         phrases[k, COST], phrases[k, ENTRY], phrases[k, BEGIN] = costs[entry], entry, begin
-        ends[end + 1] += 1
         count, begin, reach = count + 1, begin + size, max(reach, size)
-    for j in range(1, m + 2):
-        ends[j] += ends[j - 1]
-    for row in order:
-        marks[row] = False
+    for word in order:
+        marks[word] = False
+    if count > 0:
+        for j in range(m + 2):
+            ends[j] = 0
+        for j in range(m + 1):
+            starts[j] = 0
+        for k in range(count):
+            ends[phrases[k, START] + phrases[k, TAKES] + 1] += 1
+            starts[phrases[k, START]] += 1
+        for j in range(1, m + 2):
+            ends[j] += ends[j - 1]
+        for j in range(1, m + 1):
+            starts[j] += starts[j - 1]
+        for k in range(count - 1, -1, -1):
+            starts[phrases[k, START]] -= 1
+            by_start[starts[phrases[k, START]]] = k
     return count, reach
 
 
 @njit(cache=True, nogil=True)
-def _is_at(order: IntArray, start: int, phrases: IntArray, k: int, rows: IntArray) -> bool:
+def _is_at(order: IntArray, start: int, phrases: IntArray, k: int, words: IntArray) -> bool:
     """Return whether the hypothesis, in this order, has phrase k at `start`."""
     same, i = 0 <= start <= order.size - phrases[k, SIZE], 0
     while same and i < phrases[k, SIZE]:
-        same = order[start + i] == rows[phrases[k, BEGIN] + i]
+        same = order[start + i] == words[phrases[k, BEGIN] + i]
         i += 1
     return bool(same)
 
@@ -361,20 +234,21 @@ def _phrase_cost(
     costs: IntArray,
     order: IntArray,
     i: int,
-    j: int,
     k: int,
     phrases: IntArray,
-    rows: IntArray,
-    band: Band,
+    words: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    starts: IntArray,
 ) -> int:
-    """Return the cost of cell (i, j) by phrase k, or more than any cost."""
-    start, before = i - phrases[k, SIZE], j - phrases[k, TAKES]
+    """Return what the cell in row i behind phrase k costs by it, or more than any cost."""
+    start, before = i - phrases[k, SIZE], phrases[k, START]
     if (
         start >= 0
-        and _low(band, start) <= before < _high(band, start)
-        and _is_at(order, start, phrases, k, rows)
+        and lows[start] <= before < highs[start]
+        and _is_at(order, start, phrases, k, words)
     ):
-        return int(costs[_at(band, start, before)] + phrases[k, COST])
+        return int(costs[starts[start] + before] + phrases[k, COST])
     return OUT_OF_REACH
 
 
@@ -382,11 +256,16 @@ def _phrase_cost(
 def _fill(
     costs: IntArray,
     order: IntArray,
-    edits: NDArray[np.int8],
+    codes: IntArray,
+    begins: IntArray,
+    row: IntArray,
     prices: IntArray,
     phrases: IntArray,
     ends: IntArray,
-    rows: IntArray,
+    words: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    starts: IntArray,
     span: Span,
 ) -> bool:
     """Fill rows of the edit distance of i hypothesis and j reference words.
@@ -396,56 +275,73 @@ def _fill(
     costs
         Modified in place; rows before the first as far as phrases reach are given, but row 0.
     order
-        Which row of kinds stands at each place of the hypothesis.
-    edits, prices, phrases, ends, rows
-        See `Pair`: one by one, since every array of a record is counted whenever it is taken out.
+        Which word stands at each place of the hypothesis.
+    codes, begins, row, prices, phrases, ends, words, lows, highs, starts
+        See the records: one by one, since every array of a record is counted whenever it is taken
+        out.
 
     Returns
     -------
     bool
         Whether the distance is at most the limit; False as soon as that is certain.
     """
-    first, limit, reach, band = span
-    insert, delete, many = prices[INSERT], prices[DELETE], phrases.shape[0] > 0
-    n, m, stride = band.n, band.m, band.stride
+    first, limit, reach, n, m, stride = span
+    insert, delete, substitute = prices[INSERT], prices[DELETE], prices[SUBSTITUTE]
+    many = phrases.shape[0] > 0
     if first == 1:
         for j in range(stride - 3):
             costs[j + 1] = j * delete
     above_limit = 0
     for i in range(first, n + 1):
-        low, high, word = _low(band, i), _high(band, i), order[i - 1]
-        here, above = _at(band, i, 0), _at(band, i - 1, 0)
-        if low == 0:
-            left = costs[above] + insert
-            costs[here] = left
-        else:
-            left = OUT_OF_REACH
-            costs[here + low - 1] = left
-        least = left
+        low, high, word = lows[i], highs[i], order[i - 1]
+        here, above = starts[i], starts[i - 1]
         begin = max(1, low)
-        corner = costs[above + begin - 1]
-        for j in range(begin, high):
-            upper = costs[above + j]
-            left = min(corner + prices[edits[word, j - 1] & 7], upper + insert, left + delete)
+        left = costs[above] + insert if low == 0 else OUT_OF_REACH
+        costs[here + begin - 1] = left
+        least, corner = left, costs[above + begin - 1]
+        spot = _first_from(codes, begins[word], begins[word + 1], begin - 1)
+        last = spot
+        while last < begins[word + 1] and codes[last] < (high - 1) * KINDS:
+            row[codes[last] // KINDS] = prices[codes[last] % KINDS]
+            last += 1
+        # Whole numbers without a sign, which need no look whether they count from the end.
+        cell, upper_cell = np.uint64(here + begin), np.uint64(above + begin)
+        for j in range(begin - 1, high - 1):
+            upper = costs[upper_cell]
+            left = min(min(corner + row[j], upper + insert), left + delete)  # noqa: PLW3301  faster
             corner = upper
-            if many:
-                for k in range(ends[j], ends[j + 1]):
-                    left = min(left, _phrase_cost(costs, order, i, j, k, phrases, rows, band))
-            costs[here + j] = left
+            costs[cell] = left
             least = min(least, left)
+            cell += np.uint64(1)
+            upper_cell += np.uint64(1)
+        for k in range(spot, last):
+            row[codes[k] // KINDS] = substitute
+        if many:
+            for k in range(ends[begin], ends[high]):
+                cost = _phrase_cost(costs, order, i, k, phrases, words, lows, highs, starts)
+                least = min(least, cost)
+                cell_behind = phrases[k, START] + phrases[k, TAKES]
+                for j in range(cell_behind, high):
+                    if costs[here + j] <= cost:
+                        break
+                    costs[here + j] = cost
+                    cost += delete
         for j in range(high, min(m + 1, low + stride - 2)):
             costs[here + j] = OUT_OF_REACH
         above_limit = above_limit + 1 if least > limit else 0
         if above_limit >= reach:  # no phrase leads past these rows
             return False
-    return bool(costs[_at(band, n, m)] <= limit)
+    return bool(costs[starts[n] + m] <= limit)
 
 
 @_inlined
 def _trace(
     costs: IntArray,
     order: IntArray,
-    pair: Pair,
+    prices: IntArray,
+    matches: Matches,
+    found: Found,
+    band: Band,
     path: Path,
     features: FloatArray,
     counts: FloatArray,
@@ -457,22 +353,29 @@ def _trace(
 
     Modified in place: `path`; `counts` (11,), all but the shifts.
     """
-    edits, prices, phrases, ends, rows, _, band = pair
+    codes, begins, _ = matches
+    phrases, ends, words, _, _, _ = found
+    i, j, _, lows, highs, starts = band
     extra, missed, where = path
+    many = phrases.shape[0] > 0
     for column in range(PHRASE + 4):
         if column != SHIFT:
             counts[column] = 0.0
-    i, j = band.n, band.m
     while i > 0 or j > 0:
-        here, chosen = costs[_at(band, i, j)], -1
-        for k in range(ends[j], ends[j + 1]):
-            if chosen < 0 and here == _phrase_cost(costs, order, i, j, k, phrases, rows, band):
-                chosen = k
-        pairs = False
+        here, chosen = costs[starts[i] + j], -1
+        if many:
+            for k in range(ends[j], ends[j + 1]):
+                if chosen < 0 and here == _phrase_cost(
+                    costs, order, i, k, phrases, words, lows, highs, starts
+                ):
+                    chosen = k
+        kind = -1  # no pair of words
         if i > 0 and j > 0:
-            kind = edits[order[i - 1], j - 1] & 7
-            pairs = here == costs[_at(band, i - 1, j - 1)] + prices[kind]
-        if chosen >= 0 and not (pairs and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
+            kind = _kind(codes, begins, order[i - 1], j - 1)
+            kind = SUBSTITUTE if kind < 0 else kind
+            if here != costs[starts[i - 1] + j - 1] + prices[kind]:
+                kind = -1
+        if chosen >= 0 and not (kind >= 0 and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
             for k in range(i - phrases[chosen, SIZE], i):
                 extra[k] = 1
             for k in range(j - phrases[chosen, TAKES], j):
@@ -481,12 +384,12 @@ def _trace(
             counts[PHRASE] += 1.0
             for k in range(3):
                 counts[PHRASE + 1 + k] += features[phrases[chosen, ENTRY], k]
-        elif pairs:
+        elif kind >= 0:
             i, j = i - 1, j - 1
             extra[i] = missed[j] = 0 if kind == MATCH else 1
             where[j] = i
             counts[kind] += 1.0
-        elif i > 0 and here == costs[_at(band, i - 1, j)] + prices[INSERT]:
+        elif i > 0 and here == costs[starts[i - 1] + j] + prices[INSERT]:
             i -= 1
             extra[i] = 1
             counts[INSERT] += 1.0
@@ -512,26 +415,25 @@ def _move(order: IntArray, start: int, length: int, to: int, moved: IntArray) ->
 
 
 @_inlined
-def _least_cost(order: IntArray, pair: Pair, hits: NDArray[np.int8]) -> int:
-    """Return a lower bound of the edit distance in any order of the hypothesis. Modifies `hits`.
+def _least_cost(
+    order: IntArray, m: int, matches: Matches, prices: IntArray, hits: IntArray
+) -> int:
+    """Return a lower bound of the edit distance without phrases in any order of the hypothesis.
 
-    At most as many pairs match as either side has words that match any of the other.
+    At most as many pairs match as either side has words that match any of the other. `hits` is
+    modified.
     """
-    n, m, edits, prices = pair.band.n, pair.band.m, pair.edits, pair.prices
-    if pair.phrases.shape[0] > 0:
-        return 0
+    codes, begins, _ = matches
+    n = order.size
     for j in range(m):
         hits[j] = 0
-    pairs = 0
-    for i in range(n):
-        any_hit = 0
-        for j in range(m):
-            hits[j] |= edits[order[i], j]
-            any_hit |= edits[order[i], j]
-        pairs += any_hit >= ALIKE
-    hit = 0
+    pairs, hit = 0, 0
+    for word in order:
+        pairs += begins[word] < begins[word + 1]
+        for k in range(begins[word], begins[word + 1]):
+            hits[codes[k] // KINDS] = 1
     for j in range(m):
-        hit += hits[j] >= ALIKE
+        hit += hits[j]
     pairs = min(pairs, hit)
     match = min(prices[MATCH], prices[STEM], prices[SYNONYM])
     change = min(prices[SUBSTITUTE], prices[INSERT] + prices[DELETE])
@@ -542,13 +444,33 @@ def _least_cost(order: IntArray, pair: Pair, hits: NDArray[np.int8]) -> int:
 
 
 @_inlined
+def _next_place(
+    word: int, place: int, stop: int, codes: IntArray, begins: IntArray, found: Found
+) -> int:
+    """Return the first place from `place` on where a match or a phrase with this word begins.
+
+    `stop`, if there is none before.
+    """
+    phrases, _, words, starts, by_start, _ = found
+    spot = _first_from(codes, begins[word], begins[word + 1], place)
+    if spot < begins[word + 1]:
+        stop = min(stop, codes[spot] // KINDS)
+    if phrases.shape[0] > 0:
+        for k in range(starts[place], starts[stop]):
+            if words[phrases[by_start[k], BEGIN]] == word:
+                stop = min(stop, phrases[by_start[k], START])
+    return stop
+
+
+@_inlined
 def _spans(
     order: IntArray,
     place: tuple[int, int],
-    band: Band,
-    edits: NDArray[np.int8],
-    phrases: IntArray,
-    rows: IntArray,
+    m: int,
+    most: int,
+    codes: IntArray,
+    begins: IntArray,
+    found: Found,
     spans: NDArray[np.bool_],
 ) -> tuple[int, int]:
     """Find which words from place h on match which reference words from place r on.
@@ -557,10 +479,11 @@ def _spans(
     which is returned; longest is 0 if there is none. Without phrases only a = b is looked at.
     """
     h, r = place
-    longest, widest = min(LONGEST, band.n - h), min(LONGEST, band.m - r)
+    phrases, _, words, starts, by_start, _ = found
+    longest, widest = min(most, order.size - h), min(most, m - r)
     if phrases.shape[0] == 0:
         alike, most = 0, min(longest, widest)
-        while alike < most and edits[order[h + alike], r + alike] >= ALIKE:
+        while alike < most and _kind(codes, begins, order[h + alike], r + alike) >= 0:
             alike += 1
             spans[alike, alike] = True
         return alike, alike
@@ -570,18 +493,13 @@ def _spans(
     spans[0, 0] = True
     for a in range(longest + 1):
         for b in range(widest + 1):
-            if not spans[a, b]:
+            if not spans[a, b] or b == widest:
                 continue
-            if a < longest and b < widest and edits[order[h + a], r + b] >= ALIKE:
+            if a < longest and _kind(codes, begins, order[h + a], r + b) >= 0:
                 spans[a + 1, b + 1] = True
-            for k in range(phrases.shape[0]):
+            for k in by_start[starts[r + b] : starts[r + b + 1]]:
                 above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
-                if (
-                    phrases[k, START] == r + b
-                    and above <= longest
-                    and behind <= widest
-                    and _is_at(order, h + a, phrases, k, rows)
-                ):
+                if above <= longest and behind <= widest and _is_at(order, h + a, phrases, k, words):
                     spans[above, behind] = True
     return longest, widest
 
@@ -590,7 +508,10 @@ def _spans(
 def _best_shift(
     costs: IntArray,
     order: IntArray,
-    pair: Pair,
+    prices: IntArray,
+    matches: Matches,
+    found: Found,
+    band: Band,
     path: Path,
     work: Work,
     least: int,
@@ -607,7 +528,7 @@ def _best_shift(
     costs
         Edit distances in the present order.
     order
-        Which row of kinds stands at each place of the hypothesis.
+        Which word stands at each place of the hypothesis.
     path
         The cheapest path of the present order.
     work
@@ -623,10 +544,11 @@ def _best_shift(
         See `_move`; the length is 0 if no shift pays.
     """
     extra, missed, where = path
-    _, trial, moved, sums, spans, _, content = work
-    edits, prices, phrases, ends, rows, reach, band = pair
-    many = phrases.shape[0] > 0
-    n, m, last = band.n, band.m, _at(band, band.n, band.m)
+    _, trial, moved, sums, spans, row = work
+    codes, begins, content = matches
+    phrases, ends, words, _, _, reach = found
+    n, m, stride, lows, highs, starts = band
+    many, last = phrases.shape[0] > 0, starts[n] + m
     for i in range(n):
         sums[0, i + 1] = sums[0, i] + extra[i]
         sums[2, i + 1] = sums[2, i] + content[order[i]]
@@ -635,13 +557,12 @@ def _best_shift(
     best = costs[last] - max(prices[SHIFT], 1) + 1  # to be beaten
     start, length, size, gap, to = n, 0, n + m + 1, 0, 0
     for h in range(n):
-        for r in range(max(0, h - limits.distance), min(m, h + limits.distance + 1)):
-            begins = edits[order[h], r] >= ALIKE
-            for k in range(phrases.shape[0]):
-                begins |= phrases[k, START] == r and rows[phrases[k, BEGIN]] == order[h]
-            if where[r] == h or not begins:
+        r, behind = max(0, h - limits.distance) - 1, min(m, h + limits.distance + 1)
+        while r + 1 < behind:
+            r = _next_place(order[h], r + 1, behind, codes, begins, found)
+            if r == behind or where[r] == h:
                 continue
-            longest, widest = _spans(order, (h, r), band, edits, phrases, rows, spans)
+            longest, widest = _spans(order, (h, r), m, limits.length, codes, begins, found, spans)
             for a in range(1, longest + 1):
                 for b in range(0 if many else a, (widest if many else a) + 1):
                     if (
@@ -676,12 +597,12 @@ def _best_shift(
                             continue
                         _move(order, h, a, place, moved)
                         first = min(h, place) + 1
-                        for cell in range(
-                            max(0, first - reach) * band.stride, first * band.stride
-                        ):
+                        for cell in range(max(0, first - reach) * stride, first * stride):
                             trial[cell] = costs[cell]
-                        span = Span(first, limit, reach, band)
-                        if _fill(trial, moved, edits, prices, phrases, ends, rows, span):
+                        if _fill(
+                            trial, moved, codes, begins, row, prices, phrases, ends, words,
+                            lows, highs, starts, Span(first, limit, reach, n, m, stride),
+                        ):  # fmt: skip
                             best = trial[last]
                             start, length, size, gap, to = h, a, more, target, place
                     if tried >= limits.tried:
@@ -692,7 +613,10 @@ def _best_shift(
 @_inlined
 def _shift_all(
     order: IntArray,
-    pair: Pair,
+    prices: IntArray,
+    matches: Matches,
+    found: Found,
+    band: Band,
     path: Path,
     work: Work,
     limits: Limits,
@@ -703,26 +627,34 @@ def _shift_all(
 
     `order`, `path`, `work` and `counts` (12,) are modified in place.
     """
-    edits, prices, phrases, ends, rows, reach, band = pair
-    costs, shift = work.costs, prices[SHIFT]
-    least = _least_cost(order, pair, work.hits)
+    codes, begins, _ = matches
+    phrases, ends, words, _, _, reach = found
+    n, m, stride, lows, highs, starts = band
+    costs, row, shift = work.costs, work.row, prices[SHIFT]
+    least = 0
+    if phrases.shape[0] == 0:
+        least = _least_cost(order, m, matches, prices, path.missed)
     # Not literals, for which numba would compile the functions called once more.
     tried, first, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
     while True:
-        span = Span(int(first), int(limit), reach, band)
-        _fill(costs, order, edits, prices, phrases, ends, rows, span)
-        _trace(costs, order, pair, path, features, counts)
-        distance = costs[_at(band, band.n, band.m)]
+        span = Span(int(first), int(limit), reach, n, m, stride)
+        _fill(
+            costs, order, codes, begins, row, prices, phrases, ends, words, lows, highs, starts,
+            span,
+        )  # fmt: skip
+        _trace(costs, order, prices, matches, found, band, path, features, counts)
+        distance = costs[starts[n] + m]
         if distance - least < max(shift, 1):
             break
         start, length, to, tried = _best_shift(
-            costs, order, pair, path, work, least, tried, limits
+            costs, order, prices, matches, found, band, path, work, least, tried, limits
         )
         if length == 0:
             break
         _move(order, start, length, to, work.moved)
-        for i in range(order.size):
+        for i in range(n):
             order[i] = work.moved[i]
+        first = min(start, to) + 1
         counts[SHIFT] += 1.0
     counts[PHRASE + 4] = distance + counts[SHIFT] * shift
 
@@ -774,17 +706,20 @@ def plus_edits(
     # Of the longest hypothesis and reference; others use the beginning.
     order, moved = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     extra, missed = np.empty(n, dtype=np.int64), np.empty(m, dtype=np.int64)
-    where = np.empty(m, dtype=np.int64)
-    edits = np.empty((n + KINDS_KEPT, m), dtype=np.int8)
-    row_words = np.empty(n + KINDS_KEPT, dtype=np.int64)
-    content, marks = np.empty_like(row_words), np.zeros(n + KINDS_KEPT, dtype=np.bool_)
+    where, row = np.empty(m, dtype=np.int64), np.full(m, prices[SUBSTITUTE])
+    lows, highs = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    starts = np.empty(n + 1, dtype=np.int64)
+    most_words = n + WORDS_KEPT
+    own_words, content = np.empty(most_words, dtype=np.int64), np.empty(most_words, dtype=np.int64)
+    codes, begins = np.empty(2 * m + 16, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
+    marks = np.zeros(most_words, dtype=np.bool_)
     sums = np.zeros((4, max(n, m) + 1), dtype=np.int64)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.bool_)
-    hits = np.empty(m, dtype=np.int8)
     found, ends = np.empty((p, 6), dtype=np.int64), np.empty(m + 2, dtype=np.int64)
-    rows = np.empty(p * _longest(phrases.offsets), dtype=np.int64)
+    phrase_words = np.empty(p * _longest(phrases.offsets), dtype=np.int64)
+    phrase_starts, by_start = np.empty(m + 1, dtype=np.int64), np.empty(p, dtype=np.int64)
     costs, trial = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    known = np.full(words.stems.size, -1, dtype=np.int64)  # the row of each word
+    known = np.full(words.stems.size, -1, dtype=np.int64)  # the number of each word
     counts = np.zeros((token_offsets.size - 1, PHRASE + 5))
     used = 0
     for s in range(offsets.size - 1):
@@ -793,9 +728,10 @@ def plus_edits(
         path = Path(extra, missed[:m], where[:m])
         for j in range(m):
             sums[3, j + 1] = sums[3, j] + (0 if words.listed[reference[j]] else 1)
-        for row in range(used):
-            known[row_words[row]] = -1
+        for word in range(used):
+            known[own_words[word]] = -1
         used = 0
+        band_n = -1
         for h in range(offsets[s], offsets[s + 1]):
             if first[h] < h:
                 for column in range(PHRASE + 5):
@@ -803,30 +739,40 @@ def plus_edits(
                 continue
             begin = token_offsets[h]
             n = token_offsets[h + 1] - begin
-            if used + n > row_words.size:
-                for row in range(used):
-                    known[row_words[row]] = -1
+            if used + n > most_words:
+                for word in range(used):
+                    known[own_words[word]] = -1
                 used = 0
             for i in range(n):
-                word = tokens[begin + i]
-                if known[word] < 0:
-                    known[word], row_words[used] = used, word
-                    content[used] = 0 if words.listed[word] else 1
-                    _compare(word, reference, words, prices, edits[used])
+                token = tokens[begin + i]
+                if known[token] < 0:
+                    known[token], own_words[used] = used, token
+                    content[used] = 0 if words.listed[token] else 1
+                    if begins[used] + m > codes.size:
+                        codes = np.append(codes, np.empty_like(codes))
+                    begins[used + 1] = _compare(
+                        token, reference, words, prices, codes, begins[used]
+                    )
                     used += 1
-                order[i] = known[word]
-            band = _band(n, m, limits)
+                order[i] = known[token]
+            if n != band_n:
+                band = _make_band(n, m, limits, (lows, highs, starts))
+                band_n = n
             if costs.size < (n + 1) * band.stride:
                 costs = np.empty((n + 1) * band.stride, dtype=np.int64)
                 trial = np.empty_like(costs)
             count, reach = _find_phrases(
-                order[:n], m, s, (phrases, worths.costs), known, marks, (found, ends, rows)
-            )
+                order[:n], m, s, (phrases, worths.costs), known, marks,
+                Found(found, ends, phrase_words, phrase_starts, by_start, 1),
+            )  # fmt: skip
             _shift_all(
                 order[:n],
-                Pair(edits, prices, found[:count], ends, rows, reach, band),
+                prices,
+                Matches(codes, begins, content),
+                Found(found[:count], ends, phrase_words, phrase_starts, by_start, reach),
+                band,
                 path,
-                Work(costs, trial, moved, sums, spans, hits, content),
+                Work(costs, trial, moved[:n], sums, spans, row),
                 limits,
                 worths.features,
                 counts[h],

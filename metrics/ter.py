@@ -8,11 +8,17 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from metrics._base import Metric
-from metrics._edits import rate_parts, translation_edits
+from metrics._edits import rate_parts
+from metrics._lexicon import NO_LEXICON
 from metrics._ngrams import SMALLEST_COUNT, reference_lengths
+from metrics._terp import PRESETS, terp_counts
+from metrics._terp_records import Limits
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
+
+LIMITS = Limits(length=10, distance=50, tried=1000, tokens=0, half_width=25)
+"""Those of sacrebleu, of shifts also tercom's; the edit distance of any text has a band."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class Ter(Metric):
     """
 
     higher_is_better: ClassVar[bool] = False
-    most_tokens: ClassVar[int | None] = 2000
+    most_tokens: ClassVar[int | None] = 20_000
     source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
 
     @property
@@ -37,7 +43,8 @@ class Ter(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        return np.column_stack([translation_edits(batch), reference_lengths(batch, "average")])
+        edits = terp_counts(batch, NO_LEXICON, PRESETS["ter"], LIMITS)[:, -1]
+        return np.column_stack([edits, reference_lengths(batch, "average")])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return TER, 0 or more, for stats (..., 2)."""
