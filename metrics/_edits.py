@@ -13,10 +13,11 @@ from pydantic.dataclasses import dataclass
 from metrics import _edit_kernels
 from metrics._base import Metric
 from metrics._ngrams import SMALLEST_COUNT, flat
-from metrics._references import best_reference, each_reference
+from metrics._references import best_reference
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray, TokenArray
+
 
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
     """Return (H, 2) float64: distance and length of the reference with the lowest share of both.

@@ -202,11 +202,11 @@ def segments_of(single: Batch) -> Segments:
     )
 
 
-def found_phrases(phrases: Phrases, segments: Segments) -> FoundPhrases:
+def found_phrases(relations: Relations, segments: Segments) -> FoundPhrases:
     """Return where the left phrases stand in the references, and what they may become."""
-    left, right = flat(phrases.left), flat(phrases.right)
+    left, right = flat(relations.phrases.left), flat(relations.phrases.right)
     found = phrases_in(
-        segments.reference_tokens, segments.reference_offsets, left.values, left.offsets
+        segments, left.values, left.offsets, right.values, right.offsets, len(relations.stems)
     )
     return FoundPhrases(found, left.lengths, right.values, right.offsets)
 

@@ -110,38 +110,56 @@ def _first_at_least(
 
 @njit(cache=True, nogil=True)
 def phrases_in(
-    tokens: TokenArray, token_offsets: IntArray, values: TokenArray, offsets: IntArray
+    segments: Segments,
+    values: TokenArray,
+    offsets: IntArray,
+    other_values: TokenArray,
+    other_offsets: IntArray,
+    vocabulary: int,
 ) -> Occurrences:
-    """Find all places of phrases in texts.
+    """Find all places of phrases in references that hypotheses may have otherwise.
 
     Parameters
     ----------
-    tokens, token_offsets
-        N texts.
     values, offsets
         E phrases, sorted; the same phrase may stand in several rows.
+    other_values, other_offsets
+        What each becomes: it is left out where no hypothesis of a segment has one of its words.
+    vocabulary
+        How many words there are.
     """
-    ends = np.zeros(token_offsets.size, dtype=np.int64)
+    tokens, token_offsets, hypothesis_offsets, references, reference_offsets = segments
+    ends = np.zeros(reference_offsets.size, dtype=np.int64)
     places, entries = np.empty(16, dtype=np.int64), np.empty(16, dtype=np.int64)
+    if offsets.size == 1:
+        return Occurrences(ends, places[:0].copy(), entries[:0].copy())
+    turns = np.full(vocabulary, -1, dtype=np.int64)  # the last segment that has each word
     count = 0
-    for text in range(token_offsets.size - 1):
-        for start in range(token_offsets[text], token_offsets[text + 1]):
+    for s in range(reference_offsets.size - 1):
+        first, last = hypothesis_offsets[s], hypothesis_offsets[s + 1]
+        for i in range(token_offsets[first], token_offsets[last]):
+            turns[tokens[i]] = s
+        for start in range(reference_offsets[s], reference_offsets[s + 1]):
             low, high = 0, offsets.size - 1
             depth = 0
-            while low < high and start + depth < token_offsets[text + 1]:
-                word = tokens[start + depth]
+            while low < high and start + depth < reference_offsets[s + 1]:
+                word = references[start + depth]
                 low = _first_at_least(values, offsets, low, high, depth, word)
                 high = _first_at_least(values, offsets, low, high, depth, word + 1)
                 depth += 1
                 while low < high and offsets[low + 1] - offsets[low] == depth:
-                    if count == places.size:
-                        places = np.append(places, np.empty_like(places))
-                        entries = np.append(entries, np.empty_like(entries))
-                    places[count] = start - token_offsets[text]
-                    entries[count] = low
-                    count += 1
+                    known = True
+                    for k in range(other_offsets[low], other_offsets[low + 1]):
+                        known = known and turns[other_values[k]] == s
+                    if known:
+                        if count == places.size:
+                            places = np.append(places, np.empty_like(places))
+                            entries = np.append(entries, np.empty_like(entries))
+                        places[count] = start - reference_offsets[s]
+                        entries[count] = low
+                        count += 1
                     low += 1
-        ends[text + 1] = count
+        ends[s + 1] = count
     return Occurrences(ends, places[:count].copy(), entries[:count].copy())
 
 

@@ -9,9 +9,6 @@ be used any number of times; with this bound few states are kept at first, and m
 was dropped might have been better. Inputs are read-only; releases the interpreter lock.
 """
 
-# Long because kernels that call each other share a file: numba's cache does not see a callee in
-# another file change.
-
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -23,9 +20,10 @@ from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
 from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
 
-MODULES = 4
-"""Exact, stem, synonym, paraphrase."""
-EXACT, STEM, SYNONYM, PARAPHRASE = range(MODULES)
+EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
+"""Modules."""
+CHUNKS, COLUMNS = 20, 23
+"""Where the counts of a hypothesis have its chunks, and how many there are."""
 START, LENGTH, TAKES, MODULE, VALUE = range(5)
 """Columns of links: hypothesis position and length, words of the reference, module, worth."""
 PLACE, END, WORTH, PARENT, LINK, NEXT = range(6)
@@ -106,6 +104,7 @@ def _find_links(
     phrases: Phrases,
     text: int,
     weights: tuple[int, int],
+    own_stems: TokenArray,
     first_place: IntArray,
     links: IntArray,
     begins: IntArray,
@@ -113,7 +112,8 @@ def _find_links(
     """Return the links that are possible, by reference position.
 
     They are written into `links`, or into a longer copy. Those of reference word j become
-    `begins[j]:begins[j + 1]`. `first_place` is -1 for every word, before and after.
+    `begins[j]:begins[j + 1]`. `own_stems` is modified; `first_place` is -1 for every word, before
+    and after.
     """
     stems, synonyms, synonym_offsets, _ = known_words
     occurrence_ends, places, entries = phrases.found
@@ -123,18 +123,18 @@ def _find_links(
     count = 0
     occurrence, last = occurrence_ends[text], occurrence_ends[text + 1]
     for i in range(n):
-        first_place[hypothesis[i]] = i  # any place: whether it is there at all
+        own_stems[i] = stems[hypothesis[i]]
+        if occurrence < last:
+            first_place[hypothesis[i]] = i  # any place: whether it is there at all
     for j in range(m):
         begins[j] = count
-        word = reference[j]
+        word, stem = reference[j], stems[reference[j]]
         while count + n > links.shape[0]:
             links = _longer(links)
         alone = synonym_offsets[word] == synonym_offsets[word + 1]
         for i in range(n):
-            if hypothesis[i] == word:
-                module = EXACT
-            elif stems[hypothesis[i]] == stems[word]:
-                module = STEM
+            if own_stems[i] == stem:  # equal words have equal ones
+                module = EXACT if hypothesis[i] == word else STEM
             elif alone or not _are_synonyms(word, hypothesis[i], synonyms, synonym_offsets):
                 continue
             else:
@@ -566,12 +566,12 @@ def alignments(
 
     Returns
     -------
-    (H, 17) float64
-        For each module content words of hypothesis and reference, then function words of both;
-        then chunks.
+    (H, 23) float64
+        The first four are 0. For each module content words of hypothesis and reference, then
+        function words of both; then chunks, and all linked words of hypothesis and reference.
     """
     tokens, token_offsets, offsets, reference_tokens, reference_offsets = segments
-    counts = np.zeros((token_offsets.size - 1, 4 * MODULES + 1))
+    counts = np.zeros((token_offsets.size - 1, COLUMNS))
     is_function = words.listed
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
     n, m = 0, 0
@@ -580,20 +580,21 @@ def alignments(
     for s in range(offsets.size - 1):
         m = max(m, reference_offsets[s + 1] - reference_offsets[s])
     # Of the longest hypothesis and reference; others use the beginning.
-    links = np.empty((2 * (n + m) + 16, 5), dtype=np.int64)
+    links, own_stems = np.empty((2 * (n + m) + 16, 5), dtype=np.int64), np.empty(n, dtype=np.int32)
     all_begins, free = np.zeros(m + 1, dtype=np.int64), np.ones(n, dtype=np.bool_)
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
         begins = all_begins[: reference.size + 1]
         for h in range(offsets[s], offsets[s + 1]):
             if first[h] < h:
-                for column in range(4 * MODULES + 1):
+                for column in range(4, COLUMNS):
                     counts[h, column] = counts[first[h], column]
                 continue
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             links = _find_links(
-                hypothesis, reference, words, phrases, s, weights, first_place, links, begins
-            )
+                hypothesis, reference, words, phrases, s, weights, own_stems, first_place, links,
+                begins,
+            )  # fmt: skip
             if _compete(links, begins, free):
                 chosen, size = _best_links(links, begins, hypothesis.size)
             else:  # all links together
@@ -604,10 +605,12 @@ def alignments(
                 link = chosen[size - 1 - k]
                 while begins[j + 1] <= link:
                     j += 1
-                start, column = links[link, START], 4 * links[link, MODULE]
+                start, column = links[link, START], 4 + 4 * links[link, MODULE]
                 if start != end or j != next_place:
-                    counts[h, 4 * MODULES] += 1
+                    counts[h, CHUNKS] += 1
                 end, next_place = start + links[link, LENGTH], j + links[link, TAKES]
+                counts[h, CHUNKS + 1] += links[link, LENGTH]
+                counts[h, CHUNKS + 2] += links[link, TAKES]
                 for i in range(start, end):
                     counts[h, column + (2 if is_function[hypothesis[i]] else 0)] += 1
                 for i in range(j, next_place):

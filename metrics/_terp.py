@@ -102,7 +102,7 @@ class _Edits:
             prices = first + by_log * logs + by_probability * probabilities + by_edits * edits
             prices = np.maximum(0.0, prices)
         segments = segments_of(single)
-        phrases = found_phrases(relations.phrases, segments)
+        phrases = found_phrases(relations, segments)
         return self._count(
             segments,
             first_alike(segments, relations.words, phrases),

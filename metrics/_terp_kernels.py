@@ -499,7 +499,11 @@ def _spans(
                 spans[a + 1, b + 1] = True
             for k in by_start[starts[r + b] : starts[r + b + 1]]:
                 above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
-                if above <= longest and behind <= widest and _is_at(order, h + a, phrases, k, words):
+                if (
+                    above <= longest
+                    and behind <= widest
+                    and _is_at(order, h + a, phrases, k, words)
+                ):
                     spans[above, behind] = True
     return longest, widest
 

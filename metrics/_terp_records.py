@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
+import numpy as np  # noqa: TC002  numba reads the records
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import FloatArray, IntArray  # noqa: TC001  numba reads records

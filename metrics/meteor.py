@@ -171,32 +171,23 @@ class Meteor(Metric):
     def _stats(self, single: Batch) -> FloatArray:
         relations = single.once(self._lexicon)
         segments = segments_of(single)
-        phrases = found_phrases(relations.phrases, segments)
-        counts = _meteor_kernels.alignments(
+        phrases = found_phrases(relations, segments)
+        counts: FloatArray = _meteor_kernels.alignments(
             segments,
             first_alike(segments, relations.words, phrases),
             relations.words,
             phrases,
             (2, 1) if self.weighted else (1, 1),
         )
-        hyp_len, ref_len = hypothesis_lengths(single), one_length(single)
-        matched = counts[:, :-1].reshape(-1, 8, 2).sum(axis=1)  # hypothesis, reference
-        chunks = counts[:, -1]
+        counts[:, 0], counts[:, 1] = hypothesis_lengths(single), one_length(single)
         if not self.weighted:
-            return np.column_stack([hyp_len, ref_len, matched[:, 0], chunks])
-        whole = (matched[:, 0] == hyp_len) & (matched[:, 1] == ref_len) & (chunks == 1.0)
+            return np.column_stack([counts[:, k] for k in (0, 1, 21, 20)])
+        counts[:, 2] = listed_words(single.hypotheses, relations)
         each = np.diff(single.offsets)
-        return np.column_stack(
-            [
-                hyp_len,
-                ref_len,
-                listed_words(single.hypotheses, relations),
-                np.repeat(listed_words(single.references, relations), each),
-                counts[:, :-1],
-                np.where(whole, 0.0, chunks),
-                matched,
-            ]
-        )
+        counts[:, 3] = np.repeat(listed_words(single.references, relations), each)
+        whole = (counts[:, 21] == counts[:, 0]) & (counts[:, 22] == counts[:, 1])
+        counts[whole & (counts[:, 20] == 1.0), 20] = 0.0
+        return counts
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return METEOR in [0, 1] for stats (..., K)."""

@@ -1,11 +1,13 @@
 import random
+import resource
+import sys
 
 import numpy as np
 import pytest
 import sacrebleu
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-from metrics.ter import Ter
+from metrics.ter import LIMITS, Ter
 from tests.metrics.test_port import EXAMPLE
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, text
@@ -96,9 +98,35 @@ def test_long_pairs_equal_sacrebleu():
     compare(pairs)
 
 
+def test_texts_of_1200_words_equal_sacrebleu():
+    rng = random.Random(8)
+    reference = [f"w{rng.randint(0, 300)}" for _ in range(1200)]
+    hypothesis = [word for word in reference if rng.random() > 0.03]
+    for place in rng.sample(range(1100), 12):
+        phrase, rest = hypothesis[place : place + 5], hypothesis[:place] + hypothesis[place + 5 :]
+        to = place + rng.randint(-20, 20)
+        hypothesis = rest[: max(0, to)] + phrase + rest[max(0, to) :]
+    compare([(hypothesis, reference)])
+
+
+def test_memory_does_not_grow_with_the_square_of_a_text():
+    words = [str(i % 700) for i in range(20_000)]
+    hypothesis = words[10:13] + words[:10] + words[13:-4]
+    texts = batch_of([Segment(0, text(" ".join(hypothesis)), (text(" ".join(words)),))])
+    Ter().stats(batch_of(EXAMPLE))  # compiled, and what the kernels need once
+    before = peak_memory()
+    assert Ter().stats(texts).tolist() == [[5, 20_000]]  # a shift, four words missing
+    assert peak_memory() - before < 100 * 2**20  # a table of bytes would have 400 MB
+
+
+def peak_memory():
+    """The most memory that this process held, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most * (1 if sys.platform == "darwin" else 1024)
+
+
 def edits_with(monkeypatch, pair, **changed):
-    limits = {"length": 10, "distance": 50, "tries": 1000, "half_width": 25, **changed}
-    monkeypatch.setattr("metrics._edits.SHIFT_LIMITS", tuple(limits.values()))
+    monkeypatch.setattr("metrics.ter.LIMITS", LIMITS._replace(**changed))
     return stats_of(tuple(map(" ".join, pair)))[0][0]
 
 
@@ -113,7 +141,7 @@ def test_the_search_ends_where_that_of_sacrebleu_does(monkeypatch):
     # More than 1000 shifts to try; going on finds one more that pays.
     pair = (list("baacaaababcbbabbccacccaaacba"), list("cbcabaaccaacbcaabccbaababcca"))
     compare([pair])
-    assert (edits_with(monkeypatch, pair), edits_with(monkeypatch, pair, tries=10**6)) == (11, 10)
+    assert (edits_with(monkeypatch, pair), edits_with(monkeypatch, pair, tried=10**6)) == (11, 10)
 
 
 def test_corpora_with_several_references_equal_sacrebleu():
