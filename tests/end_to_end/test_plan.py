@@ -10,6 +10,7 @@ import pytest
 import portmert
 from tests.support import annotation_models
 from tests.support.cli import fault, run
+from tests.support.clusters import NEEDS_DASK, cluster
 from tests.support.places import ROOT
 from tuner.demo.grammar import generate
 from tuner.runs import sample
@@ -131,6 +132,45 @@ def test_sentences_are_annotated_in_a_cache_of_the_sample(recorded, tmp_path, mo
     assert one["sample"]["sentence"]["wall"] > 0
     assert 0 < one["disk"]["annotation cache"][0] <= one["disk"]["annotation cache"][1]
     assert not (tmp_path / "cache").exists()
+
+
+@NEEDS_DASK
+def test_a_cluster_is_asked_what_a_task_costs(recorded, tmp_path):
+    with cluster(2) as two:
+        place = f"dask:{two.scheduler_address}"
+        shown = run("plan", recorded, "--executor", place)
+        recorded.write_text(f'{recorded.read_text()}[executor]\nname = "{place}"\n')
+        run("plan", recorded, "--json", tmp_path / "plan.json")
+    assert "a task of the cluster, besides its work" in shown.stdout
+    text = " ".join(shown.stdout.split())
+    assert "what tasks cost besides was measured with tasks that do nothing" in text
+    assert "workers are as fast as this machine" in text
+    written = json.loads((tmp_path / "plan.json").read_text())
+    assert [one["workers"] for one in written["needs"]] == [1, 2]
+    assert 0 < written["runs"]["run"]["task"]["wall"] < 1
+
+
+def test_of_a_queue_no_job_is_asked_for(recorded):
+    result = run("plan", recorded, "--executor", "dask-slurm:20", "--segments", "2")
+    assert "\n20 " in result.stdout
+    text = " ".join(result.stdout.split())
+    assert "what a cluster costs besides, and waiting in queues, is not measured" in text
+    assert "expected local" in fault("plan", recorded, "--executor", "dask-slum:20")
+
+
+def test_a_run_that_has_begun_says_how_its_pool_grows(recorded):
+    few = ("--set", "tune.iterations=3")
+    run("tune", recorded, *few)
+    folder = recorded.parent.parent / "recorded-run"
+    (folder / "iteration-03" / "optimized.json").unlink()
+    scores = [folder / f"iteration-0{n}" / "scores.json" for n in (1, 2)]
+    pools = [json.loads(path.read_text())["hypotheses"] for path in scores]
+    result = run("plan", recorded, *few, "--workers", "1")
+    text = " ".join(result.stdout.split())
+    assert "to 3, of which 2 are there and are not counted" in text
+    assert f"as many new hypotheses as the last one, {pools[1] - pools[0]}" in text
+    other = run("plan", recorded, *few, "--set", "tune.seed=2", "--workers", "1")
+    assert "are not counted" not in other.stdout
 
 
 def test_an_interrupt_ends_it_and_leaves_nothing(recorded, monkeypatch):

@@ -11,6 +11,7 @@ from tuner.api.texts import log_notice
 from tuner.api.tuning import load_config
 from tuner.components import registry
 from tuner.evaluation.reproduction.run import experiments_of
+from tuner.executors.opening import Place, opened
 from tuner.processors import available_processors
 from tuner.runs import plan as plans
 from tuner.runs.config import Experiment
@@ -59,6 +60,10 @@ class Plan:
             "runs": {
                 name: {
                     "metric": one.metric,
+                    "before": list(one.before),
+                    "task": None
+                    if one.elsewhere is None or one.elsewhere.task is None
+                    else one.elsewhere.task._asdict(),
                     "sample": _sample(one),
                     "searches": list(one.searches),
                     "hypotheses": list(one.hypotheses),
@@ -99,6 +104,7 @@ def plan(
     tuned_on: Sequence[str] = (),
     overrides: Sequence[str] = (),
     annotator: str | Annotator | None = None,
+    executor: str | None = None,
     log: Notice = log_notice,
 ) -> Plan:
     """Say how long `tune` or `reproduce` will take, and how much memory and disk it needs.
@@ -113,13 +119,16 @@ def plan(
         `annotator` mean nothing.
     workers
         How many processes decode and annotate; several for a table. Default: one, and as many as
-        there are processors.
+        there are processors, or workers of the cluster.
     segments
         How many dev segments the sample has.
     tuned_on
         Metrics, as of `reproduce`: their runs are planned.
     overrides, annotator
         In place of what the file says.
+    executor
+        Where workers are, in place of what the file says. A cluster that runs is asked how many
+        there are and what a task costs; of a queueing system no job is asked for.
     log
         Called with each step of the sample.
 
@@ -136,17 +145,26 @@ def plan(
         experiments = experiments_of(Path(config), tuned_on, overrides=overrides, annotator=own)
     else:
         experiments = {"run": load_config(config, overrides=overrides, annotator=annotator)}
-    counts = sorted(set(workers)) or sorted({1, available_processors()})
-    if segments < 1 or counts[0] < 1:
+    fewest = min(workers, default=1)
+    if segments < 1 or fewest < 1:
         raise ValueError(
-            f"{counted(segments, 'segment')} and {counted(counts[0], 'worker')}: expected 1 or "
-            f"more"
+            f"{counted(segments, 'segment')} and {counted(fewest, 'worker')}: expected 1 or more"
         )
+    place = Place.parse(executor or next(iter(experiments.values())).executor)
+    elsewhere, size = None, available_processors()
+    if place.kind:
+        elsewhere, size = plans.Elsewhere(), place.jobs
+    elif not place.is_local:
+        with opened(place, threads=1, notice=log) as team:
+            elsewhere, size = plans.measure_tasks(team), team.size
+    counts = sorted(set(workers) or {1, size})
     runs = {}
     for name, experiment in experiments.items():
 
         def note(line: str, name: str = name) -> None:
             log(line if len(experiments) == 1 else f"{name}: {line}")
 
-        runs[name] = plans.plan(experiment, counts, segments=segments, note=note)
+        runs[name] = plans.plan(
+            experiment, counts, segments=segments, note=note, elsewhere=elsewhere
+        )
     return Plan(runs)

@@ -13,12 +13,21 @@ from tuner import api
 from tuner.commands._annotating import annotator_options
 from tuner.commands._compiling import announce_compiling
 from tuner.commands._notice import log
-from tuner.commands._options import Whole, defaulted, overrides_option, several
+from tuner.commands._options import (
+    Whole,
+    defaulted,
+    overrides_option,
+    run_executor_option,
+    several,
+)
 from tuner.commands._outputs import check_outputs, json_option, print_json
 from tuner.tables import Table, fold
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tuner.api import Plan, Planned, Range
+    from tuner.runs.meter import Cost
 
 UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -29,7 +38,8 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 @several(
     "--workers",
     kind=Whole(1, 10**6),
-    help="Processes that decode and annotate; repeat for more. Default: 1, and one a processor.",
+    help="Processes that decode and annotate; repeat for more. Default: 1, and one a processor, "
+    "or all of the executor's.",
 )
 @defaulted("--segments", Whole(1), 30, "Dev segments that are decoded, counted and searched.")
 @click.option(
@@ -41,6 +51,7 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 )
 @overrides_option("Replace a value of CONFIG, as in tune.replicas=5; may be repeated.")
 @annotator_options
+@run_executor_option
 @json_option
 def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     """Say how long CONFIG will take, and how much memory and disk, from a timed sample.
@@ -87,6 +98,7 @@ def _measured(name: str, one: Planned) -> str:
         ["reading and linking 1,000 hypotheses", *map(_time, sample.reading.times(1000))],
         ["annotating a sentence", _time(sample.sentence.wall), ""],
         ["statistics of 1,000 hypotheses", _time(1000 * sample.counting.wall), ""],
+        ["a task of the cluster, besides its work", *map(_time, _task(one) or (0, 0))],
         ["a search, besides hypotheses", *map(_time, sample.search)],
         ["a search, for 1,000 hypotheses", *map(_time, sample.search_hypothesis.times(1000))],
     ]
@@ -118,6 +130,19 @@ def _space(name: str, one: Planned) -> str:
     return Table(f"{whose}: memory and disk", ["", "bytes"], rows).text()
 
 
+def _task(one: Planned) -> Cost | None:
+    return None if one.elsewhere is None else one.elsewhere.task
+
+
+def _growth(before: Sequence[int]) -> str:
+    if len(before) < 2:
+        return "later lists bring nothing new, or as many new hypotheses as are asked for"
+    return (
+        f"later lists bring nothing new, or as many new hypotheses as the last one, "
+        f"{before[-1] - before[-2]}"
+    )
+
+
 def _assumed(found: Plan) -> str:
     from tuner.runs.plan import MARGIN  # noqa: PLC0415  start-up time
 
@@ -125,24 +150,32 @@ def _assumed(found: Plan) -> str:
     tune, sample = one.experiment.tune, one.sample
     fewest, most = (round(value) for value in one.searches)
     ending = "patience" if fewest < most else "the limit"
+    done, far = len(one.before), one.elsewhere is not None
+    there = f", of which {done} are there and are not counted" if done else ""
+    shared = "" if far else ", and workers here then share what one has"
+    cluster = "what a cluster costs besides, and waiting in queues, is not measured"
+    if _task(one) is not None:
+        cluster = (
+            "what tasks cost besides was measured with tasks that do nothing; what models and "
+            "lists take to travel was not"
+        )
     said = [
         (
-            f"from {fewest} searches ({ending} ends the run) to {most}, with one decoding more; a "
-            f"run that finds nothing new ends earlier"
+            f"from {fewest} searches ({ending} ends the run) to {most}{there}, with one decoding "
+            f"more; a run that finds nothing new ends earlier"
         ),
-        "later lists bring nothing new, or as many new hypotheses as are asked for",
+        _growth(one.before),
         (
             f"machines are idle, or as busy as while the sample was taken: {sample.busy:.1f} s on "
-            f"the clock for each of a processor, and workers here then share what one has"
+            f"the clock for each of a processor{shared}"
         ),
         "sets cost what their tokens say, 1-best lists of test sets as much as long ones",
         f"all that is {MARGIN - 1:.0%} wrong either way",
         f"{sample.shared:.0%} of a search is shared among threads, of this machine alone",
-        (
-            "each worker is a process of its own that loads the models once a decoding; what a "
-            "cluster costs besides, and waiting in queues, is not measured"
-        ),
+        f"each worker is a process of its own that loads the models once a decoding; {cluster}",
     ]
+    if far:
+        said.append("the cluster's workers are as fast as this machine, which took the sample")
     if tune.replicas > 1:
         said.append(f"{tune.replicas} replicas are alike; they share the first decoding")
     if tune.bootstrap:

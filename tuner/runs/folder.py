@@ -17,7 +17,7 @@ from tuner.errors import StateError
 from tuner.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 STATE = "state.json"
 LOCK = ".lock"
@@ -154,6 +154,12 @@ def is_at_work(path: Path) -> bool:
     finally:
         os.close(lock)  # the lock taken ends with it
     return False
+
+
+def holds_work(path: Path, fingerprint: Callable[[], Mapping[str, str]]) -> bool:
+    """Whether a folder holds work of a fingerprint, which is asked for only if it holds any."""
+    held = _read_state(path / STATE)
+    return held is not None and held["fingerprint"] == fingerprint()
 
 
 @contextmanager

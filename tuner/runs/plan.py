@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tuner.processors import available_processors
+from tuner.runs.folder import holds_work
 from tuner.runs.meter import Cost
 from tuner.runs.sample import Sample, take_sample
+from tuner.runs.scorer import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tuner.executors.team import Team
     from tuner.runs.config import Experiment
 
 COPIES = 3
 """How often the arrays of a pool are held at most: while lists are merged, and while one is
 searched. Once is the least."""
+VECTORS = 8
+"""Numbers of each hypothesis of a pool on disk that a search holds in memory at most."""
+LINES, SENTENCES, PARTS = 32, 64, 8
+"""Tasks of a cluster: of a text so many lines at most, and so many parts a worker at least where
+it has the lines (fewer with Moses); of annotation so many sentences."""
+TASKS = 200
+"""Tasks that do nothing, from which it is told what one costs."""
 MARGIN = 1.2
 """The most is a fifth more than what it adds up to, the least is as much less: a sample is small,
 and decoding under other weights takes another time."""
@@ -51,6 +62,49 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Says what is known of workers of a cluster.
+
+    Parameters
+    ----------
+    task
+        What the command, and its clock, need for one task besides its work; None where that was
+        not measured.
+    """
+
+    task: Cost | None = None
+
+
+def measure_tasks(team: Team) -> Elsewhere:
+    """Say what tasks cost, by those that do nothing."""
+    tasks: list[tuple[()]] = [()] * TASKS
+    for _ in team.run(_nothing, tasks[: 2 * team.size]):  # connects
+        pass
+    begin, used = time.perf_counter(), time.process_time()
+    for _ in team.run(_nothing, tasks):
+        pass
+    cost = Cost(time.perf_counter() - begin, time.process_time() - used)
+    return Elsewhere(cost.times(1 / TASKS))
+
+
+def _nothing() -> None:
+    """Do nothing, at a worker."""
+
+
+def pools_before(experiment: Experiment) -> tuple[int, ...]:
+    """Return how many hypotheses there were in each search that its run folder holds."""
+    tune = experiment.tune
+    if tune.replicas > 1 or not holds_work(tune.output, experiment.fingerprint):
+        return ()
+    pools: list[int] = []
+    while True:
+        folder = tune.output / f"iteration-{len(pools) + 1:02d}"
+        if not all((folder / name).is_file() for name in ("scores.json", "optimized.json")):
+            return tuple(pools)
+        pools.append(read_json(folder / "scores.json", hypotheses=int)["hypotheses"])
+
+
+@dataclass(frozen=True)
 class Planned:
     """Holds the plan of one experiment.
 
@@ -60,8 +114,12 @@ class Planned:
         Signature of the metric tuned on.
     experiment, sample
         What is planned, and what was measured.
+    before
+        Hypotheses in each search that the run's folder already holds; they are not planned again.
+    elsewhere
+        Where workers are those of a cluster.
     searches
-        Fewest and most of a tuning; there is one decoding more.
+        Fewest and most of a tuning, with those before; there is one decoding more.
     hypotheses
         In the pool of the last search.
     needs
@@ -76,6 +134,8 @@ class Planned:
     metric: str
     experiment: Experiment
     sample: Sample
+    before: tuple[int, ...]
+    elsewhere: Elsewhere | None
     searches: Range
     hypotheses: Range
     needs: tuple[Needs, ...]
@@ -111,23 +171,39 @@ def plan(
     *,
     segments: int,
     note: Callable[[str], None],
+    elsewhere: Elsewhere | None = None,
 ) -> Planned:
     """Take a sample of an experiment and say what the whole will need.
+
+    Parameters
+    ----------
+    elsewhere
+        Where the workers are not processes of this machine.
 
     Raises
     ------
     PortmertError
         What the run would raise at the steps of the sample.
     """
-    return planned(experiment, take_sample(experiment, segments, note), workers)
+    before = pools_before(experiment)
+    sample = take_sample(experiment, segments, note)
+    return planned(experiment, sample, workers, before=before, elsewhere=elsewhere)
 
 
-def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> Planned:
+def planned(
+    experiment: Experiment,
+    sample: Sample,
+    workers: Sequence[int],
+    *,
+    before: tuple[int, ...] = (),
+    elsewhere: Elsewhere | None = None,
+) -> Planned:
     """Say what the whole will need, from a sample that has been taken."""
-    tune = experiment.tune
-    least = _Case(min(tune.patience, tune.iterations), is_new=False, is_busy=False)
-    most = _Case(tune.iterations, is_new=True, is_busy=True)
-    ends = [_Arithmetic(experiment, sample, case) for case in (least, most)]
+    tune, done = experiment.tune, len(before)
+    fewest = max(done, min(tune.patience, tune.iterations))
+    least = _Case(fewest, is_new=False, is_busy=False)
+    most = _Case(max(done, tune.iterations), is_new=True, is_busy=True)
+    ends = [_Arithmetic(experiment, sample, case, before, elsewhere) for case in (least, most)]
     pools = Range(*(end.pool(end.case.searches) for end in ends))
     needs = []
     for count in workers:
@@ -138,13 +214,12 @@ def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> P
         metric=experiment.metric.signature,
         experiment=experiment,
         sample=sample,
+        before=before,
+        elsewhere=elsewhere,
         searches=Range(least.searches, most.searches),
         hypotheses=pools,
         needs=tuple(needs),
-        command_bytes=_range(
-            sample.command_bytes + sample.hypothesis_bytes * pools.low,
-            sample.command_bytes + sample.hypothesis_bytes * pools.high * COPIES,
-        ),
+        command_bytes=_range(*(sample.command_bytes + end.held_bytes() for end in ends)),
         folder_bytes=_range(*(end.folder_bytes() for end in ends)),
         scratch_bytes=sample.scratch_bytes * sample.dev,
         cache_bytes=_range(*(sample.cache_bytes * end.sentences() for end in ends)),
@@ -162,11 +237,39 @@ class _Arithmetic:
     experiment: Experiment
     sample: Sample
     case: _Case
+    before: tuple[int, ...]
+    elsewhere: Elsewhere | None
 
     def pool(self, search: int) -> float:
         """Return the hypotheses of the pool of the n-th search."""
-        later = (search - 1) * self.experiment.tune.nbest if self.case.is_new else 0
-        return self.sample.dev * (self.sample.hypotheses + later)
+        before = self.before
+        if search <= len(before):
+            return before[search - 1]
+        each = self.sample.dev * self.experiment.tune.nbest
+        if len(before) > 1:
+            each = min(each, before[-1] - before[-2])
+        later = (search - max(len(before), 1)) * each if self.case.is_new else 0
+        return later + (before[-1] if before else self.sample.dev * self.sample.hypotheses)
+
+    def held_bytes(self) -> float:
+        """Return what the command holds of hypotheses: all lists, or one of those on disk."""
+        copies = COPIES if self.case.is_new else 1
+        pool = self.pool(self.case.searches)
+        if not self.experiment.tune.pool:
+            return self.sample.hypothesis_bytes * pool * copies
+        vectors = 8 * VECTORS * pool if self.case.is_new else 0
+        return self.sample.hypothesis_bytes * self._list() * copies + vectors
+
+    def _list(self) -> float:
+        """Return the hypotheses of a later list."""
+        sample = self.sample
+        longest = max(self.experiment.tune.nbest, sample.hypotheses)
+        return sample.dev * (longest if self.case.is_new else sample.hypotheses)
+
+    def _tasks(self, count: float) -> Cost:
+        """Return what a cluster costs besides, where that was measured."""
+        task = None if self.elsewhere is None else self.elsewhere.task
+        return Cost() if task is None else task.times(count)
 
     def sentences(self) -> float:
         """Return how many sentences one tuning annotates."""
@@ -186,9 +289,13 @@ class _Arithmetic:
             return Cost()
         single = self._timed(sample.segment)
         start = self._timed(sample.start)
-        return Cost(
-            start.wall + single.wall * segments / min(self._at_work(workers), max(segments, 1)),
-            start.cpu * workers + single.cpu * segments,
+        at_once = min(self._at_work(workers), max(segments, 1))
+        tasks = min(segments, max(segments / LINES, PARTS * workers))
+        return self._tasks(tasks).plus(
+            Cost(
+                start.wall + single.wall * segments / at_once,
+                start.cpu * workers + single.cpu * segments,
+            )
         )
 
     def _at_work(self, workers: int) -> float:
@@ -196,7 +303,7 @@ class _Arithmetic:
 
         Where others work, too, those of this machine may share what one of them had.
         """
-        if not self.case.is_busy:
+        if self.elsewhere is not None or not self.case.is_busy:
             return workers
         return workers / min(self.sample.busy, workers, available_processors())
 
@@ -210,10 +317,14 @@ class _Arithmetic:
 
     def _threaded(self, cost: Cost, workers: int) -> Cost:
         """Return the cost of a search in as many threads as this machine has processors for."""
-        threads = min(workers, available_processors())
-        share = self.sample.shared
+        threads, share = self._threads(workers), self.sample.shared
         wall = self._timed(cost).wall * (1 - share + share / threads)
         return Cost(wall, cost.cpu)
+
+    def _threads(self, workers: int) -> int:
+        """Return how many threads search and count; they are here, wherever workers are."""
+        here = available_processors()
+        return here if self.elsewhere is not None else min(workers, here)
 
     def _search(self, number: int) -> Cost:
         hypotheses = self.pool(number) * (1 - self.experiment.tune.held_out)
@@ -225,18 +336,17 @@ class _Arithmetic:
         sample, case = self.sample, self.case
         each = sample.hypotheses * sample.dev
         total = self._decoding(sample.test, workers)
-        for number in range(1, case.searches + 1):
+        for number in range(len(self.before) + 1, case.searches + 1):
             total = total.plus(self._decoding(sample.dev, workers))
             total = total.plus(self._decoding(sample.held_out, workers))
             total = total.plus(self._threaded(self._search(number), workers))
             counting = self._timed(sample.counting).times(self.pool(number))
-            total = total.plus(
-                Cost(counting.wall / min(workers, available_processors()), counting.cpu)
-            )
+            total = total.plus(Cost(counting.wall / self._threads(workers), counting.cpu))
         total = total.plus(self._timed(sample.reading).times(each * (case.searches + 1)))
         samples = self.experiment.tune.bootstrap
         again = self._threaded(self._search(case.searches), workers)
         total = total.plus(again.times(samples))
+        total = total.plus(self._tasks(self.sentences() / SENTENCES))
         annotating = self._timed(sample.sentence).times(self.sentences())
         return total.plus(Cost(annotating.wall / self._at_work(workers), annotating.cpu))
 
@@ -254,9 +364,12 @@ class _Arithmetic:
         """Return what stays in the run's folder."""
         sample, replicas = self.sample, self.experiment.tune.replicas
         single = sample.list_bytes / sample.hypotheses
-        searches, longest = self.case.searches, max(self.experiment.tune.nbest, sample.hypotheses)
-        later = longest if self.case.is_new else sample.hypotheses
-        listed = sample.dev * (sample.hypotheses + later * searches)
+        searches = self.case.searches
+        listed = sample.dev * sample.hypotheses + self._list() * searches
         lists = single * (listed + sample.held_out * (searches + 1) + sample.test)
-        links = sample.link_bytes * self.pool(self.case.searches)
-        return lists * replicas + links + sample.kept_bytes
+        pool = self.pool(searches)
+        on_disk = 0.0
+        if self.experiment.tune.pool:  # the last one, what is written, the new one
+            on_disk = sample.hypothesis_bytes * pool * (COPIES if self.case.is_new else 1)
+        links = sample.link_bytes * pool
+        return (lists + on_disk) * replicas + links + sample.kept_bytes

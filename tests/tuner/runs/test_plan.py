@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 from tuner.runs import plan as plans
 from tuner.runs.config import load_config
 from tuner.runs.meter import Cost, Meter
-from tuner.runs.plan import planned
+from tuner.runs.plan import Elsewhere, planned
 from tuner.runs.sample import Sample, chosen
 
 NOTHING = Cost()
@@ -109,6 +109,49 @@ def test_annotation_is_shared_among_workers():
     for before, after in zip(alone.needs, more.needs, strict=True):
         each = 0.1 * sentences / after.workers
         assert 1.2 * (after.wall.low - before.wall.low) == pytest.approx(each)
+
+
+def test_workers_of_a_cluster_decode_and_this_machine_searches():
+    here = planned(experiment(nbest=10), SAMPLE, [8]).needs[0]
+    far = planned(experiment(nbest=10), SAMPLE, [1, 8], elsewhere=Elsewhere())
+    one, eight = far.needs
+    # Four threads search half of it however many workers there are, and nobody shares with these.
+    assert one.wall.low == pytest.approx((12 + 3 * 29 + 16.5 + 10 * 0.625) / 1.2)
+    assert eight.wall.low == pytest.approx(here.wall.low)
+    decoding = 23 + 4 * (6 + 50 / 8) + 6 + 25 / 8
+    assert eight.wall.high == pytest.approx(1.2 * (decoding + 57 * 0.625))
+    # Eight workers get 64 parts of 100 lines and 50 of 50, one of them 8 and 8.
+    task = Cost(0.1, 0.03)
+    asked = planned(experiment(nbest=10), SAMPLE, [1, 8], elsewhere=Elsewhere(task))
+    for before, after, parts, others in zip(far.needs, asked.needs, (8, 64), (8, 50), strict=True):
+        more = 1.2 * (after.wall.low - before.wall.low)
+        assert more == pytest.approx(0.1 * (3 * parts + others))
+        more = (after.cpu.high - before.cpu.high) / 1.2
+        assert more == pytest.approx(0.03 * (4 * parts + others))
+
+
+def test_what_is_done_is_not_planned_again_and_says_how_pools_grow():
+    found = planned(experiment(nbest=10, iterations=4), SAMPLE, [1], before=(800, 1100))
+    assert found.searches == (2, 4)
+    # The last list brought 300; two more searches, of 1400 and 1700, or none.
+    assert found.hypotheses == (1100, 1700)
+    (one,) = found.needs
+    assert one.wall.low == pytest.approx((12 + 29 + 16.5) / 1.2)
+    assert one.cpu.high == pytest.approx(1.2 * (12 + 3 * 29 + 16.5 + 2 + 0.005 * 3100))
+    all_done = planned(experiment(nbest=10, iterations=2), SAMPLE, [1], before=(800, 1100))
+    assert all_done.searches == (2, 2)
+    once = planned(experiment(nbest=10), SAMPLE, [1], before=(800,))
+    assert once.hypotheses == (800, 2800)
+
+
+def test_lists_on_disk_are_not_in_memory():
+    memory = planned(experiment(nbest=10), SAMPLE, [1])
+    disk = planned(experiment(nbest=10, pool=True), SAMPLE, [1])
+    assert disk.command_bytes.low == memory.command_bytes.low
+    # One list of 1000 three times, and 8 numbers of each of 2800.
+    assert disk.command_bytes.high == pytest.approx(1.2 * (1000 + 3 * 2000 + 8 * 8 * 2800))
+    assert disk.folder_bytes.low == pytest.approx(memory.folder_bytes.low + 1600 / 1.2)
+    assert disk.folder_bytes.high == pytest.approx(memory.folder_bytes.high + 1.2 * 3 * 5600)
 
 
 @given(
