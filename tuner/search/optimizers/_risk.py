@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +14,14 @@ from tuner.search.optimizers._gains import all_stats
 from tuner.search.problem import NOTHING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from metrics._base import FloatArray
     from tuner.search.optimizers._linear import Linear
+
+_BLAS = threading.Lock()
+_limits: list[Any] = []
+"""One limit of BLAS' threads for each descent under way."""
 
 STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
@@ -32,20 +40,46 @@ class Risk:
         Weight of half the squared numbers.
     entropy : float
         Weight of the mean entropy of the segments, on top of the objective.
+    stats : (H, K) float64, optional
+        Statistics of every hypothesis in place of the problem's: 0 for segments that do not count.
     """
 
-    def __init__(self, linear: Linear, *, l2: float = 0.0, entropy: float = 0.0) -> None:
+    def __init__(
+        self,
+        linear: Linear,
+        *,
+        l2: float = 0.0,
+        entropy: float = 0.0,
+        stats: FloatArray | None = None,
+    ) -> None:
         self.problem = linear.problem
         self.linear = linear
         self.l2 = l2
         self.entropy = entropy
-        self.stats = all_stats(self.problem)
+        self.stats = all_stats(self.problem) if stats is None else stats
         self._largest = np.zeros(self.stats.shape[1])
         for first, last in segment_blocks(self.problem.offsets, self.stats):
             rows = slice(self.problem.offsets[first], self.problem.offsets[last])
             self._largest = np.maximum(self._largest, np.abs(self.stats[rows]).max(axis=0))
         self._shares = np.empty(len(self.stats))
         self._slopes = np.empty(len(self.stats))
+
+    def anneal(
+        self, numbers: FloatArray, scales: Iterable[float], *, iterations: int, l1: float = 0.0
+    ) -> Iterator[FloatArray]:
+        """Yield the numbers (X,) at the end of each stage; each begins where the last one ended.
+
+        Parameters
+        ----------
+        scales
+            Sharpness at the beginning of each stage: the spread of the model scores.
+        iterations, l1
+            As for `descend`.
+        """
+        for scale in scales:
+            begin = self.linear.scaled(numbers, scale)
+            numbers = self.descend(begin, iterations=iterations, l1=l1)
+            yield numbers
 
     def descend(self, begin: FloatArray, *, iterations: int, l1: float = 0.0) -> FloatArray:
         """Return the numbers (X,) at the end of the way down from `begin`.
@@ -57,6 +91,10 @@ class Risk:
         l1 : float
             Weight of the absolute numbers.
         """
+        with _one_thread():
+            return self._descend(begin, iterations, l1)
+
+    def _descend(self, begin: FloatArray, iterations: int, l1: float) -> FloatArray:
         from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
         linear = self.linear
@@ -142,3 +180,24 @@ class Risk:
             values = self.problem.objective(np.stack([above, below]))
             slopes = (values[0] - values[1]) / (np.diag(above) - np.diag(below))
         return np.where(np.isfinite(slopes), slopes, 0.0)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep BLAS from starting threads.
+
+    L-BFGS solves systems of ten equations, for which they triple the processor time. The limit is
+    the process's: the first descent of several at once sets it, the last one takes it back.
+    """
+    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  start-up time
+
+    with _BLAS:
+        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _BLAS:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()

@@ -70,10 +70,6 @@ class Expected(Optimizer):
         """Anneal from one start."""
         linear = Linear(problem, start, bounds)
         risk = Risk(linear, l2=self.l2, entropy=self.entropy)
-        numbers = linear.start
-        candidates = [start]
-        for scale in self.scales:
-            begin = linear.scaled(numbers, scale)
-            numbers = risk.descend(begin, iterations=self.iterations, l1=self.l1)
-            candidates.append(linear.weights(numbers))
+        stages = risk.anneal(linear.start, self.scales, iterations=self.iterations, l1=self.l1)
+        candidates = [start, *(linear.weights(numbers) for numbers in stages)]
         return best_of(problem, candidates)

@@ -12,6 +12,7 @@ from tuner.search._kernels import best_hypotheses
 from tuner.search.optimizers._base import Found, Optimizer, Unseen
 from tuner.search.optimizers._linear import Linear
 from tuner.search.optimizers._mira import Lists, Mira
+from tuner.search.optimizers._risk import Risk
 from tuner.search.problem import within_segment_spread
 
 if TYPE_CHECKING:
@@ -24,25 +25,40 @@ if TYPE_CHECKING:
 RESAMPLES = 200
 """Bootstrap samples of the segments that a standard error is the deviation over."""
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How much of what was learnt goes into a mixture with the start weights."""
+SHARES = (1.0, 0.75, 0.5, 0.25)
+"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried."""
+
+BLENDS = (0.5, 0.0, 1.0)
+"""How much of what was learnt is from expected statistics, the rest being from MIRA."""
+
+CANDIDATES = tuple((share, blend) for share in SHARES for blend in BLENDS)
+"""What the segments held out choose among, that first which is preferred."""
+
+SCALES = (1.0, 2.0, 4.0)
+"""Sharpness of the stages of minimum risk, see `expected`."""
+
+L2 = 1e-5
+"""Weight of half the squared numbers in minimum risk, see `expected`."""
 
 
 @dataclass(frozen=True)
 class Shrunk(Optimizer):
-    """Averages weights that MIRA learns from parts of the segments, drawn towards the start.
+    """Averages weights learnt in two ways from parts of the segments, drawn towards the start.
 
-    The segments are dealt into `folds`; each fold is held out once while `kbmira`'s steps learn
-    from the others, from a thinned list of each segment and for few epochs. The mean of all these
-    weights, scaled to equal spread of the model scores, is less at the mercy of single segments,
-    of their order and of single hypotheses than any of them.
+    The segments are dealt into `folds`; each fold is held out once while two searches learn from
+    the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs, and the
+    descent of `expected`, of few iterations. The means of all these weights, scaled to equal
+    spread of the model scores, are less at the mercy of single segments, of their order and of
+    single hypotheses than any of them; and the two searches err in different ways.
 
-    Then it is mixed with the start weights, which it may be no better than: in shares from none to
-    all. Each run chooses hypotheses for the segments that were held out from it, with every
-    share. Of the shares under which these score higher together than under the start weights, the
-    largest is taken that is not clearly below the best one: by no more than one standard error of
-    the difference. If there is none, the start weights are the result. The score of the share
-    taken is the estimate for unseen text; standard errors are from bootstrap samples of segments.
+    Then they are mixed with each other, half and half or one of them alone, and with the start
+    weights, which they may be no better than: in shares from none to all. Each run chooses
+    hypotheses for the segments that were held out from it, with every mixture. Of the mixtures
+    under which these score higher together than under the start weights, and not clearly below
+    the best one, by no more than one standard error of the difference, that with the largest
+    share is taken; of equal ones half and half first, then MIRA's. If there is none, the start
+    weights are the result. The score of the mixture taken is the estimate for unseen text;
+    standard errors are from bootstrap samples of segments.
 
     Weights that score lower on the given lists than the start's are not returned either.
     Searches weights of sparse features too.
@@ -54,9 +70,11 @@ class Shrunk(Optimizer):
     folds
         How many parts the segments are dealt into, at random.
     epochs
-        Passes over the segments of each run.
+        Passes over the segments of each run of MIRA.
     c
         The largest step, see `kbmira`.
+    iterations
+        L-BFGS iterations of each stage of minimum risk; 0: from MIRA alone.
     longest
         Hypotheses of a segment that a run learns from, evenly out of the whole list: other ones
         in each run, unless statistics are computed on demand. Choosing is always from all.
@@ -66,6 +84,7 @@ class Shrunk(Optimizer):
     folds: Annotated[int, Ge(2)] = 10
     epochs: Annotated[int, Ge(1)] = 20
     c: Annotated[float, Gt(0)] = 0.05
+    iterations: Annotated[int, Ge(0)] = 10
     longest: Annotated[int, Ge(2)] = 100
 
     sparse: ClassVar[bool] = True
@@ -79,8 +98,9 @@ class Shrunk(Optimizer):
         fold_of = rng.permutation(segments) % self.folds
         seed = int(rng.integers(2**63))
         from_start, start_scores = _scaled(problem, start)
-        chosen = np.tile(problem.winners(start), (len(SHARES), 1))
-        penalties = np.full(len(SHARES), problem.penalty(start))
+        candidates = [one for one in CANDIDATES if self.iterations or not one[1]]
+        chosen = np.tile(problem.winners(start), (1 + len(candidates), 1))
+        penalties = np.full(len(chosen), problem.penalty(start))
         penalties[1:] = 0.0
         learnt = []
         lists: Lists | None = None
@@ -90,19 +110,22 @@ class Shrunk(Optimizer):
             if lists is None or not (is_whole or problem.stats.is_lazy):
                 lists = None  # the memory of the last ones
                 lists = Lists(Linear(self._thinned(problem, fold), start, bounds), start)
-            found, scores = _scaled(problem, self._learn(lists, ~held_out, rng))
+            pair = [_scaled(problem, weights) for weights in self._learn(lists, ~held_out, rng)]
+            found = np.stack([weights for weights, _ in pair])
             learnt.append(found)
-            for row, share in enumerate(SHARES[1:], 1):
-                mixed = (1 - share) * start_scores + share * scores
-                winners = best_hypotheses(mixed, problem.offsets)
-                chosen[row, held_out] = winners[held_out]
-                weights = _mixed(from_start, found, share)
+            at, offsets = _hypotheses_of(problem.offsets, np.flatnonzero(held_out))
+            scores = np.stack([one[at] for _, one in pair])
+            for row, (share, blend) in enumerate(candidates, 1):
+                mixed = _mixture(start_scores[at], scores, share, blend)
+                winners = at[best_hypotheses(mixed, offsets)]
+                chosen[row, held_out] = winners
+                weights = _unscaled(_mixture(from_start, found, share, blend))
                 penalties[row] += problem.penalty(weights) * float(held_out.mean())
         row, unseen = _choose(problem, chosen, penalties, seed)
         at_start = problem.goal(start)
         if row:
             mean: FloatArray = np.mean(learnt, axis=0)
-            weights = bounds.clip(_mixed(from_start, mean, SHARES[row]))
+            weights = bounds.clip(_unscaled(_mixture(from_start, mean, *candidates[row - 1])))
             value = problem.goal(weights)
             if value > at_start:
                 return Found(weights, value, unseen=unseen[row])
@@ -110,12 +133,20 @@ class Shrunk(Optimizer):
 
     def _learn(
         self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
-    ) -> FloatArray:
-        """Return the weights that one run learns from some segments."""
+    ) -> list[FloatArray]:
+        """Return the weights that MIRA, and minimum risk, learn from some segments."""
+        linear = lists.linear
         mira = Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
             mira.epoch(rng)
-        return lists.linear.weights(mira.mean)
+        found = [linear.weights(mira.mean)]
+        if self.iterations:
+            counts = np.repeat(is_learnt, np.diff(linear.problem.offsets))
+            risk = Risk(linear, l2=L2, stats=np.where(counts[:, np.newaxis], lists.stats, 0.0))
+            for numbers in risk.anneal(linear.start, SCALES, iterations=self.iterations):
+                last = numbers
+            found.append(linear.weights(last))
+        return found
 
     def _thinned(self, problem: TuningProblem, part: int) -> TuningProblem:
         """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.
@@ -141,11 +172,24 @@ def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, Fl
     return np.append(weights, 1.0) / spread, scores
 
 
-def _mixed(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
-    """Return the weights of a mixture of scaled ones; what is not searched has weight 1 again."""
-    mixed = (1 - share) * one + share * other
-    weights: FloatArray = mixed[:-1] / mixed[-1]
+def _mixture(start: FloatArray, learnt: FloatArray, share: float, blend: float) -> FloatArray:
+    """Return what (n,) numbers of the start and (1 or 2, n) learnt ones mix to."""
+    both = learnt[0] if blend == 0 else (1 - blend) * learnt[0] + blend * learnt[1]
+    mixed: FloatArray = (1 - share) * start + share * both
+    return mixed
+
+
+def _unscaled(numbers: FloatArray) -> FloatArray:
+    """Return the weights of scaled ones; what is not searched has weight 1 again."""
+    weights: FloatArray = numbers[:-1] / numbers[-1]
     return weights
+
+
+def _hypotheses_of(offsets: IntArray, segments: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which hypotheses are of some segments, and the offsets of these segments in them."""
+    lengths = np.diff(offsets)[segments]
+    theirs = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(theirs[-1]) + np.repeat(offsets[segments] - theirs[:-1], lengths), theirs
 
 
 def _choose(
@@ -153,7 +197,7 @@ def _choose(
 ) -> tuple[int, list[Unseen]]:
     """Return which (n, S) hypotheses to believe in, 0 for the first, and what each is worth.
 
-    Those of later rows are preferred where they are hardly worse than the best.
+    Earlier rows, but for the first, are preferred where they are hardly worse than the best.
     """
     rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
     stats = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
@@ -171,4 +215,4 @@ def _choose(
     best = int(np.argmax(values))  # of equal ones the start
     errors = np.std(samples[best] - samples, axis=1, ddof=1)
     good = (values > values[0]) & (values[best] - values <= errors)
-    return int(np.flatnonzero(good)[-1]) if best else 0, unseen
+    return int(np.flatnonzero(good)[0]) if best else 0, unseen

@@ -9,7 +9,7 @@ from tests.tuner.search.test_line_search import Share
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._mira import Mira
 from tuner.search.optimizers.kbmira import Kbmira
-from tuner.search.optimizers.shrunk import Shrunk, _choose, _mixed, _scaled
+from tuner.search.optimizers.shrunk import Shrunk, _choose, _mixture, _scaled, _unscaled
 from tuner.search.problem import StatTable, TuningProblem
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])
@@ -171,8 +171,11 @@ def test_mixtures_are_of_weights_of_equal_effect():
     # Weight 1 each, and 1 and 1/3 of the fixed part.
     assert one.tolist() == [1, 1]
     assert three.tolist() == pytest.approx([1, 1 / 3])
-    assert _mixed(one, three, 0.5) == pytest.approx([1 / (2 / 3)])
-    assert _mixed(one, three, 0.0) == pytest.approx([1])
+    both = np.stack([three, one])
+    assert _unscaled(_mixture(one, both, 0.5, 0.0)) == pytest.approx([1 / (2 / 3)])
+    assert _unscaled(_mixture(one, both, 0.0, 0.0)) == pytest.approx([1])
+    assert _unscaled(_mixture(three, both, 1.0, 0.5)) == pytest.approx([1 / (2 / 3)])
+    assert _unscaled(_mixture(three, both, 1.0, 1.0)) == pytest.approx([1])
 
 
 def shares_of_hits(*hits):
@@ -191,14 +194,14 @@ def test_the_error_is_that_of_a_mean():
     assert unseen[0].error == pytest.approx(0.025, rel=0.15)
 
 
-def test_the_largest_share_that_is_hardly_worse_is_taken():
+def test_the_first_that_is_hardly_worse_than_the_best_is_taken():
     better, best = [5, 6] * 200, [5, 7] * 200
     # Against the best 0.2 higher and lower in turn, but once: 0.00025 lower, and the error
-    # of the difference is 0.2 / 20. The last is 0.05 lower, with an error of 0.05 / 20.
+    # of the difference is 0.2 / 20. The first is 0.05 lower, with an error of 0.05 / 20.
     hardly, clearly = [7, 5] * 199 + [6, 5] * 1, [4, 7] * 200
-    problem, chosen = shares_of_hits([5, 5] * 200, better, best, hardly, clearly)
-    assert _choose(problem, chosen, np.zeros(5), 1)[0] == 3
+    problem, chosen = shares_of_hits([5, 5] * 200, clearly, hardly, best, better)
+    assert _choose(problem, chosen, np.zeros(5), 1)[0] == 2
     # A penalty counts; and where nothing is better than the start, it stays.
-    assert _choose(problem, chosen, np.array([0, 0, 0, 0.2, 0.0]), 1)[0] == 2
+    assert _choose(problem, chosen, np.array([0, 0, 0.2, 0, 0.0]), 1)[0] == 3
     assert _choose(problem, chosen, np.array([0, 1.0, 1.0, 1.0, 1.0]), 1)[0] == 0
     assert _choose(problem, chosen[[0, 0, 0]], np.zeros(3), 1)[0] == 0
