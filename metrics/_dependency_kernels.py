@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -22,7 +23,7 @@ DL, LH, DH, DLH = range(4)
 """Kinds of items: what of dependent, label and head they are made of."""
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find(keys: IntArray, base: int, mask: int, first: int, second: int) -> int:
     """Return the slot of a pair in the table that begins at `base`, or a free one for it.
 
@@ -37,7 +38,7 @@ def _find(keys: IntArray, base: int, mask: int, first: int, second: int) -> int:
     return base + slot
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _link(tokens: TokenArray, start: int, links: TokenArray, first: int, i: int) -> Link:
     """Return dependent, label and head of link i as ids of words, the root being 0.
 
@@ -51,7 +52,7 @@ def _link(tokens: TokenArray, start: int, links: TokenArray, first: int, i: int)
     return np.int64(tokens[start + dependent]), np.int64(links[i, last]), above
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link_matches(
     hypotheses: Linked, references: Linked, offsets: IntArray, kinds: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -17,7 +18,7 @@ V, RHO, DISCORDANCE, AGREEMENT = range(4)
 """The values of `measure` in `compare_orders`."""
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     """Return the slot of n-gram `node` extended by `token`, and whether it holds that n-gram.
 
@@ -34,7 +35,7 @@ def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     return slot, True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ngram_matches(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -120,7 +121,7 @@ def ngram_matches(
     return matches
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ngram_information(
     tokens: TokenArray, token_offsets: IntArray, max_order: int
 ) -> tuple[IntArray, FloatArray]:
@@ -166,7 +167,7 @@ def ngram_information(
     return keys, information
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def information_matches(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -225,7 +226,7 @@ def information_matches(
     return matches
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def permutations(
     links: TokenArray,
     link_offsets: IntArray,
@@ -297,7 +298,7 @@ def permutations(
     return orders, -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _ordering_v(a: TokenArray, b: TokenArray) -> float:
     """Harmonic mean of v1 and v2 (PORT paper, equations 11 to 15)."""
     n = a.size
@@ -314,7 +315,7 @@ def _ordering_v(a: TokenArray, b: TokenArray) -> float:
     return 2.0 * v1 * v2 / (v1 + v2)  # v1 is never 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _spearman_rho(a: TokenArray, b: TokenArray) -> float:
     n = a.size
     if n < 2:
@@ -326,7 +327,7 @@ def _spearman_rho(a: TokenArray, b: TokenArray) -> float:
     return 1.0 - 6.0 * squares / (n * (n * n - 1.0))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _discordant_share(a: TokenArray, b: TokenArray, image: IntArray, tree: IntArray) -> float:
     """Share of the pairs (i, j) with a[i] < a[j] and b[i] > b[j]. Modifies `image` and `tree`."""
     n = a.size
@@ -348,7 +349,7 @@ def _discordant_share(a: TokenArray, b: TokenArray, image: IntArray, tree: IntAr
     return inversions / (n * (n - 1) / 2)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _agreeing_share(a: TokenArray, b: TokenArray) -> float:
     n = a.size
     if n == 0:
@@ -360,7 +361,7 @@ def _agreeing_share(a: TokenArray, b: TokenArray) -> float:
     return same / n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare_orders(
     orders: TokenArray,
     offsets: IntArray,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -20,7 +21,7 @@ AGAIN = 2**31 - 1
 SMALLEST_TABLE = 256
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
     """Return the slot of piece `node` extended by `token`, and whether it is in the table.
 
@@ -36,13 +37,13 @@ def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
     return slot, True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _most_pieces(token_offsets: IntArray, first: int, last: int, max_order: int) -> Any:
     """Return the most pieces that texts first..last-1 can have."""
     return max((token_offsets[last] - token_offsets[first]) * max_order, 1)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _count_pieces(token_offsets: IntArray, first: int, last: int, max_order: int) -> int:
     """Return how many pieces texts first..last-1 have."""
     count = 0
@@ -52,7 +53,7 @@ def _count_pieces(token_offsets: IntArray, first: int, last: int, max_order: int
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _largest_table(pieces: int) -> int:
     """Return the size that is enough for so many pieces."""
     size = SMALLEST_TABLE
@@ -61,7 +62,7 @@ def _largest_table(pieces: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_pieces(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -117,7 +118,7 @@ def _find_pieces(
     return size
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _set_bits(word: Any) -> Any:
     """Return how many bits of a word of 64 are set."""
     # LLVM knows these lines and makes one instruction of them.
@@ -129,7 +130,7 @@ def _set_bits(word: Any) -> Any:
     return np.int64((eights * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _shared_bits(
     token_offsets: IntArray,
     first: int,
@@ -195,7 +196,7 @@ def _shared_bits(
     return bits, ends, always
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_matches(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -269,7 +270,7 @@ def pair_matches(
     return matches
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_matches(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -327,7 +328,7 @@ def mean_matches(
     return means
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_equals(tokens: TokenArray, token_offsets: IntArray, offsets: IntArray) -> IntArray:
     """Return (H,) for each text the first text of its list that has the same tokens.
 

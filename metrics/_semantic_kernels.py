@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -34,7 +35,7 @@ NAMES, WORDS, STRINGS = range(3)
 """What is an item of roles: the role; each word of an argument; the words of an argument."""
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     """Return the slot of sequence `node` extended by `token`, and whether it holds that sequence.
 
@@ -51,7 +52,7 @@ def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     return slot, True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fault(
     nodes: TokenArray,
     node_offsets: IntArray,
@@ -77,7 +78,7 @@ def fault(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def role_items(texts: Analysed, what: int, with_verb: bool, wanted: int) -> tuple[Items, IntArray]:
     """List the items of the arguments of each text.
 
@@ -138,7 +139,7 @@ def role_items(texts: Analysed, what: int, with_verb: bool, wanted: int) -> tupl
     return (numbers[:used], ends[: made + 1], begins), sizes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Items, IntArray]:
     """List the words at the nodes of each text, once for each node at or above them.
 
@@ -194,7 +195,7 @@ def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Ite
     return (numbers[: 2 * made], 2 * np.arange(made + 1), begins), sizes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared_items(
     own: Items, others: Items, offsets: IntArray, types: IntArray, other_types: IntArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -43,7 +44,7 @@ of n + 1 levels. Two lists: the nodes of more than n levels that may match, and 
 LOG_2 = math.log(2.0)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     """Return the slot of sequence `node` extended by `token`, and whether it holds that sequence.
 
@@ -60,7 +61,7 @@ def _find(keys: IntArray, mask: int, node: int, token: int) -> tuple[int, bool]:
     return slot, True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _extend(keys: IntArray, mask: int, slot: int, token: int, grow: bool) -> int:
     """Return the slot of sequence `slot` (ABSENT: the empty one) and `token`, or UNKNOWN.
 
@@ -77,7 +78,7 @@ def _extend(keys: IntArray, mask: int, slot: int, token: int, grow: bool) -> int
     return longer
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _chains(
     nodes: TokenArray,
     first: int,
@@ -121,7 +122,7 @@ def _chains(
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _subtrees(
     nodes: TokenArray,
     first: int,
@@ -192,7 +193,7 @@ def _subtrees(
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def item_matches(
     nodes: TokenArray,
     node_offsets: IntArray,
@@ -299,7 +300,7 @@ def item_matches(
     return matches, totals, reference_totals
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArray, IntArray, int]:
     """Drop the words of trees in preorder.
 
@@ -341,7 +342,7 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
     return kept[:count], kept_offsets, -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _shape(
     nodes: TokenArray, keys: IntArray, mask: int, shape: IntArray, added: IntArray
 ) -> tuple[int, int]:
@@ -392,7 +393,7 @@ def _shape(
     return ordered, new
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
     """List the nodes of each production. Modifies RANK and ALIKE of `shape`, and `groups`."""
     for v in range(shape.shape[0]):
@@ -408,7 +409,7 @@ def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
             groups[slot, COUNT] += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _log_kernel(
     one: IntArray,
     ordered: int,
@@ -468,7 +469,7 @@ def _log_kernel(
     return highest + math.log(total), values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tree_similarities(
     nodes: TokenArray,
     node_offsets: IntArray,

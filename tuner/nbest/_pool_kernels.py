@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads Keys
+from metrics._compiled import helper, kernel
 from tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Keys(NamedTuple):
     sparse_offsets: IntArray
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _hashed(h: Any, values: Any, begin: int, end: int) -> Any:
     """Return hash h after values[begin:end] and how many they are."""
     for k in range(begin, end):
@@ -54,7 +54,7 @@ def _hashed(h: Any, values: Any, begin: int, end: int) -> Any:
     return (h ^ np.uint64(end - begin)) * HASH_PRIME
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_rows(keys: Keys) -> HashArray:
     """Return (n,) hashes: equal rows have equal ones."""
     n, width, more = keys.segments.size, keys.feature_width, keys.stat_width
@@ -72,7 +72,7 @@ def hash_rows(keys: Keys) -> HashArray:
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _same(values: Any, begin: int, end: int, other: int, other_end: int) -> bool:
     """Whether values[begin:end] is values[other:other_end]."""
     size = end - begin
@@ -84,7 +84,7 @@ def _same(values: Any, begin: int, end: int, other: int, other_end: int) -> bool
     return k == size
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _equal(keys: Keys, i: int, j: int) -> bool:
     """Whether rows i and j are equal in everything."""
     width, more = keys.feature_width, keys.stat_width
@@ -102,7 +102,7 @@ def _equal(keys: Keys, i: int, j: int) -> bool:
     return equal
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_new(keys: Keys, hashes: HashArray, known: int) -> NDArray[np.bool_]:
     """Say which rows from `known` on equal no earlier row: (n - known,) bool.
 
@@ -128,7 +128,7 @@ def find_new(keys: Keys, hashes: HashArray, known: int) -> NDArray[np.bool_]:
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(
     values: TokenArray, offsets: IntArray, order: IntArray, width: int
 ) -> tuple[TokenArray, IntArray]:
@@ -148,7 +148,7 @@ def gather(
     return out, new_offsets
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turn(matrix: FloatArray, rank: IntArray, width: int) -> None:
     """Move value (r, f) of a C-ordered matrix to (rank[r], f) of a Fortran-ordered one, in place.
 

@@ -10,9 +10,9 @@ as a code and the byte position where it was found; the caller makes the message
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads them
+from metrics._compiled import helper, kernel
 from tuner.texts._kernels import (
     ByteArray,
     empty_table,
@@ -29,7 +29,7 @@ OK, NO_LABEL, NO_VALUE, NO_NAME, TWICE, NOT_A_LINK, NOT_A_SPAN, OUT_OF_RANGE = r
 TOO_FEW, TOO_MANY = 8, 9
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Find the fields of each line, separated by the token `|||`.
 
@@ -89,7 +89,7 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
     return starts, counts, cuts, ids
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntArray:
     """Return the rows, more of them where all are taken, with row `count` set."""
     if count == rows.shape[0]:
@@ -102,7 +102,7 @@ def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntA
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_features(
     text: ByteArray, cuts: IntArray, most: int
 ) -> tuple[int, int, FloatArray, FloatArray, TokenArray, IntArray, IntArray, IntArray, bool]:
@@ -203,7 +203,7 @@ def parse_features(
     )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _sorted_set(links: TokenArray, begin: int, end: int) -> int:
     """Sort links[begin:end] by source, then target, and drop repeated ones; return the new end."""
     top = begin
@@ -223,7 +223,7 @@ def _sorted_set(links: TokenArray, begin: int, end: int) -> int:
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_links(
     text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, most: int
 ) -> tuple[int, int, TokenArray, IntArray]:
@@ -261,7 +261,7 @@ def parse_links(
     return OK, 0, links[:n], offsets
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
     """Read `a-b`, or `a` as `a-a`, from i on: a, b, and where it ends; a is -1 if it is none."""
     first, i = read_natural(text, i, end)
@@ -273,7 +273,7 @@ def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
     return first, last, i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_segmentation(
     text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, links: TokenArray
 ) -> tuple[int, int, int, IntArray]:
@@ -332,7 +332,7 @@ def expand_segmentation(
     return OK, 0, n, offsets
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_tables(
     text: ByteArray, starts: IntArray, counts: IntArray, table: FloatArray
 ) -> tuple[int, int, int, IntArray, IntArray]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _crossing(
     slopes: FloatArray, intercepts: FloatArray, left: int, right: int
 ) -> tuple[float, float]:
@@ -28,7 +29,7 @@ def _crossing(
     return step, height
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _above(
     slopes: FloatArray, intercepts: FloatArray, left: int, right: int, lines: IntArray
 ) -> tuple[int, int]:
@@ -44,7 +45,7 @@ def _above(
     return middle, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def segment_envelope(
     slopes: FloatArray,
     intercepts: FloatArray,
@@ -165,7 +166,7 @@ def segment_envelope(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_columns(
     features: FloatArray, columns: IntArray, values: FloatArray, a: int, b: int, out: FloatArray
 ) -> None:
@@ -185,7 +186,7 @@ def _add_columns(
         d += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def model_scores(
     features: FloatArray,
     offsets: IntArray,
@@ -207,7 +208,7 @@ def model_scores(
         _add_columns(features, columns, weights, a, b, block)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_hypotheses(scores: FloatArray, offsets: IntArray) -> IntArray:
     """Return the (S,) hypothesis of highest score in each segment; of equal ones the first."""
     best = np.empty(offsets.size - 1, dtype=np.int64)
@@ -220,7 +221,7 @@ def best_hypotheses(scores: FloatArray, offsets: IntArray) -> IntArray:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def envelopes(
     features: FloatArray,
     offsets: IntArray,
@@ -279,7 +280,7 @@ def envelopes(
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cumulate(table: FloatArray, order: IntArray, segments: int) -> FloatArray:
     """Sum the winners' statistics before the first breakpoint and after each.
 
@@ -306,7 +307,7 @@ def cumulate(table: FloatArray, order: IntArray, segments: int) -> FloatArray:
     return sums
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def total(table: FloatArray) -> FloatArray:
     """Return the (K,) sum of the rows of a table (n, K), one after the other."""
     out = np.zeros(table.shape[1])
@@ -316,7 +317,7 @@ def total(table: FloatArray) -> FloatArray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tuple[float, float]:
     """Return the middle of the best interval nearest to step 0, and its value.
 
@@ -350,7 +351,7 @@ def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tu
     return step, value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> FloatArray:
     """Return the distance of each hypothesis from its segment's mean, features / spread.
 
@@ -368,7 +369,7 @@ def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> F
     return np.sqrt(out)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reachable(
     features: FloatArray,
     offsets: IntArray,

@@ -13,10 +13,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads them
+from metrics._compiled import helper, kernel
 
 ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]
@@ -53,12 +53,12 @@ HASH_PRIME = np.uint64(0x100000001B3)
 MIX_PRIME = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 
 
-@njit(cache=True, nogil=True)
+@helper
 def is_space(byte: int) -> bool:
     return byte == 32 or 9 <= byte <= 13
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _high_product(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the high and low 64 bits of the product of two uint64."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -68,7 +68,7 @@ def _high_product(a: Any, b: Any) -> tuple[Any, Any]:
     return a1 * b1 + (middle >> half) + (carry >> half), a * b
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
     """Return mantissa * 10^power rounded to nearest even, and whether that is certain.
 
@@ -98,7 +98,7 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
     return value, True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
@@ -152,14 +152,14 @@ def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     return (-value if negative else value), exact and value <= _LARGEST
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_number(text: ByteArray) -> tuple[float, bool]:
     """Return the number that is the whole of `text`; for tests of the number reader."""
     value, exact = read_number(text, 0, text.size)
     return value, exact
 
 
-@njit(cache=True, nogil=True)
+@helper
 def read_natural(text: ByteArray, i: int, end: int) -> tuple[int, int]:
     """Read digits from i on: the number, and where they end; -1 if there is none or too large."""
     value: Any = 0
@@ -174,7 +174,7 @@ def read_natural(text: ByteArray, i: int, end: int) -> tuple[int, int]:
     return value, i
 
 
-@njit(cache=True, nogil=True)
+@helper
 def empty_table(size: int) -> TokenArray:
     """Return a hash table without entries; `size` is a power of two."""
     table = np.empty(size, dtype=np.int32)
@@ -183,7 +183,7 @@ def empty_table(size: int) -> TokenArray:
     return table
 
 
-@njit(cache=True, nogil=True)
+@helper
 def grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
     """Return a hash table of twice the size with entries 0..count-1."""
     size = 2 * table.size
@@ -197,7 +197,7 @@ def grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
     return larger
 
 
-@njit(cache=True, nogil=True)
+@helper
 def intern(
     text: ByteArray,
     begin: int,
@@ -233,7 +233,7 @@ def intern(
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intern_tokens(
     text: ByteArray, cuts: IntArray, column: int, most: int
 ) -> tuple[TokenArray, IntArray, IntArray]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class RowTerms(NamedTuple):
     y_mean: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def row_sums(
     rows: FloatArray, lengths: FloatArray, terms: RowTerms, varies: NDArray[np.bool_]
 ) -> FloatArray:
@@ -95,7 +96,7 @@ def row_sums(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def kendall_terms(
     scores: FloatArray,
     pairs: IntArray,
@@ -141,7 +142,7 @@ def kendall_terms(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def system_differences(
     centre: FloatArray, moved: FloatArray, pairs: IntArray, human: FloatArray, ranked: FloatArray
 ) -> FloatArray:
@@ -189,7 +190,7 @@ def system_differences(
     return found
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _pearson(x: FloatArray, unit: FloatArray) -> float:
     """Return the correlation of x with scores of mean 0 and length 1; 0 where x is constant."""
     mean = x.mean()

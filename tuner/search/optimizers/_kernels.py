@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray
@@ -32,7 +33,7 @@ class Lists(NamedTuple):
     values: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mira(
     lists: Lists,
     segments: IntArray,
@@ -121,7 +122,7 @@ def mira(
     return hopes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expect(
     matrix: FloatArray,
     numbers: FloatArray,
@@ -182,7 +183,7 @@ def expect(
     return entropy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expected_slopes(
     matrix: FloatArray,
     offsets: IntArray,
