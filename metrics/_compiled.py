@@ -9,7 +9,8 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from numba import njit
-from numba.core import event, types
+from numba.core import event
+from numba.core.types.misc import unliteral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do so for a function that only kernels call: Python cannot, which saves half the time."""
+    """Do so for a function that only kernels call: a way in from Python takes as long again."""
     return _compiled(function, no_cpython_wrapper=True)
 
 
@@ -61,8 +62,8 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
         def without_literals(args: Sequence[Any], keywords: dict[str, Any]) -> Any:
             """Compile for int where a caller says 0: not once more for each constant."""
             return resolve(
-                [types.unliteral(each) for each in args],
-                {name: types.unliteral(each) for name, each in keywords.items()},
+                [unliteral(each) for each in args],
+                {name: unliteral(each) for name, each in keywords.items()},
             )
 
         dispatcher.get_call_template = without_literals

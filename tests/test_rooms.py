@@ -49,8 +49,36 @@ def test_no_import_comes_from_the_tests():
 
 def test_kernels_stand_in_kernel_files_only():
     for path in MODULES.values():
-        if "numba.njit" in set(imports(path)):
-            assert path.stem.endswith("_kernels"), path
+        found = set(imports(path))
+        if {"numba.njit", "metrics._compiled.kernel", "metrics._compiled.helper"} & found:
+            assert path.stem.endswith(("_kernels", "_compiled")), path
+
+
+def test_python_calls_no_helper_of_kernels():
+    """There is no way in: a call would end the process."""
+    helpers = set()
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            marks = getattr(node, "decorator_list", ())
+            if any(isinstance(mark, ast.Name) and mark.id == "helper" for mark in marks):
+                helpers.add(f"{name}.{node.name}")
+    assert helpers
+    for path in (*MODULES.values(), *(ROOT / "tests").rglob("*.py")):
+        if not path.stem.endswith("_kernels"):
+            assert not helpers & set(reached(path)), path
+
+
+def reached(path):
+    """What a file imports, and the attributes that it reads of these."""
+    tree, names = ast.parse(path.read_text(encoding="utf-8")), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                names[each.asname or each.name] = f"{node.module}.{each.name}"
+    yield from names.values()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{names.get(node.value.id)}.{node.attr}"
 
 
 def test_every_room_says_what_lives_there():

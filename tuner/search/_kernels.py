@@ -361,11 +361,13 @@ def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> F
     for s in range(offsets.size - 1):
         a, b = offsets[s], offsets[s + 1]
         for f in range(features.shape[0]):
-            column = features[f, a:b]
-            mean, scale = column.mean(), 1.0 / spread[f]
-            for i in range(b - a):
-                difference = (column[i] - mean) * scale
-                out[a - offsets[0] + i] += difference * difference
+            mean, scale = 0.0, 1.0 / spread[f]
+            for i in range(a, b):
+                mean += features[f, i]
+            mean /= b - a
+            for i in range(a, b):
+                difference = (features[f, i] - mean) * scale
+                out[i - offsets[0]] += difference * difference
     return np.sqrt(out)
 
 

@@ -73,7 +73,9 @@ def mira(
     dense = matrix.shape[1]
     hopes = np.full(segments.size, -1)
     change = np.zeros(numbers.size)
-    every = np.arange(dense)
+    touched = np.empty(numbers.size, dtype=np.int64)  # the first `count` of it, ascending
+    for d in range(dense):
+        touched[d] = d
     at = 0
     for n in range(segments.size):
         begin, end = offsets[segments[n]], offsets[segments[n] + 1]
@@ -101,20 +103,26 @@ def mira(
             continue
         for d in range(dense):
             change[d] = matrix[hope, d] - matrix[fear, d]
-        touched = every
+        count = dense
         if begins.size:
             up, down = begins[hope], begins[fear]
-            for i in range(up, begins[hope + 1]):
-                change[dense + columns[i]] += values[i]
-            for i in range(down, begins[fear + 1]):
-                change[dense + columns[i]] -= values[i]
-            better, worse = columns[up : begins[hope + 1]], columns[down : begins[fear + 1]]
-            touched = np.unique(np.concatenate((every, dense + better, dense + worse)))
+            while up < begins[hope + 1] or down < begins[fear + 1]:
+                of_hope = columns[up] if up < begins[hope + 1] else numbers.size
+                of_fear = columns[down] if down < begins[fear + 1] else numbers.size
+                x = dense + min(of_hope, of_fear)
+                if of_hope <= of_fear:
+                    change[x] += values[up]
+                    up += 1
+                if of_fear <= of_hope:
+                    change[x] -= values[down]
+                    down += 1
+                touched[count] = x
+                count += 1
         square = 0.0
-        for x in touched:
+        for x in touched[:count]:
             square += change[x] * change[x]
         step = min(largest, (gain - high + low) / square) if square > 0.0 else 0.0
-        for x in touched:
+        for x in touched[:count]:
             moved = min(max(numbers[x] + step * change[x], lower[x]), upper[x])
             late[x] += (steps + n) * (moved - numbers[x])
             numbers[x] = moved
