@@ -164,6 +164,13 @@ def test_links_without_source_are_wrong_usage():
         ("port:order=w", "metric port: order: Input should be 'v', 'rho' or 'tau', found 'w'"),
         ("port:alpha", "'alpha' is not option=value; write it as port:option=value"),
         ("port:alpha=1,alpha=2", "option 'alpha' is given twice"),
+        (
+            "bleu,TER",
+            "several names in one; repeat the option, or combine them in a formula, as 0.5*bleu",
+        ),
+        ("chrf++,bleu:smooth=add1", "several names in one; repeat the option"),
+        ("comet", "metric comet: write it as comet:MODEL"),
+        ("Scores", "metric Scores: write it as Scores:FILE"),
         ("port:tau_lr=true", "metric port: tau_lr is for order=tau, found order=v"),
     ],
 )

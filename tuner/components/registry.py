@@ -37,7 +37,12 @@ __all__ = [
     "written",
 ]
 
-EXTERNAL = ("scores", "command", "command+links", "comet")
+EXTERNAL = {
+    "scores": "FILE",
+    "command": "PROGRAM ARGUMENTS",
+    "command+links": "PROGRAM ARGUMENTS",
+    "comet": "MODEL",
+}
 """Metrics that are not ours: what stands before the first colon."""
 
 ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
@@ -100,6 +105,16 @@ def metric(text: str) -> Metric:
         whole = not may_go_on or os.path.isfile(rest)  # noqa: PTH113  long names
         if whole or not formula.is_formula(text):
             return external.metric(name.lower(), rest)
+    if name.lower() in EXTERNAL and not colon:
+        raise ConfigError(f"metric {text}: write it as {name}:{EXTERNAL[name.lower()]}")
+    several = text.split(",")
+    if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
+        *names("metric")
+    }:
+        raise ConfigError(
+            f"metric '{text}': several names in one; repeat the option, or combine them in a "
+            f"formula, as 0.5*{several[0]} + 0.5*{several[1]}"
+        )
     if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
     built: Metric = build("metric", *written("metric", text))

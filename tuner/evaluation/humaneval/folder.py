@@ -59,6 +59,8 @@ def find_keys(sheets: Sequence[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for sheet in sheets:
+        if sheet.is_dir():
+            raise InputError(f"{sheet}: is a folder; name the judges' sheets, as kit/judges/*.csv")
         if not sheet.is_file():
             raise InputError(f"{sheet}: there is no such file; expected a judge's sheet")
         near = [folder / KEY for folder in (sheet.parent, sheet.parent / "..")]

@@ -202,5 +202,7 @@ def test_keys_are_found_near_the_sheets(tmp_path):
     (tmp_path / "x.csv").write_text("")
     with pytest.raises(InputError, match=r"x\.csv: no key\.json beside it"):
         find_keys([tmp_path / "x.csv"])
+    with pytest.raises(InputError, match=r"out: is a folder; name the judges' sheets, as kit/"):
+        find_keys([tmp_path / "out"])
     with pytest.raises(InputError, match=r"y\.csv: there is no such file"):
         find_keys([tmp_path / "y.csv"])

@@ -329,3 +329,8 @@ def test_the_page_of_a_cross_validation_takes_hostile_names():
     gains, halves = (one for one in data_of(page)["charts"])
     assert gains["choices"][0]["series"][0]["low"] == [pytest.approx(-0.15)]
     assert [one["values"] for one in halves["choices"][0]["series"]] == [[0.5, 0.5], [0.4, 0.4]]
+
+
+def test_one_segment_is_not_called_segments():
+    assert "1 segment of <bdi>" in render(document(1))
+    assert "2 segments of <bdi>" in render(document(2))
