@@ -9,6 +9,7 @@ import click
 
 from tuner import api
 from tuner.commands._compiling import announce_compiling
+from tuner.errors import InputError
 
 
 @click.command()
@@ -30,7 +31,10 @@ def command(*, metric_text: str) -> None:
     \b
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.components.metric_server import MetricServer  # noqa: PLC0415  start-up time
+    from tuner.components.metric_server import (  # noqa: PLC0415  start-up time
+        MOST_IN_A_LINE,
+        MetricServer,
+    )
 
     announce_compiling()
     server = MetricServer(api.metric(metric_text))
@@ -43,6 +47,8 @@ def command(*, metric_text: str) -> None:
         for answer in server.answers(lines):
             sys.stdout.write(answer + "\n")
         sys.stdout.flush()
+        if len(rest) > MOST_IN_A_LINE:
+            raise InputError(f"stdin: a line of more than {MOST_IN_A_LINE} bytes")
     if rest:
         for answer in server.answers([rest]):
             sys.stdout.write(answer + "\n")

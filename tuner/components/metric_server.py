@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
 _EVAL = re.compile(r"EVAL\s*\|\|\|(.*)", re.DOTALL)
 _SCORE = re.compile(r"SCORE\s+\|\|\|(?=[ \t]|$)(.*)", re.DOTALL)
-_LINKS = re.compile(r"links:\s+(\d{1,9})\s*((?:;\s*(?:\d{1,9}-\d{1,9}\s*)*)+)", re.ASCII)
+_LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # ends where it must: digits are parted in one way
+_LINKS = re.compile(rf"links:\s+(\d{{1,9}}+)\s*+((?:;\s*+(?:{_LINK})*+)+)", re.ASCII)
+MOST_IN_A_LINE = 1 << 24
+"""Bytes of a request beyond which nobody waits for its end."""
 
 Linked = tuple[int, list[list[tuple[int, int]]]]
 

@@ -64,6 +64,12 @@ def test_links_of_each_reference_and_of_the_hypothesis():
             "SCORE ||| a ||| a ||| links: 1 ; 0-0 ; 0-1",
             "stdin:1: link 0-1 is out of range",
         ),
+        ("port", "SCORE ||| a ||| a ||| links: 1 ; 0-00-0 ; 0-0", "stdin:1: metric port compares"),
+        (
+            "port",
+            f"SCORE ||| a ||| a ||| links: 1 ; {'1-111' * 50}x ; 0-0",  # read in one way only
+            "stdin:1: metric port compares word orders and needs links",
+        ),
         (
             "port",
             "SCORE ||| a ||| a ||| links: 1 ; 1-0 ; 0-0",

@@ -24,7 +24,7 @@ _BOX = re.compile(r"b[0-9]+")
 _CLAUSE = re.compile(r'(?:"[^"]*"|[^%])*')
 """What stands before the comment; a constant may hold the sign of a comment."""
 
-_TOKEN = re.compile(r"(\S+) \[([0-9]+)\.\.\.([0-9]+)\]")
+_TOKEN = re.compile(r"(?<!\S)(\S++) \[([0-9]+)\.\.\.([0-9]+)\]")
 _PIECE = re.compile(r'"[^"]*"|\S+')
 _CONSTANT = re.compile(r'"([^"]*)"')
 

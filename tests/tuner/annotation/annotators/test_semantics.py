@@ -216,6 +216,13 @@ def test_faults_of_clauses_are_named(text, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_long_word_of_a_clause_costs_its_length():
+    begin = time.process_time()
+    (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 50_000}\n", _clauses)
+    assert time.process_time() - begin < 5  # minutes where each of its letters is a start
+    assert found == sentences(CLAUSES, _clauses)[0]
+
+
 def test_a_constant_may_hold_the_sign_of_a_comment():
     text = 'b1 REF x1 % 50% [0...3]\nb1 Quantity x1 "50%" % 50% [0...3] "so" [4...6]\n'
     (found,) = sentences(text, _clauses)
