@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from metrics._base import Vocabulary
-from tests.fuzz import judges, moses
+from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
@@ -52,7 +52,7 @@ def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
         _lists, _beside_lists, _texts, _features, _statistics, judges.targets, moses.targets,
-        _configs, _runs, _caches, _pools,
+        commands.targets, _configs, _runs, _caches, _pools,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good

@@ -1,0 +1,193 @@
+"""Options, configurations and folders of the commands that read lists and texts, and their stdin."""
+
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+
+from tests.fuzz.target import Target, new_place
+from tests.support.cli import run
+from tests.support.places import CONFIGS
+from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
+from tuner.cli import main
+from tuner.components import registry
+
+LISTED = ("--nbest", "dev.nbest", "--ref", "test.ref")
+LINKED = ("--source", "test.src", "--ref-links", "test.links")
+TEST = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
+QUICK = ("--optimizer", "mert", "--set", "effort=1", "--threads", "1")
+CONFIG = f"""\
+[tune]
+output = "run"
+iterations = 1
+nbest = 4
+{DATA}\
+[metric]
+name = "bleu"
+[optimizer]
+name = "mert"
+effort = 1
+{RECORDED}"""
+PUBLISHED = """\
+citation = "One: A Paper, 2012"
+[[table]]
+number = 2
+caption = "A set"
+headers = ["system", "bleu"]
+rows = [["untuned", "12.5*"], ["bleu", "13"]]
+"""
+QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
+             "optimizer.effort=1")  # fmt: skip
+SPOKEN = ("--", "metric", "optimizer", "reader", "text step", "feature", "segment", "annotator")
+"""What messages about options begin with besides their names."""
+
+OPTIONS = {
+    "optimize": (
+        (*LISTED, *LINKED, *QUICK, "--out", "out.json"),
+        ("--metric=0.5*bleu + 0.5*chrf:beta=2", "--nbest-format=moses",
+         "--feature=quality=numbers", "--feature=length", "--feature=near=chrf@near",
+         "--feature=mbr:chrf", "--text=lowercase,hyp:debpe", "--seed=3", "--fix=F1",
+         "--bound=quality=-2:2", "--sign=length=+", "--tie=near,mbr:chrf",
+         "--length-penalty=0:1", "--prior=0.1", "--also=ter"),
+        ("out.json",),
+    ),
+    "crossval": (
+        (*LISTED, "--splits", "1", "--optimizer", "mert:effort=1", "--threads", "1",
+         "--no-timing", "--json", "out.json"),
+        ("--metric=chrf:word_order=1", "--feature=-quality=numbers", "--without=-quality",
+         "--without=F0,F1", "--text=lowercase", "--size=2", "--seed=3", "--bound=F1=-1:",
+         "--prior=0.1"),
+        ("out.json",),
+    ),
+    "rerank": (
+        ("--nbest", "dev.nbest", "--out", "out", "--links-out", "out.links"),
+        ("--weights=weights.json", "--missing-features=zero", "--mbr=chrf", "--mbr-size=3",
+         "--mbr-temperature=0.5", "--text=lowercase", "--nbest-format=moses"),
+        ("out", "out.links"),
+    ),
+    "score": (
+        ("--ref", "test.ref", *LINKED, "--hyp", "near", "--json", "out.json"),
+        ("--metric=port:alpha=0.5", "--metric=bleu:max_order=2", "--metric=0.5*bleu + 0.5*wer",
+         "--hyp-links=test.links", "--text=lowercase,ref:debpe", "--segments"),
+        ("out.json",),
+    ),
+    "compare": (
+        ("--source", "test.src", "--ref", "test.ref", "--samples", "10", "--threads", "1",
+         "--no-timing", "--json", "out.json"),
+        ("good=test.ref", "near=near", "--metric=bleu", "--metric=chrf:beta=3", "--confidence=0.9",
+         "--seed=3", "--text=lowercase"),
+        ("out.json",),
+    ),
+    "plan": (
+        ("tune.toml", "--json", "out.json",
+         *(word for setting in QUICK_RUN for word in ("--set", setting))),
+        ("--workers=2", "--segments=2", "--tune-on=bleu", "--set=tune.replicas=2",
+         "--set=data.lowercase=true", "--set=metric.max_order=2"),
+        ("out.json",),
+    ),
+    "tune": (
+        ("tune.toml", "--threads", "1"),
+        ("--seed=4", "--set=tune.prior=0.1", "--set=tune.min_weight_change=0.01",
+         "--set=tune.held_out=0.5", "--set=data.text=['lowercase', 'hyp:debpe']",
+         "--set=metric.max_order=2", "--set=constraints.fixed=['F0']",
+         "--set=constraints.bounds={F1=[-1,'']}"),
+        (),
+    ),
+}  # fmt: skip
+"""Command -> words that stay, those that are damaged, and what it writes."""
+
+
+def targets(folder):
+    """Return all targets of this kind."""
+    yield from _options(folder)
+    yield from _configurations(folder)
+    yield from _folders(folder)
+    yield from _requests(folder)
+    yield from _pieces(folder)
+
+
+def _place(folder, name):
+    place = new_place(folder, name)
+    write_lists(place, "dev.nbest", "other.nbest")
+    (place / "tune.toml").write_text(CONFIG)
+    (place / "weights.json").write_text('{"weights": {"F0": [1], "F1": [-0.5], "F2": [2]}}')
+    write_lines(place / "near", [line.replace("b", "x") for line in REFERENCE])
+    write_lines(place / "numbers", [f"{0.25 * n}" for n in range(8 * len(REFERENCE))])
+    return place
+
+
+def _options(folder):
+    for name, (fixed, damaged, out) in OPTIONS.items():
+        place = _place(folder, f"options-{name}")
+        write_lines(place / "words", damaged)
+        # What is given twice counts as it is given last.
+        last = [w for setting in QUICK_RUN for w in ("--set", setting)] if name == "tune" else ()
+        first, more = fixed[:1], fixed[1:]
+        words = (name, *first, "@", *more) if name in ("plan", "tune") else (name, "@", *fixed)
+        yield Target(place.name, (*words, *last), ("words",), out=out, changed=("run",),
+                     names=SPOKEN)  # fmt: skip
+
+
+def _configurations(folder):
+    place = _place(folder, "plan")
+    settings = [word for setting in QUICK_RUN for word in ("--set", setting)]
+    call = ("plan", "{}", "--workers", "2", "--segments", "2", "--json", "out.json")
+    yield Target("plan", (*call, *settings), ("tune.toml",), out=("out.json",))
+    place = _place(folder, "executor")
+    (place / "here.toml").write_text('[executor]\nname = "local"\n')
+    call = ("crossval", *LISTED, "--metric", "bleu", "--splits", "1", "--optimizer",
+            "mert:effort=1", "--no-timing", "--executor", "{}", "--json", "out.json")  # fmt: skip
+    yield Target("executor", call, ("here.toml",), out=("out.json",))
+
+
+def _folders(folder):
+    """Folders of interrupted commands, which go on there."""
+    calls = {
+        "replicas": ("optimize", *LISTED, "--metric", "bleu", *QUICK, "--replicas", "2", *TEST),
+        "rerank-tune": ("rerank-tune", *LISTED, "--metric", "bleu", *QUICK, "--replicas", "2",
+                        *TEST),
+        "crossval": ("crossval", *LISTED, "--metric", "bleu", "--splits", "2", "--optimizer",
+                     "mert:effort=1", "--no-timing"),
+        "reproduce": ("reproduce", "tune.toml", "--tune-on", "bleu", "--tune-on", "wer",
+                      "--metric", "bleu", "--threads", "1"),
+    }  # fmt: skip
+    for name, words in calls.items():
+        place = _place(folder, f"folder-{name}")
+        call = words if name == "reproduce" else (*words, "--out-dir", "run")
+        with chdir(place):
+            run(*call)
+        yield Target(place.name, call, ("run/*", "run/*/*"), changed=("run",))
+    (place / "published").write_text(PUBLISHED)
+    call = (*call, "--published", "{}")
+    yield Target(place.name, call, ("published",), changed=("run",), packs=True)
+
+
+def _requests(folder):
+    """Lines that programs ask a metric by."""
+    rows = [f"SCORE ||| {line} ||| {line} ||| links: 9 ; {links} ; {links}"
+            for line, links in zip(REFERENCE, LINKS, strict=True)]  # fmt: skip
+    for name in ("port", "bleu"):
+        place = new_place(folder, f"requests-{name}")
+        numbers = " ".join(["2"] * len(registry.metric(name).stat_names))
+        write_lines(place / "requests", [*rows, f"EVAL ||| {numbers}", *rows[:1]])
+        yield Target(place.name, ("serve-metric", name), ("requests",), program=_asked,
+                     names=("stdin",))  # fmt: skip
+
+
+def _asked(words):
+    with Path("requests").open(encoding="utf-8") as sys.stdin:
+        try:
+            main(args=words, prog_name="portmert")
+        except SystemExit as ended:
+            return ended.code
+    return 0
+
+
+def _pieces(folder):
+    """Models of sentencepiece."""
+    place = _place(folder, "pieces")
+    (place / "pieces.model").write_bytes((CONFIGS / "quality" / "pieces.model").read_bytes())
+    call = ("score", "--metric", "bleu", "--hyp", "near", "--ref", "test.ref", "--text",
+            "spm-encode", "--text-model", "{}", "--json", "out.json")  # fmt: skip
+    yield Target("pieces", call, ("pieces.model",), out=("out.json",))
