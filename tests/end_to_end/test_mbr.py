@@ -70,6 +70,7 @@ def test_metrics_that_do_not_fit(files, more, message):
         (("--mbr-size", "3"), "--mbr-temperature, --mbr-size and --mbr-average go with --mbr"),
         (("--mbr", "chrf", "--mbr-size", "0"), "0 is not in the range x>=1"),
         (("--mbr", "chrf", "--mbr-temperature", "nan"), "nan is not a finite number"),
+        (("--mbr", "chrf", "--mbr-temperature", "1e308"), "1e308 is not a finite number of at"),
         (("--mbr", "chrf", "--mbr-temperature", "-1"), "-1.0 is not in the range x>=0"),
         (("--mbr", "chrf", "--oracle", "bleu"), "--mbr and --oracle choose by different things"),
         (("--mbr", "chrf", "--ref", "list"), "--ref, --ref-links and --annotator go with"),

@@ -1,10 +1,8 @@
-"""Options, configurations and folders of the commands that read lists and texts, and their stdin."""
+"""Options, configurations, folders and stdin of the commands that read lists and texts."""
 
 import sys
 from contextlib import chdir
 from pathlib import Path
-
-import numpy as np
 
 from tests.fuzz.target import Target, new_place
 from tests.support.cli import run
@@ -39,8 +37,10 @@ rows = [["untuned", "12.5*"], ["bleu", "13"]]
 """
 QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
              "optimizer.effort=1")  # fmt: skip
-SPOKEN = ("--", "metric", "optimizer", "reader", "text step", "feature", "segment", "annotator")
-"""What messages about options begin with besides their names."""
+SPOKEN = ("--", "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
+          "length penalty", "o such file", "Is a directory", "File name too long", "no folder of a run",
+          "not the folder of a run")  # fmt: skip
+"""What messages about options say besides their names: what is damaged may be a file's name."""
 
 OPTIONS = {
     "optimize": (

@@ -166,10 +166,11 @@ def _refuse(constant):
 
 def _faults_of_message(target, lines, before):
     errors = [n for n, line in enumerate(lines) if line.startswith(f"{target.voice}: error: ")]
-    if errors != [len(lines) - 1]:
+    below = 2 if len(lines) > 2 and lines[-1].strip() == "^" else 0  # a formula, and where in it
+    if errors != [len(lines) - 1 - below]:
         yield "not one line of error, the last"
         return
-    said = lines[-1]
+    said = lines[errors[0]]
     names = {part for name in before for part in Path(name).parts}
     # Constraints are named by their features: they come from a configuration or from options.
     others = ("segment", "constraint", *target.names)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.commands._notice import VOICE
-from tuner.numbers import MOST
+from tuner.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ METRIC = "NAME[:OPTION=VALUE,...]"
 
 
 class FiniteRange(click.FloatRange):
-    """Accepts a finite number in a range; for click NaN is in all of them."""
+    """Accepts a number in a range that can be calculated with; for click NaN is in all."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number, or fail as wrong usage."""
         number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
+        if not math.isfinite(bounded(number)):
+            self.fail(f"{value} is not a finite number of at most {LARGEST:g}.", param, ctx)
         return number
 
 

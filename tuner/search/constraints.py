@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.errors import ConfigError, suggest
+from tuner.numbers import bounded, parse_number
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray
@@ -179,11 +180,12 @@ def _pair(low: object, high: object, where: str) -> tuple[float, float]:
 def _number(value: object, if_empty: float, where: str) -> float:
     if value == "":
         return if_empty
-    try:
-        number = float(value)  # type: ignore[arg-type]  # whatever it is, it is tried
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isnan(number):
+    number = None
+    if isinstance(value, str):
+        number = parse_number(value)
+    elif isinstance(value, int | float):
+        number = bounded(value)
+    if number is None or math.isnan(number):
         raise ConfigError(f"{where}: {value!r} is not a number")
     return number
 

@@ -42,6 +42,8 @@ def test_options_say_the_same_as_a_table():
         ({"bounds": {"LM0": 3}}, "LM0 = 3, expected [lowest, highest]"),
         ({"bounds": {"LM0": [2, 1]}}, "the lowest weight 2.0 is not below the highest 1.0"),
         ({"bounds": {"LM0": ["a", 1]}}, "'a' is not a number"),
+        ({"bounds": {"LM0": ["1_0", 20]}}, "'1_0' is not a number"),
+        ({"bounds": {"LM0": ["1e155", ""]}}, "weight inf is not below the highest inf"),
         ({"bounds": [1]}, "[1] is not a table"),
         ({"signs": {"LM0": "positive"}}, 'LM0 = \'positive\', expected "+" or "-"'),
         ({"signs": {"LM0": {"bounds": []}}}, "LM0 = {'bounds': []}, expected"),
