@@ -38,8 +38,8 @@ rows = [["untuned", "12.5*"], ["bleu", "13"]]
 QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
              "optimizer.effort=1")  # fmt: skip
 SPOKEN = ("--", "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
-          "length penalty", "o such file", "Is a directory", "File name too long", "no folder of a run",
-          "not the folder of a run")  # fmt: skip
+          "length penalty", "o such file", "Is a directory", "File name too long",
+          "no folder of a run", "not the folder of a run")  # fmt: skip
 """What messages about options say besides their names: what is damaged may be a file's name."""
 
 OPTIONS = {
