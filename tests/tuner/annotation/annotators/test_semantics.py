@@ -340,7 +340,7 @@ JSON_FAULTS = [
     ("{", "no JSON"),
     ('{"words": []}', "words are without spaces, and at least one"),
     ('{"words": "a"}', "'words' is not a list of strings"),
-    (line(tags=["A"]), "1 tags for 3 words"),
+    (line(tags=["A"]), "1 tag for 3 words"),
     (line(roles=[{"verb": 3}]), "a verb is of word 3, the sentence has words 0 to 2"),
     (line(roles=[{"verb": True}]), "a verb is of word True"),
     (line(roles=[7]), "one of 'roles' is no object with verb and arguments"),
