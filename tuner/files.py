@@ -143,7 +143,7 @@ def read_lines(path: TextFile) -> list[str]:
 
 
 def each_line(path: TextFile) -> Iterator[str]:
-    """Yield the lines of a text one by one, without holding all of a file that is plain.
+    """Yield the lines of a text one by one, without holding all of a file.
 
     Raises
     ------
@@ -153,13 +153,32 @@ def each_line(path: TextFile) -> Iterator[str]:
     if isinstance(path, Lines):
         yield from path
         return
-    whole = str(path) == "-" or Path(path).suffix in COMPRESSED
-    try:
-        with io.BytesIO(read_bytes(path)) if whole else Path(path).open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                yield decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), path, number)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+    for number, line in enumerate(_byte_lines(path), 1):
+        yield decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), path, number)
+
+
+def _byte_lines(path: Path | str) -> Iterator[bytes]:
+    """Yield the lines of a file, maybe compressed, or of stdin, maybe with their ends."""
+    if str(path) == "-":
+        yield from io.BytesIO(read_bytes(path))
+    elif Path(path).suffix in COMPRESSED:
+        begun: list[bytes] = []  # of a line; in parts, as one may be endless
+        for piece in reading(Path(path)):
+            end, newline, behind = piece.partition(b"\n")
+            begun.append(end)
+            if newline:
+                *whole, last = behind.split(b"\n")
+                yield b"".join(begun)
+                yield from whole
+                begun = [last]
+        if last := b"".join(begun):
+            yield last
+    else:
+        try:
+            with Path(path).open("rb") as file:
+                yield from file
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 def text_digest(text: str) -> str:

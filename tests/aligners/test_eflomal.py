@@ -6,13 +6,11 @@ import pytest
 
 from aligners._base import parse_links
 from aligners._errors import AlignerError
-from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.eflomal import Eflomal
 from tests.support.aligner_programs import (
     DATA,
-    PAIRS,
     SOURCE,
     TARGET,
     align,
@@ -81,19 +79,6 @@ def test_saved_priors_are_used(programs, tmp_path):
         align(replace(loads, model=1), tmp_path / "w")
 
 
-def test_special_tokens_align_as_ordinary_ones(programs, tmp_path):
-    special = [*sorted(SPECIAL), "a\u00a0b", "a\u3000b", "a\x1cb", "@escaped:x", "#", "%s"]
-
-    def renamed(lines):
-        known = sorted({word for line in lines for word in line.split()})
-        names = dict(zip(known, special, strict=False))
-        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
-
-    aligner = Eflomal(bin_dir=programs)
-    plain = align(aligner, tmp_path / "plain")
-    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
-
-
 def test_a_line_that_eflomal_would_read_as_empty_is_an_error(programs, tmp_path):
     aligner = Eflomal(bin_dir=programs)
     align(aligner, tmp_path / "work")
@@ -137,11 +122,3 @@ def test_nothing_to_train_on_is_an_error(programs, tmp_path):
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Eflomal(**options)
-
-
-def test_pieces_are_projected_to_words(programs, tmp_path):
-    found = align(Eflomal(bin_dir=programs, vocab_size=150), tmp_path / "work")
-    assert any(found)
-    for row, pair in zip(found, PAIRS, strict=True):
-        assert row == sorted(set(row))
-        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from aligners._errors import AlignerError
-from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.fast_align import FastAlign
@@ -85,19 +84,6 @@ def test_saved_tables_are_used(programs, tmp_path):
         align(replace(trains, p_null=0.5), tmp_path / "w")
 
 
-def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
-    special = [*sorted(SPECIAL), "a\u00a0b", "a\x00b", "@escaped:x", "#", "%s"]
-
-    def renamed(lines):
-        known = sorted({word for line in lines for word in line.split()})
-        names = dict(zip(known, special, strict=False))
-        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
-
-    aligner = FastAlign(bin_dir=either)
-    plain = align(aligner, tmp_path / "plain")
-    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
-
-
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -139,14 +125,6 @@ def test_nothing_to_train_on_is_an_error(programs, tmp_path):
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         FastAlign(**options)
-
-
-def test_pieces_are_projected_to_words(programs, tmp_path):
-    found = align(FastAlign(bin_dir=programs, vocab_size=150), tmp_path / "work")
-    assert any(found)
-    for row, pair in zip(found, PAIRS, strict=True):
-        assert row == sorted(set(row))
-        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
 
 
 def test_a_damaged_line_is_an_error(programs, tmp_path):

@@ -13,7 +13,6 @@ import pytest
 from aligners import _giza
 from aligners._base import parse_links
 from aligners._errors import AlignerError
-from aligners._escape import SPECIAL
 from aligners._folders import read_record
 from aligners._symmetrize import symmetrize
 from aligners.giza import Giza
@@ -153,20 +152,6 @@ def test_saved_tables_are_used_as_they_were_trained(programs, tmp_path):
         align(replace(loads, saved=tmp_path / "nothing"), tmp_path / "w")
 
 
-def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
-    special = [*sorted(SPECIAL), "a\u00a0b", "a\x00b", "a\x1cb", "@escaped:x", "#", "%s"]
-
-    def renamed(lines):
-        known = sorted({word for line in lines for word in line.split()})
-        names = dict(zip(known, special, strict=False))
-        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
-
-    # Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.
-    aligner = Giza(bin_dir=either, hmm=0, ibm3=0, ibm4=0)
-    plain = align(aligner, tmp_path / "plain")
-    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
-
-
 def test_a_line_that_mgiza_would_cut_off_is_an_error(trained):
     aligner, work = trained
     source, target = ["", "a b", " ".join("a" * 101)], ["x", "x y", "x"]
@@ -268,15 +253,6 @@ def test_a_damaged_vocabulary_is_an_error(trained):
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Giza(**options)
-
-
-def test_pieces_are_projected_to_words(programs, tmp_path):
-    aligner = Giza(bin_dir=programs, vocab_size=150)
-    found = align(aligner, tmp_path / "work")
-    assert any(found)
-    for row, pair in zip(found, PAIRS, strict=True):
-        assert row == sorted(set(row))
-        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
 
 
 def a3(number, source, target, links):

@@ -9,6 +9,7 @@ from tests.crash import programs
 from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.run_folders import DATA, RECORDED, write_lines, write_lists
+from tests.support.thot_config import thot_config
 from tuner.demo.grammar import generate
 
 
@@ -61,35 +62,6 @@ MOSES = (
     "--sctype=PORT", "--scconfig=source:test.src,reflinks:test.links",
     "--mertmertargs=--type powell --set effort=2", "--threads=1",
 )  # fmt: skip
-THOT = """\
-[tune]
-output = "run"
-iterations = 1
-nbest = 6
-[data]
-source = "dev.src"
-references = ["dev.tgt"]
-test_source = "dev.src"
-test_references = ["dev.tgt"]
-[metric]
-name = "port"
-[optimizer]
-name = "mert"
-effort = 1
-[aligner]
-name = "thot"
-model = "ibm1"
-iterations = 2
-train_source = "train.src"
-train_target = "train.tgt"
-[decoder]
-name = "thot"
-train_source = "train.src"
-train_target = "train.tgt"
-model = "model"
-iterations = 2
-processes = 2
-"""
 
 
 def make_jobs(folder: Path, only=None) -> list[Job]:
@@ -140,7 +112,9 @@ def _tune(folder):
         suffix = "src" if side == "source" else "tgt"
         write_lines(place / f"train.{suffix}", lines[:54])
         write_lines(place / f"dev.{suffix}", lines[54:])
-    (place / "tune.toml").write_text(THOT)
+    (place / "tune.toml").write_text(
+        thot_config(iterations=1, nbest=6, rounds=2, decoder="processes = 2")
+    )
     yield Job("tune-thot", ("tune", "tune.toml"), runs_here=False, out=("run", "model"))
 
 

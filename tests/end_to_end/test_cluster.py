@@ -33,18 +33,6 @@ QUICK = "mert:effort=5,restarts=1"
 LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
 
 
-@pytest.fixture(scope="module")
-def started():
-    """Two workers; who kills one gets another in its place."""
-    with cluster(2) as two:
-        yield two
-
-
-@pytest.fixture
-def place(started):
-    return f"dask:{started.scheduler_address}"
-
-
 def crossval(folder, executor):
     run("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2, "--no-timing",
         "--out-dir", folder, "--executor", executor)  # fmt: skip

@@ -45,17 +45,6 @@ program = "{program}"
 """
 
 
-@pytest.fixture(scope="module")
-def started():
-    with cluster(2) as two:
-        yield two
-
-
-@pytest.fixture
-def place(started):
-    return f"dask:{started.scheduler_address}"
-
-
 def tune(
     folder, executor, *, replicas=1, config=DATA / "moses.ini", program=MOSES, may_fail=False
 ):

@@ -12,38 +12,9 @@ from tests.support import annotation_models
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
 from tests.support.places import ROOT
+from tests.support.thot_config import thot_config
 from tuner.demo.grammar import generate
 from tuner.runs import sample
-
-THOT = """\
-[tune]
-output = "run"
-iterations = 4
-nbest = 5
-[data]
-source = "dev.src"
-references = ["dev.tgt"]
-test_source = "dev.src"
-test_references = ["dev.tgt"]
-[metric]
-name = "port"
-[optimizer]
-name = "mert"
-effort = 1
-[aligner]
-name = "thot"
-model = "ibm1"
-iterations = 1
-train_source = "train.src"
-train_target = "train.tgt"
-saved = "aligner"
-[decoder]
-name = "thot"
-train_source = "train.src"
-train_target = "train.tgt"
-model = "model"
-iterations = 1
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +81,9 @@ def test_a_decoder_with_models_of_its_own_keeps_these_alone(tmp_path):
         lines = ["".join(f"{word} " for word in getattr(pair, side)) + "\n" for pair in pairs]
         (tmp_path / f"train.{suffix}").write_text("".join(lines[:50]))
         (tmp_path / f"dev.{suffix}").write_text("".join(lines[50:]))
-    (tmp_path / "tune.toml").write_text(THOT)
+    (tmp_path / "tune.toml").write_text(
+        thot_config(iterations=4, nbest=5, rounds=1, aligner='saved = "aligner"')
+    )
     before = {path.name for path in tmp_path.iterdir()}
     found = portmert.plan(tmp_path / "tune.toml", segments=4, log=lambda _: None)
     assert {path.name for path in tmp_path.iterdir()} - before == {"model"}

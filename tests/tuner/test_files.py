@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import os
+import tracemalloc
 
 import pytest
 import zstandard
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from aligners._compressed import suffix_of
 from tuner.errors import InputError, PortmertError
-from tuner.files import check_writable, read_bytes, read_lines, write_text, writing
+from tuner.files import check_writable, each_line, read_bytes, read_lines, write_text, writing
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, "": bytes}
 
@@ -86,9 +87,33 @@ def test_a_compressed_file_must_be_called_so(tmp_path, suffix, read):
         read(path)
 
 
-def test_lines_end_in_either_way(tmp_path):
-    (tmp_path / "file").write_bytes("a\r\n\nb é\u2028c".encode())
-    assert read_lines(tmp_path / "file") == ["a", "", "b é\u2028c"]
+@pytest.mark.parametrize("suffix", PACK)
+def test_lines_end_in_either_way(tmp_path, suffix):
+    for text, lines in (
+        ("a\r\n\nb é\u2028c", ["a", "", "b é\u2028c"]),
+        ("a\n", ["a"]),
+        ("\n\n", ["", ""]),
+        ("", []),
+        # Longer than what is expanded at once.
+        (f"{'é' * 10**6}\nb\n{'c' * 10**6}", ["é" * 10**6, "b", "c" * 10**6]),
+    ):
+        path = tmp_path / f"file{suffix}"
+        path.write_bytes(PACK[suffix](text.encode()))
+        assert read_lines(path) == lines
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ""])  # xz itself holds 8 MB
+def test_a_text_is_read_line_by_line_without_holding_it(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(PACK[suffix]("".join(f"line {n}\n" for n in range(10**6)).encode()))
+    tracemalloc.start()
+    try:
+        last = max(enumerate(each_line(path)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert last == (10**6 - 1, "line 999999")
+    assert peak < 6 << 20  # 12 MB of text, read a MB at once
 
 
 def test_wrong_byte_is_named(tmp_path):

@@ -1,0 +1,49 @@
+"""What holds of every aligner that runs outside programs."""
+
+import pytest
+
+from aligners._escape import SPECIAL
+from aligners.eflomal import Eflomal
+from aligners.fast_align import FastAlign
+from aligners.giza import Giza
+from tests.support.aligner_programs import PAIRS, SOURCE, TARGET, align, install, real
+
+# Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.
+BY_WORDS = {
+    "eflomal": (Eflomal, {}),
+    "fast-align": (FastAlign, {}),
+    "giza": (Giza, {"hmm": 0, "ibm3": 0, "ibm4": 0}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "recorded") for name in BY_WORDS),
+        ("fast-align", "real"),  # eflomal draws its seed anew: two calls differ
+        ("giza", "real"),
+    ],
+)
+def test_special_tokens_align_as_ordinary_ones(tmp_path, name, kind):
+    others = ["a\u00a0b", "a\u3000b", "a\x1cb", "@escaped:x", "#", "%s"]
+    special = [*sorted(SPECIAL), *others, *(["a\x00b"] if name != "eflomal" else [])]
+
+    def renamed(lines):
+        known = sorted({word for line in lines for word in line.split()})
+        names = dict(zip(known, special, strict=False))
+        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
+
+    made, options = BY_WORDS[name]
+    programs = install(tmp_path / "bin") if kind == "recorded" else real(name)
+    aligner = made(bin_dir=programs, **options)
+    plain = align(aligner, tmp_path / "plain")
+    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
+
+
+@pytest.mark.parametrize("aligner", [Eflomal, FastAlign, Giza])
+def test_pieces_are_projected_to_words(programs, tmp_path, aligner):
+    found = align(aligner(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    assert any(found)
+    for row, pair in zip(found, PAIRS, strict=True):
+        assert row == sorted(set(row))
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
