@@ -189,7 +189,7 @@ def test_scores_of_the_lists_judge_no_others(tmp_path):
         (["--test-feature", "x=gone"], "gone: No such file"),
         (["--feature", "qe={qe}"], "the lists of the test set lack qe, which the others have"),
         (["--test-feature", "qe={qe2}"], "the lists tuned on lack qe, which the others have"),
-        (["--feature", "qe={qe2}", "--test-feature", "qe={qe2}"], "numbers, n-best list 1 has"),
+        (["--feature", "qe={qe2}", "--test-feature", "qe={qe2}"], "1 number, n-best list 1 has"),
     ],
 )
 def test_features_of_one_side_only(tmp_path, numbers, options, message):
