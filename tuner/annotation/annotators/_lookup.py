@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+import dataclasses
+from abc import abstractmethod
+from pathlib import Path  # noqa: TC003  type hints of options are evaluated
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from aligners._errors import counted
+from tuner.annotation.annotators import _models
+from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.annotation.annotators._tokens import as_parsed, comparable
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from tuner.annotation.annotators._base import Annotation
+    from tuner.annotation.annotators._base import Request
 
 Parsed = TypeVar("Parsed")
 
@@ -50,27 +54,54 @@ def find(
     return found
 
 
-def each(
-    known: Mapping[str, Parsed],
-    sentences: Sequence[Sequence[str]],
-    made: Callable[[Parsed], Annotation | None],
-    *,
-    files: Sequence[Path],
-    missing: Missing,
-    progress: Callable[[int, int], None] | None,
-) -> Iterator[Annotation | None]:
-    """Yield what is made of what the files say of each sentence; None where they do not have it.
+class FileAnnotator(Annotator):
+    """Answers by what files say of a sentence; its fields begin with the files."""
 
-    Raises
-    ------
-    AnnotatorError
-        As of `find`.
-    """
-    for number, tokens in enumerate(sentences, 1):
-        found = find(known, tokens, files, missing)
-        yield None if found is None else made(found)
-        if progress is not None:
-            progress(number, len(sentences))
+    looks_up: ClassVar[bool] = True
+    version: ClassVar[int]
+    """Of what is made of a file: part of the fingerprint."""
+
+    files: tuple[Path, ...]
+    missing: Missing
+
+    @abstractmethod
+    def known(self) -> Mapping[str, Any]:
+        """Return what the files say, by the `key` of each sentence."""
+
+    @abstractmethod
+    def made(self, found: Any, request: Request) -> Annotation | None:
+        """Return what is asked for of what the files say of a sentence."""
+
+    def fingerprint(self) -> str:
+        """Return the hash of the files and the options."""
+        states(self.files)
+        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        del options["files"]
+        return _models.fingerprint(self.name(), str(self.version), options, *self.files)
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: Request,
+        *,
+        processes: int = 1,  # noqa: ARG002  looking up is fast
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield what the files say.
+
+        Raises
+        ------
+        InputError
+            A line of a file is wrong, or does not say what is asked for.
+        AnnotatorError
+            A sentence is in no file.
+        """
+        known = self.known()
+        for number, tokens in enumerate(sentences, 1):
+            found = find(known, tokens, self.files, self.missing)
+            yield None if found is None else self.made(found, request)
+            if progress is not None:
+                progress(number, len(sentences))
 
 
 def shown(tokens: Sequence[str]) -> str:

@@ -10,25 +10,22 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from pydantic.dataclasses import dataclass
 
 from aligners._errors import counted
-from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, Layer
+from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
+from tuner.annotation.annotators._base import Annotation, Layer
 from tuner.annotation.annotators._conllu import Tagset
-from tuner.annotation.annotators._lookup import Missing
+from tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from tuner.annotation.annotators._tokens import as_parsed, comparable
 from tuner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping
 
     from tuner.annotation.annotators._base import Heads, Request
     from tuner.annotation.annotators._conllu import Block
 
-VERSION = 2
-"""Of what is made of a file: part of the fingerprint."""
-
 
 @dataclass(frozen=True)
-class Conllu(Annotator):
+class Conllu(FileAnnotator):
     """Looks sentences up in CoNLL-U files by their tokens, wherever they stand in them.
 
     Several trees with the same `# sent_id = ` are an n-best list, each with
@@ -49,21 +46,15 @@ class Conllu(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
-    looks_up: ClassVar[bool] = True
+    version: ClassVar[int] = 2
 
-    def fingerprint(self) -> str:
-        """Return the hash of the files and the options."""
-        _lookup.states(self.files)
-        options = {"tagset": self.tagset, "missing": self.missing}
-        return _models.fingerprint("conllu", str(VERSION), options, *self.files)
+    def known(self) -> Mapping[str, _Trees]:
+        """Return what the files say, by the key of each sentence."""
+        return _read(_lookup.states(self.files), self.tagset)
 
     def has(self) -> frozenset[Layer]:
         """Return what the files say of all their sentences but the unparsed ones."""
-        parsed = [
-            found
-            for found in _read(_lookup.states(self.files), self.tagset).values()
-            if found.parses
-        ]
+        parsed = [found for found in self.known().values() if found.parses]
         there: set[Layer] = set()
         if all(all(found.tags) for found in parsed):
             there |= {"tags"}
@@ -73,37 +64,20 @@ class Conllu(Annotator):
             there |= {"tree"}
         return frozenset(there)
 
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,  # noqa: ARG002  looking up is fast
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield what the files say.
+    def made(self, found: _Trees, request: Request) -> Annotation | None:
+        """Return what is asked for of what the files say of a sentence.
 
         Raises
         ------
         InputError
-            A line of a file is wrong, or does not say what is asked for.
-        AnnotatorError
-            A sentence is in no file.
+            They do not say it, or of other words.
         """
-        known = _read(_lookup.states(self.files), self.tagset)
-
-        def made(found: _Trees) -> Annotation | None:
-            if found.split and self.missing == "error":
-                raise InputError(
-                    f"{found.where}: '{found.split}' is several words here and one token in the "
-                    f"text; parse the text as it is, one word for each token"
-                )
-            return _asked(found, request)
-
-        yield from _lookup.each(
-            known, sentences, made,
-            files=self.files, missing=self.missing, progress=progress,
-        )  # fmt: skip
+        if found.split and self.missing == "error":
+            raise InputError(
+                f"{found.where}: '{found.split}' is several words here and one token in the "
+                f"text; parse the text as it is, one word for each token"
+            )
+        return _asked(found, request)
 
 
 class _Trees(NamedTuple):

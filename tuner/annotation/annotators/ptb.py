@@ -12,26 +12,23 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from aligners._errors import counted
-from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, Layer
-from tuner.annotation.annotators._lookup import Missing
+from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
+from tuner.annotation.annotators._base import Annotation, Layer
+from tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from tuner.errors import InputError
 from tuner.files import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tuner.annotation.annotators._base import Request
     from tuner.annotation.annotators._brackets import Tree
-
-VERSION = 1
-"""Of what is made of a file: part of the fingerprint."""
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 
 
 @dataclass(frozen=True)
-class Ptb(Annotator):
+class Ptb(FileAnnotator):
     """Looks sentences up in files of bracketed trees by their tokens.
 
     A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
@@ -55,41 +52,15 @@ class Ptb(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
-    looks_up: ClassVar[bool] = True
+    version: ClassVar[int] = 1
 
-    def fingerprint(self) -> str:
-        """Return the hash of the files and the options."""
-        _lookup.states(self.files)
-        options = {"log_base": self.log_base, "missing": self.missing}
-        return _models.fingerprint("ptb", str(VERSION), options, *self.files)
+    def known(self) -> Mapping[str, Sequence[_Parse]]:
+        """Return what the files say, by the key of each sentence."""
+        return _read(_lookup.states(self.files))
 
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,  # noqa: ARG002  looking up is fast
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield what the files say.
-
-        Raises
-        ------
-        InputError
-            A line of a file is wrong.
-        AnnotatorError
-            A sentence is in no file.
-        """
-        known = _read(_lookup.states(self.files))
-        unit = math.log(self.log_base)
-
-        def made(parses: Sequence[_Parse]) -> Annotation:
-            return _asked(parses, request, unit)
-
-        yield from _lookup.each(
-            known, sentences, made,
-            files=self.files, missing=self.missing, progress=progress,
-        )  # fmt: skip
+    def made(self, found: Sequence[_Parse], request: Request) -> Annotation | None:
+        """Return what is asked for of what the files say of a sentence."""
+        return _asked(found, request, math.log(self.log_base))
 
 
 class _Parse(NamedTuple):

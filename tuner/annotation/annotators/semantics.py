@@ -14,22 +14,18 @@ from tuner.annotation.annotators import (
     _columns,
     _lookup,
     _meaning_json,
-    _models,
 )
 from tuner.annotation.annotators._analysed import is_one_word
-from tuner.annotation.annotators._base import Annotation, Annotator, Layer
-from tuner.annotation.annotators._lookup import Missing
+from tuner.annotation.annotators._base import Annotation, Layer
+from tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from tuner.errors import InputError
 from tuner.files import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from tuner.annotation.annotators._analysed import Analysed
     from tuner.annotation.annotators._base import Request
-
-VERSION = 1
-"""Of what is made of a file: part of the fingerprint."""
 
 LAYERS: tuple[Layer, ...] = ("tags", "roles", "drs")
 NAMES = {
@@ -40,7 +36,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Semantics(Annotator):
+class Semantics(FileAnnotator):
     """Looks sentences up by their tokens in files of roles and discourse representations.
 
     Files are told apart by their content: columns of CoNLL-2009, CoNLL-2012 or Universal
@@ -60,45 +56,26 @@ class Semantics(Annotator):
     missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "roles", "drs"})
-    looks_up: ClassVar[bool] = True
+    version: ClassVar[int] = 1
 
-    def fingerprint(self) -> str:
-        """Return the hash of the files and the options."""
-        _lookup.states(self.files)
-        options = {"missing": self.missing}
-        return _models.fingerprint("semantics", str(VERSION), options, *self.files)
+    def known(self) -> Mapping[str, Analysed]:
+        """Return what the files say, by the key of each sentence."""
+        return _read(_lookup.states(self.files))
 
     def has(self) -> frozenset[Layer]:
         """Return what the files say of all their sentences."""
-        found = _read(_lookup.states(self.files)).values()
+        found = self.known().values()
         return frozenset(layer for layer in LAYERS if all(_has(one, layer) for one in found))
 
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,  # noqa: ARG002  looking up is fast
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield what the files say.
+    def made(self, found: Analysed, request: Request) -> Annotation | None:
+        """Return what is asked for of what the files say of a sentence.
 
         Raises
         ------
         InputError
-            A line of a file is wrong, or does not say what is asked for.
-        AnnotatorError
-            A sentence is in no file.
+            They do not say it.
         """
-        known = _read(_lookup.states(self.files))
-
-        def made(found: Analysed) -> Annotation | None:
-            return _asked(found, request, self.missing)
-
-        yield from _lookup.each(
-            known, sentences, made,
-            files=self.files, missing=self.missing, progress=progress,
-        )  # fmt: skip
+        return _asked(found, request, self.missing)
 
 
 def _has(found: Analysed, layer: Layer) -> bool:
