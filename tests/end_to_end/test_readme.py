@@ -40,6 +40,17 @@ def test_links_between_pages_lead_somewhere():
             assert Path(page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_every_page_is_linked_from_another():
+    linked = {
+        (page.parent / target).resolve()
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+\.md)", page.read_text(encoding="utf-8"))
+        if (page.parent / target).resolve() != page
+    }
+    first = {ROOT / "README.md", ROOT / "docs" / "index.md"}
+    assert {page for page in PAGES if page not in linked | first} == set()
+
+
 def test_the_comparison_in_the_tutorial_is_that_of_its_page():
     tutorial = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
     section = tutorial.split("## Is the difference real?")[1]
