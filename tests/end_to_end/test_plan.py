@@ -117,10 +117,12 @@ def test_a_cluster_is_asked_what_a_task_costs(recorded, tmp_path):
     assert "a task of the cluster, besides its work" in shown.stdout
     text = " ".join(shown.stdout.split())
     assert "what tasks cost besides was measured with tasks that do nothing" in text
-    assert "workers are as fast as this machine" in text
+    assert "which took the sample; these took " in text
     written = json.loads((tmp_path / "plan.json").read_text())
     assert [one["workers"] for one in written["needs"]] == [1, 2]
-    assert 0 < written["runs"]["run"]["task"]["wall"] < 1
+    measured = written["runs"]["run"]["cluster"]
+    assert 0 < measured["task"]["wall"] < 1
+    assert measured["pace"] > 0
 
 
 def test_of_a_queue_no_job_is_asked_for(recorded):

@@ -61,9 +61,7 @@ class Plan:
                 name: {
                     "metric": one.metric,
                     "before": list(one.before),
-                    "task": None
-                    if one.elsewhere is None or one.elsewhere.task is None
-                    else one.elsewhere.task._asdict(),
+                    "cluster": _cluster(one.elsewhere),
                     "sample": _sample(one),
                     "searches": list(one.searches),
                     "hypotheses": list(one.hypotheses),
@@ -86,6 +84,12 @@ class Plan:
 
 def _needs(needs: Needs) -> dict[str, Any]:
     return {"workers": needs.workers, "wall": list(needs.wall), "cpu": list(needs.cpu)}
+
+
+def _cluster(elsewhere: plans.Elsewhere | None) -> dict[str, Any] | None:
+    if elsewhere is None or elsewhere.task is None:
+        return None
+    return {"task": elsewhere.task._asdict(), "pace": elsewhere.pace}
 
 
 def _sample(planned: Planned) -> dict[str, Any]:

@@ -174,8 +174,12 @@ def _assumed(found: Plan) -> str:
         f"{sample.shared:.0%} of a search is shared among threads, of this machine alone",
         f"each worker is a process of its own that loads the models once a decoding; {cluster}",
     ]
-    if far:
-        said.append("the cluster's workers are as fast as this machine, which took the sample")
+    if one.elsewhere is not None:
+        pace = f"; these took {one.elsewhere.pace:.1f} s, all at work, for a second's loop here"
+        said.append(
+            f"the cluster's workers are as fast as this machine, which took the sample"
+            f"{pace if one.elsewhere.task else ''}"
+        )
     if tune.replicas > 1:
         said.append(f"{tune.replicas} replicas are alike; they share the first decoding")
     if tune.bootstrap:

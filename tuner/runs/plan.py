@@ -28,6 +28,8 @@ LINES, SENTENCES, PARTS = 32, 64, 8
 it has the lines (fewer with Moses); of annotation so many sentences."""
 TASKS = 200
 """Tasks that do nothing, from which it is told what one costs."""
+STEPS = 10**7
+"""Steps of a loop that tells how fast a worker is while all of them are at work."""
 MARGIN = 1.2
 """The most is a fifth more than what it adds up to, the least is as much less: a sample is small,
 and decoding under other weights takes another time."""
@@ -70,9 +72,12 @@ class Elsewhere:
     task
         What the command, and its clock, need for one task besides its work; None where that was
         not measured.
+    pace
+        Seconds that a worker takes, while all are at work, for what takes one here.
     """
 
     task: Cost | None = None
+    pace: float = 1.0
 
 
 def measure_tasks(team: Team) -> Elsewhere:
@@ -84,11 +89,20 @@ def measure_tasks(team: Team) -> Elsewhere:
     for _ in team.run(_nothing, tasks):
         pass
     cost = Cost(time.perf_counter() - begin, time.process_time() - used)
-    return Elsewhere(cost.times(1 / TASKS))
+    there = [seconds for _, seconds in team.run(_stepping, [()] * team.size)]
+    return Elsewhere(cost.times(1 / TASKS), sum(there) / len(there) / _stepping())
 
 
 def _nothing() -> None:
     """Do nothing, at a worker."""
+
+
+def _stepping() -> float:
+    """Return how many seconds a loop takes."""
+    begin = time.perf_counter()
+    for _ in range(STEPS):
+        pass
+    return time.perf_counter() - begin
 
 
 def pools_before(experiment: Experiment) -> tuple[int, ...]:
@@ -303,7 +317,10 @@ class _Arithmetic:
 
         Where others work, too, those of this machine may share what one of them had.
         """
-        if self.elsewhere is not None or not self.case.is_busy:
+        if self.elsewhere is not None:
+            limit = max if self.case.is_busy else min
+            return workers / limit(1.0, self.elsewhere.pace)
+        if not self.case.is_busy:
             return workers
         return workers / min(self.sample.busy, workers, available_processors())
 

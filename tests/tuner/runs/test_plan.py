@@ -120,6 +120,12 @@ def test_workers_of_a_cluster_decode_and_this_machine_searches():
     assert eight.wall.low == pytest.approx(here.wall.low)
     decoding = 23 + 4 * (6 + 50 / 8) + 6 + 25 / 8
     assert eight.wall.high == pytest.approx(1.2 * (decoding + 57 * 0.625))
+    # Workers that take twice as long, or half.
+    for pace, end, whole in ((2.0, "high", 1.2), (0.5, "low", 1 / 1.2)):
+        other = planned(experiment(nbest=10), SAMPLE, [8], elsewhere=Elsewhere(None, pace))
+        segments = 4 * 50 + 25 if end == "high" else 3 * 25 + 12.5
+        more = getattr(other.needs[0].wall, end) - getattr(eight.wall, end)
+        assert more == pytest.approx(whole * (pace - 1) * segments / 8)
     # Eight workers get 64 parts of 100 lines and 50 of 50, one of them 8 and 8.
     task = Cost(0.1, 0.03)
     asked = planned(experiment(nbest=10), SAMPLE, [1, 8], elsewhere=Elsewhere(task))
