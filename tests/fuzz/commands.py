@@ -1,8 +1,8 @@
 """Options, configurations, folders and stdin of the commands that read lists and texts."""
 
-import sys
 from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.fuzz.target import Target, new_place
 from tests.support.cli import run
@@ -176,7 +176,7 @@ def _requests(folder):
 
 
 def _asked(words):
-    with Path("requests").open(encoding="utf-8") as sys.stdin:
+    with Path("requests").open(encoding="utf-8") as file, patch("sys.stdin", file):
         try:
             main(args=words, prog_name="portmert")
         except SystemExit as ended:
