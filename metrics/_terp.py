@@ -16,7 +16,7 @@ from metrics._lexicon_kernels import Occurrences, Segments, first_alike
 from metrics._lexicon_kernels import Phrases as FoundPhrases
 from metrics._ngrams import flat
 from metrics._references import best_reference
-from metrics._terp_records import Limits, Worths
+from metrics._terp_kernels import Limits, Worths
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, IntArray

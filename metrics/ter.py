@@ -12,7 +12,7 @@ from metrics._edits import rate_parts
 from metrics._lexicon import NO_LEXICON
 from metrics._ngrams import SMALLEST_COUNT, reference_lengths
 from metrics._terp import PRESETS, terp_counts
-from metrics._terp_records import Limits
+from metrics._terp_kernels import Limits
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray
