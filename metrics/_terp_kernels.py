@@ -433,6 +433,7 @@ def _trace(
     Modified in place: `places`; `counts[h]`, all but the shifts.
     """
     i, j, _, found, _ = size
+    order = np.int64(ORDER)
     for column in range(PHRASE + 4):
         if column != SHIFT:
             counts[h, column] = 0.0
@@ -441,7 +442,7 @@ def _trace(
         if found > 0:
             for k in range(places[ENDS, j], places[ENDS, j + 1]):
                 if chosen < 0 and here == _phrase_cost(
-                    i, k, costs, places, ORDER, size.n, phrases, words
+                    i, k, costs, places, order, size.n, phrases, words
                 ):
                     chosen = k
         kind = -1  # no pair of words
@@ -565,6 +566,7 @@ def _spans(
     Modified in place: `spans[a, b]`, whether a words match b words, as far as (longest, widest),
     which is returned; longest is 0 if there is none. Without phrases only a = b is looked at.
     """
+    order = np.int64(ORDER)
     longest, widest = min(most, size.n - h), min(most, size.m - r)
     if size.phrases == 0:
         alike, most = 0, min(longest, widest)
@@ -588,7 +590,7 @@ def _spans(
                 if (
                     above <= longest
                     and behind <= widest
-                    and _is_at(h + a, k, places, ORDER, size.n, phrases, words)
+                    and _is_at(h + a, k, places, order, size.n, phrases, words)
                 ):
                     spans[above, behind] = True
     return longest, widest
@@ -633,7 +635,7 @@ def _best_shift(
         See `_move`; the length is 0 if no shift pays.
     """
     n, m, stride, found, reach = size
-    last = places[AT, n] + m
+    last, moved = places[AT, n] + m, np.int64(MOVED)
     for i in range(n):
         places[EXTRAS, i + 1] = places[EXTRAS, i] + places[EXTRA, i]
         places[CONTENT, i + 1] = places[CONTENT, i] + content[places[ORDER, i]]
@@ -643,6 +645,8 @@ def _best_shift(
     start, length, longer, gap, to = n, 0, n + m + 1, 0, 0
     for h in range(n):
         word = places[ORDER, h]
+        if found == 0 and begins[word] == begins[word + 1]:
+            continue
         r, behind = max(0, h - limits.distance) - 1, min(m, h + limits.distance + 1)
         while r + 1 < behind:
             r = _next_place(word, r + 1, behind, found, places, codes, begins, phrases, words)
@@ -688,7 +692,7 @@ def _best_shift(
                         for cell in range(max(0, first - reach) * stride, first * stride):
                             trial[cell] = costs[cell]
                         if _fill(
-                            first, limit, MOVED, size,
+                            first, limit, moved, size,
                             trial, places, codes, begins, phrases, words, prices,
                         ):  # fmt: skip
                             best = trial[last]
@@ -808,11 +812,12 @@ def plus_edits(
                 )
             size = Size(n, m, stride, count, reach)
             least = _least_cost(size, places, codes, begins, prices)
-            # Not literals, for which numba would compile the functions called once more.
+            # Not literals, here and elsewhere: numba compiles a function for each one.
             tried, begin, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
+            order = np.int64(ORDER)
             while True:
                 _fill(
-                    int(begin), int(limit), ORDER, size,
+                    int(begin), int(limit), order, size,
                     costs, places, codes, begins, found, found_words, prices,
                 )  # fmt: skip
                 _trace(
