@@ -135,7 +135,7 @@ def _set_band(n: int, m: int, limits: Limits, places: IntArray) -> int:
         places[HIGH, i] = min(m + 1, diagonal + width)
         places[AT, i] = i * stride + 1 - places[LOW, i]
     places[HIGH, 0], places[HIGH, n] = stride - 3, m + 1
-    return stride
+    return int(stride)
 
 
 @njit(cache=True, nogil=True)
@@ -544,7 +544,7 @@ def _next_place(
         for k in range(places[STARTS, place], places[STARTS, stop]):
             phrase = phrases[k, BY_START]
             if words[phrases[phrase, BEGIN]] == word:
-                return min(stop, phrases[phrase, START])
+                return int(min(stop, phrases[phrase, START]))
     return stop
 
 
