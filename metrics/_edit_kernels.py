@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from metrics._base import FloatArray, IntArray, TokenArray
@@ -19,7 +20,7 @@ OUT_OF_REACH = 1 << 40
 """More than any length: that of a phrase that does not exist."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def edit_distances(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -62,7 +63,14 @@ def edit_distances(
     return distances
 
 
-@njit(cache=True, nogil=True)
+@helper
+def _copy(values: IntArray, to: IntArray) -> None:
+    """Set `to`: an assignment of arrays takes seconds to compile, for its message on shapes."""
+    for i in range(to.size):
+        to[i] = values[i]
+
+
+@kernel
 def edit_kinds(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -86,30 +94,31 @@ def edit_kinds(
             for j in range(reference.size + 1):
                 row[j, 0], row[j, 1], row[j, 2], row[j, 3] = j, 0, 0, j
             for k in range(token_offsets[h], token_offsets[h + 1]):
-                corner[:] = row[0]
+                _copy(row[0], corner)
                 row[0, 0] += 1
                 row[0, 2] += 1
                 for j in range(1, reference.size + 1):
                     differ = np.int64(tokens[k] != reference[j - 1])
-                    above[:] = row[j]
+                    _copy(row[j], above)
                     changed, extra, missed = corner[0] + differ, above[0] + 1, row[j - 1, 0] + 1
                     if changed < extra and changed < missed:
-                        row[j] = corner
+                        _copy(corner, row[j])
                         row[j, 0] = changed
                         row[j, 1] += differ
                     elif missed < extra:
-                        row[j] = row[j - 1]
+                        _copy(row[j - 1], row[j])
                         row[j, 0] = missed
                         row[j, 3] += 1
                     else:
                         row[j, 0] = extra
                         row[j, 2] += 1
-                    corner[:] = above
-            kinds[h] = row[reference.size, 1:]
+                    _copy(above, corner)
+            for kind in range(3):
+                kinds[h, kind] = row[reference.size, 1 + kind]
     return kinds
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _unique_phrases(
     hypothesis: TokenArray, reference: TokenArray, lengths: IntArray, places: IntArray
 ) -> None:
@@ -139,7 +148,7 @@ def _unique_phrases(
         lengths[i] = repeated + 1 if repeated < longest else OUT_OF_REACH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_agreements(
     tokens: TokenArray,
     token_offsets: IntArray,

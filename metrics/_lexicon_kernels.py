@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads the records
+from metrics._compiled import helper, kernel
 
 
 class Words(NamedTuple):
@@ -90,7 +90,7 @@ class Segments(NamedTuple):
     reference_offsets: IntArray
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _first_at_least(
     values: TokenArray, offsets: IntArray, low: int, high: int, depth: int, word: int
 ) -> int:
@@ -108,7 +108,16 @@ def _first_at_least(
     return low
 
 
-@njit(cache=True, nogil=True)
+@helper
+def _doubled(values: IntArray) -> IntArray:
+    """Return an array of twice the size that begins with `values`."""
+    larger = np.empty(2 * values.size, dtype=np.int64)
+    for i in range(values.size):
+        larger[i] = values[i]
+    return larger
+
+
+@kernel
 def phrases_in(
     segments: Segments,
     values: TokenArray,
@@ -153,8 +162,8 @@ def phrases_in(
                         known = known and turns[other_values[k]] == s
                     if known:
                         if count == places.size:
-                            places = np.append(places, np.empty_like(places))
-                            entries = np.append(entries, np.empty_like(entries))
+                            places = _doubled(places)
+                            entries = _doubled(entries)
                         places[count] = start - reference_offsets[s]
                         entries[count] = low
                         count += 1
@@ -163,7 +172,7 @@ def phrases_in(
     return Occurrences(ends, places[:count].copy(), entries[:count].copy())
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _mark_matches(
     segments: Segments,
     s: int,
@@ -188,7 +197,7 @@ def _mark_matches(
             word_turns[phrases.words[k]] = s + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_alike(segments: Segments, words: Words, phrases: Phrases) -> IntArray:
     """Return (H,) int64: for each hypothesis the first of its segment with the same matches.
 

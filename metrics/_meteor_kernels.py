@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from metrics._compiled import helper, kernel
 from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
@@ -73,7 +73,7 @@ class Bounds(NamedTuple):
     worth: IntArray
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray) -> bool:
     """Return whether `other` stands in the rising list of the synonyms of `one`."""
     low, high = offsets[one], offsets[one + 1]
@@ -86,7 +86,7 @@ def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray)
     return bool(low < offsets[one + 1] and synonyms[low] == other)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _longer(links: IntArray) -> IntArray:
     """Return a copy with room for twice as many."""
     longer = np.empty((2 * links.shape[0], 5), dtype=np.int64)
@@ -96,7 +96,7 @@ def _longer(links: IntArray) -> IntArray:
     return longer
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_links(
     hypothesis: TokenArray,
     reference: TokenArray,
@@ -179,7 +179,7 @@ def _find_links(
     return links
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _root(parents: IntArray, node: int) -> int:
     while parents[node] != node:
         parents[node] = parents[parents[node]]
@@ -187,7 +187,7 @@ def _root(parents: IntArray, node: int) -> int:
     return node
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
     """Find words that links connect.
 
@@ -232,7 +232,7 @@ def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArr
     return group, sizes, even
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _bounds(links: IntArray, begins: IntArray, skippable: NDArray[np.bool_], chunk: int) -> Bounds:
     """Return what the rest can add at most: from each place, and with each link.
 
@@ -256,7 +256,7 @@ def _bounds(links: IntArray, begins: IntArray, skippable: NDArray[np.bool_], chu
     return Bounds(rest, worth)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _prepare(links: IntArray, begins: IntArray, n: int) -> Prepared:
     """Turn worths into values, and hypothesis words that compete into bits.
 
@@ -301,7 +301,7 @@ def _prepare(links: IntArray, begins: IntArray, n: int) -> Prepared:
     return Prepared(after, bits, alive, members, skippable, chunk)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _ones(bits: int) -> int:
     """Return how many bits are set."""
     count = 0
@@ -311,7 +311,7 @@ def _ones(bits: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _goes_on(links: IntArray, begins: IntArray, place: int, end: int) -> bool:
     """Return whether a link of reference word `place` begins at hypothesis word `end`."""
     if place + 1 < begins.size:
@@ -321,7 +321,7 @@ def _goes_on(links: IntArray, begins: IntArray, place: int, end: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _insert(
     state: IntArray, bits: IntArray, states: IntArray, used: IntArray, count: int, table: IntArray
 ) -> tuple[int, bool]:
@@ -359,7 +359,7 @@ def _insert(
     return count, True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tuple[int, int]:
     """Keep the `width` highest of `size` states in their order; of equal ones the first.
 
@@ -394,7 +394,7 @@ def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tupl
     return kept, lost
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _search(
     links: IntArray,
     begins: IntArray,
@@ -501,7 +501,7 @@ def _search(
     return best, dropped, size
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, int]:
     """Return the links of the best alignment, from the last to the first, and how many there are.
 
@@ -522,7 +522,7 @@ def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, in
             return chosen, size
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _compete(links: IntArray, begins: IntArray, free: NDArray[np.bool_]) -> bool:
     """Return whether two links share a word. `free` is True for every place, before and after."""
     found, end = False, 0
@@ -539,7 +539,7 @@ def _compete(links: IntArray, begins: IntArray, free: NDArray[np.bool_]) -> bool
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def alignments(
     segments: Segments,
     first: IntArray,
