@@ -9,7 +9,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from numba import njit
-from numba.core import event
+from numba.core import event, types
 from numba.core.types.misc import unliteral
 
 if TYPE_CHECKING:
@@ -59,13 +59,21 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
     if dispatcher is not function:  # where NUMBA_DISABLE_JIT is set it is the function itself
         resolve = dispatcher.get_call_template
 
-        def without_literals(args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-            """Compile for int where a caller says 0: not once more for each constant."""
+        def without_numbers(args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+            """Compile for int where a caller says 0: not once more for each constant.
+
+            True and False stay what they are: they choose between two kinds of a function.
+            """
             return resolve(
-                [unliteral(each) for each in args],
-                {name: unliteral(each) for name, each in keywords.items()},
+                [_general(each) for each in args],
+                {name: _general(each) for name, each in keywords.items()},
             )
 
-        dispatcher.get_call_template = without_literals
+        dispatcher.get_call_template = without_numbers
     compiled: Callable[..., Any] = dispatcher
     return compiled
+
+
+def _general(kind: types.Type) -> types.Type:
+    """Return the type of all numbers for that of one number."""
+    return unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind

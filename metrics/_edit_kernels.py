@@ -63,13 +63,6 @@ def edit_distances(
     return distances
 
 
-@helper
-def _copy(values: IntArray, to: IntArray) -> None:
-    """Set `to`: an assignment of arrays takes seconds to compile, for its message on shapes."""
-    for i in range(to.size):
-        to[i] = values[i]
-
-
 @kernel
 def edit_kinds(
     tokens: TokenArray,
@@ -87,32 +80,29 @@ def edit_kinds(
         longest = max(longest, reference_token_offsets[s + 1] - reference_token_offsets[s])
     row = np.empty((longest + 1, 4), dtype=np.int64)  # cost, substitutions, insertions, deletions
     kinds = np.empty((token_offsets.size - 1, 3))
-    corner, above = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64)
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
         for h in range(offsets[s], offsets[s + 1]):
             for j in range(reference.size + 1):
                 row[j, 0], row[j, 1], row[j, 2], row[j, 3] = j, 0, 0, j
             for k in range(token_offsets[h], token_offsets[h + 1]):
-                _copy(row[0], corner)
+                corner = (row[0, 0], row[0, 1], row[0, 2], row[0, 3])
                 row[0, 0] += 1
                 row[0, 2] += 1
                 for j in range(1, reference.size + 1):
                     differ = np.int64(tokens[k] != reference[j - 1])
-                    _copy(row[j], above)
+                    above = (row[j, 0], row[j, 1], row[j, 2], row[j, 3])
                     changed, extra, missed = corner[0] + differ, above[0] + 1, row[j - 1, 0] + 1
                     if changed < extra and changed < missed:
-                        _copy(corner, row[j])
-                        row[j, 0] = changed
-                        row[j, 1] += differ
+                        row[j, 0], row[j, 1] = changed, corner[1] + differ
+                        row[j, 2], row[j, 3] = corner[2], corner[3]
                     elif missed < extra:
-                        _copy(row[j - 1], row[j])
-                        row[j, 0] = missed
-                        row[j, 3] += 1
+                        row[j, 0], row[j, 1] = missed, row[j - 1, 1]
+                        row[j, 2], row[j, 3] = row[j - 1, 2], row[j - 1, 3] + 1
                     else:
                         row[j, 0] = extra
                         row[j, 2] += 1
-                    _copy(above, corner)
+                    corner = above
             for kind in range(3):
                 kinds[h, kind] = row[reference.size, 1 + kind]
     return kinds
