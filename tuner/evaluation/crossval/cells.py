@@ -25,7 +25,7 @@ from tuner.files import clear_parts, make_folder, read_bytes, write_text
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Constraints
 from tuner.search.optimization import Setup, equal_weights, optimize_stats
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -181,7 +181,7 @@ def measure(
         path = cells and cells / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
         keys.append(key)
         paths.append(path)
-        known = None if path is None else _read(path)
+        known = None if path is None else _read(path, plan.nbest.feature_names)
         tasks.append((shared, choices[place], split, repeat, known, team.step))
     found: dict[int, _Done] = {}
     for number, done in team.run(_search, tasks, progress=progress):
@@ -332,10 +332,11 @@ def _made(folder: Path) -> Path:
     return cells
 
 
-def _read(path: Path) -> Cell | None:
+def _read(path: Path, names: FeatureNames) -> Cell | None:
     if not path.is_file():
         return None
     weights = read_weights(path)
+    weights.vector(names, origin=str(path))  # of other features it is refused
     content = parse_json(read_bytes(path))
     estimate, seconds = content.get("unseen_score"), content.get("cpu_seconds")
     if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):

@@ -192,6 +192,17 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     assert len(list((tmp_path / "cells").glob("*.json"))) == 8
 
 
+def test_a_cell_with_weights_of_other_features_is_named(tmp_path):
+    plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
+    choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
+    again = {"team": Threads(1), "folder": tmp_path, "notice": print}
+    measure(plan, choices, **again)
+    (cell,) = (tmp_path / "cells").glob("*.json")
+    cell.write_text(cell.read_text().replace('"A"', '"C"'))
+    with pytest.raises(InputError, match=rf"{cell.name}: no weight for feature A"):
+        measure(plan, choices, **again)
+
+
 def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
     plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
