@@ -14,10 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
 from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from metrics._compiled import helper, kernel
 from metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
@@ -113,7 +113,7 @@ class Size(NamedTuple):
     reach: int
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _width(n: int, m: int, limits: Limits) -> tuple[int, int]:
     """Return how far from the diagonal cells are filled, and how many of a row are kept."""
     slope, width = m / max(n, 1), m + 1
@@ -124,7 +124,7 @@ def _width(n: int, m: int, limits: Limits) -> tuple[int, int]:
     return width, min(m + 1, math.ceil(slope) + 2 * width + 1) + 3
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _set_band(n: int, m: int, limits: Limits, places: IntArray) -> int:
     """Say in `places` which cells are filled. Return how many of a row are kept."""
     width, stride = _width(n, m, limits)
@@ -138,7 +138,7 @@ def _set_band(n: int, m: int, limits: Limits, places: IntArray) -> int:
     return int(stride)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray) -> bool:
     """Return whether `other` stands in the rising list of the synonyms of `one`."""
     low, high = offsets[one], offsets[one + 1]
@@ -151,7 +151,7 @@ def _are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray)
     return bool(low < offsets[one + 1] and synonyms[low] == other)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _compare(
     word: int,
     reference: TokenArray,
@@ -189,7 +189,7 @@ def _compare(
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
     """Return the first of the codes low..high-1 that is of this place or of one behind it."""
     while low < high:
@@ -201,7 +201,7 @@ def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
     """Return what makes a word the reference word of a place; -1 if they do not match."""
     spot = _first_from(codes, begins[word], begins[word + 1], place)
@@ -210,7 +210,7 @@ def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_phrases(
     text: int,
     n: int,
@@ -298,7 +298,7 @@ def _find_phrases(
     return count, reach
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _is_at(
     start: int, k: int, places: IntArray, row: int, n: int, phrases: IntArray, words: IntArray
 ) -> bool:
@@ -310,7 +310,7 @@ def _is_at(
     return bool(same)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _phrase_cost(
     i: int,
     k: int,
@@ -332,7 +332,7 @@ def _phrase_cost(
     return OUT_OF_REACH
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _fill(
     first: int,
     limit: int,
@@ -411,7 +411,7 @@ def _fill(
     return bool(costs[places[AT, n] + m] <= limit)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _trace(
     size: Size,
     costs: IntArray,
@@ -475,7 +475,7 @@ def _trace(
             counts[h, DELETE] += 1.0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _move(n: int, start: int, length: int, to: int, places: IntArray) -> None:
     """Take out `length` words at `start`, insert them at `to` of the rest: `ORDER` to `MOVED`."""
     for i in range(n):
@@ -490,7 +490,7 @@ def _move(n: int, start: int, length: int, to: int, places: IntArray) -> None:
         places[MOVED, to + i] = places[ORDER, start + i]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _least_cost(
     size: Size, places: IntArray, codes: IntArray, begins: IntArray, prices: IntArray
 ) -> int:
@@ -521,7 +521,7 @@ def _least_cost(
     return int(matched + (n - both) * prices[INSERT] + (m - both) * prices[DELETE])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _next_place(
     word: int,
     place: int,
@@ -548,7 +548,7 @@ def _next_place(
     return stop
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _spans(
     h: int,
     r: int,
@@ -596,7 +596,7 @@ def _spans(
     return longest, widest
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _best_shift(
     least: int,
     tried: int,
@@ -702,7 +702,7 @@ def _best_shift(
     return start, length, to, tried
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _longest(offsets: IntArray) -> int:
     longest = 0
     for k in range(offsets.size - 1):
@@ -710,7 +710,7 @@ def _longest(offsets: IntArray) -> int:
     return longest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plus_edits(
     segments: Segments,
     first: IntArray,
