@@ -121,8 +121,9 @@ def test_a_failing_training_process_is_an_error(tmp_path):
 
 
 def test_training_that_hangs_is_ended(tmp_path):
-    with pytest.raises(AlignerError, match=r"on 1 pair wrote nothing for 0.05 s") as caught:
-        Thot(timeout_seconds=0.05).align(source=["a"], target=["b"], workdir=tmp_path)
+    lines = [" ".join(f"w{(n * k) % 997}" for k in range(1, 41)) for n in range(2000)]
+    with pytest.raises(AlignerError, match=r"on 2000 pairs wrote nothing for 0.05 s") as caught:
+        Thot(timeout_seconds=0.05).align(source=lines, target=lines, workdir=tmp_path)
     log = Path(str(caught.value).rpartition("its log is ")[2])
     assert log.parent == tmp_path
     assert log.is_file()
