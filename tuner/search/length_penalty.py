@@ -31,6 +31,8 @@ GRID_POINTS = 9
 TOLERANCE = 0.01
 """The section that is left of the range when the search ends; sets differ by more than that."""
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+LARGEST = 10.0
+"""The largest exponent: a length to this power is a number yet."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,11 @@ class LengthPenalty:
             It is neither.
         """
         ends = [parse_number(part) for part in text.split(":")]
-        numbers = [end for end in ends if end is not None and math.isfinite(end)]
+        numbers = [end for end in ends if end is not None and abs(end) <= LARGEST]
         if not 1 <= len(numbers) == len(ends) <= 2 or numbers[0] > numbers[-1]:
             raise ConfigError(
-                f"length penalty '{text}': expected a number, as 0.6, or a range, as 0:2"
+                f"length penalty '{text}': expected a number, as 0.6, or a range, as 0:2, "
+                f"of at most {LARGEST:g}"
             )
         return cls(numbers[0], numbers[-1])
 

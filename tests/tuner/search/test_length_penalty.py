@@ -120,7 +120,7 @@ def test_of_equal_scores_the_alpha_nearest_0_is_taken(text, expected):
     assert search_alpha(lambda alpha: (1.0, -abs(alpha)), LengthPenalty.parse(text)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "1:", "2:1", "0:1:2", "nan", "0:inf"])
+@pytest.mark.parametrize("text", ["", "a", "1:", "2:1", "0:1:2", "nan", "0:inf", "0:2147483648"])
 def test_wrong_penalties_are_refused(text):
     with pytest.raises(ConfigError, match=r"expected a number, as 0\.6, or a range, as 0:2"):
         LengthPenalty.parse(text)
