@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -150,7 +150,7 @@ def run_programs(
     Raises
     ------
     AlignerError
-        As `run_program`, of the first that failed in the order given.
+        As `run_program`, of the first that fails; of several at once in the order given.
     """
     if at_once == 1:
         for command in commands:
@@ -158,10 +158,13 @@ def run_programs(
         return
     given_up = threading.Event()
     run = partial(run_program, timeout_seconds=timeout_seconds, given_up=given_up)
-    with ThreadPoolExecutor(at_once) as pool:
+    with futures.ThreadPoolExecutor(at_once) as pool:
         try:
-            for done in [pool.submit(run, command, folder) for command in commands]:
-                done.result()
+            runs = [pool.submit(run, command, folder) for command in commands]
+            ended = futures.wait(runs, return_when=futures.FIRST_EXCEPTION).done
+            for one in runs:
+                if one in ended:
+                    one.result()
         except BaseException:  # also a signal, which threads do not get
             given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)

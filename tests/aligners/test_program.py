@@ -85,14 +85,29 @@ def test_a_program_that_cannot_start_is_one_line(room):
         run_program(Command([broken], log="job.log"), room)
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_of_several_programs_the_first_failure_counts(room, at_once):
+def test_of_programs_one_after_the_other_the_first_failure_counts(room):
+    jobs = [replace(python(f"raise SystemExit({n})"), log=f"{n}.log") for n in (0, 5, 6)]
+    with pytest.raises(AlignerError, match="ended with status 5"):
+        run_programs(jobs, room, at_once=1)
+    assert not (room / "6.log").exists()
+
+
+def test_of_programs_at_once_the_first_that_fails_ends_all(room):
+    slow = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    fails = """
+import pathlib, time
+log = pathlib.Path("slow.log")
+while not (log.exists() and log.read_text().endswith("\\n")):
+    time.sleep(0.05)
+raise SystemExit(5)
+"""
     jobs = [
-        Command([sys.executable, "-S", "-c", f"raise SystemExit({status})"], log=f"{status}.log")
-        for status in (0, 5, 6)
+        replace(python(code), log=f"{name}.log") for name, code in (("slow", slow), ("f", fails))
     ]
     with pytest.raises(AlignerError, match="ended with status 5"):
-        run_programs(jobs, room, at_once=at_once)
+        run_programs(jobs, room, at_once=2, timeout_seconds=30)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((room / "slow.log").read_text()), 0)
 
 
 def test_a_signal_ends_all_of_several_programs(room):
