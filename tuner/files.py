@@ -77,6 +77,11 @@ def shipped(name: str) -> Path:
     return packaged if packaged.exists() else package.parent / name
 
 
+def called(path: TextFile) -> str:
+    """Return what messages call a file: its path, or `stdin`."""
+    return "stdin" if str(path) == "-" else str(path)
+
+
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file, decompressed by its suffix (.gz, .xz, .zst); `-` is stdin.
 
@@ -89,7 +94,7 @@ def read_bytes(path: Path | str) -> bytes:
         say that it is compressed.
     """
     stdin = str(path) == "-"
-    path = Path("stdin" if stdin else path)
+    path = Path(called(path))
     try:
         data = sys.stdin.buffer.read() if stdin else path.read_bytes()
     except OSError as error:
@@ -209,8 +214,8 @@ def decode_line(line: bytes, path: Path | str, number: int) -> str:
         if number == 1:
             _check_name(path, line)
         raise InputError(
-            f"{path}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} is not "
-            f"UTF-8; convert the file to UTF-8"
+            f"{called(path)}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} "
+            f"is not UTF-8; convert the file to UTF-8"
         ) from None
 
 

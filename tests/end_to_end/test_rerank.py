@@ -57,6 +57,13 @@ def test_weights_of_features_that_the_list_lacks_are_refused(files):
     assert rerank(files, "--missing-features", "zero").stdout == "c d\n\n"
 
 
+def test_lists_without_features_say_so(files):
+    (files / "plain").write_text("a b\nc d\n")
+    listed = ("--nbest", files / "plain", "--nbest-format", "flat:n=2")
+    result = run("rerank", *listed, "--weights", files / "weights.json", status=1)
+    assert "which the lists lack (they have none); add the features" in result.stderr
+
+
 def test_lists_of_sparse_features_may_lack_some(files):
     weights = {"F": [0], "G": [1], "qe_1": [2.5], "qe_2": [1]}
     (files / "weights.json").write_text(json.dumps({"weights": weights}))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
 import tuner
 from metrics._base import Arcs
@@ -10,6 +11,7 @@ from tests.support.annotation_models import write_meanings
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import MOSES, needs
+from tuner.cli import main
 from tuner.components import registry
 from tuner.texts.statistics import needs_of
 
@@ -195,6 +197,20 @@ def test_a_wrong_metric_is_an_error(metric, message):
 def test_a_wrong_file_is_an_error_that_says_where(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     assert message in fault("score", "--metric", "port", *LINKED)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\n", "stdin: 1 line, but ref has 2; every file must have one line a segment"),
+        (b"", "stdin: the file is empty; expected one segment a line"),
+        (b"a\nb \xff\n", "stdin:2: byte 0xff in column 3 is not UTF-8"),
+    ],
+)
+def test_messages_call_stdin_by_its_name(content, message):
+    words = ["score", "--metric", "bleu", "--hyp", "-", "--ref", "ref"]
+    result = CliRunner().invoke(main, words, input=content)
+    assert result.stderr.startswith(f"portmert: error: {message}")
 
 
 def test_a_missing_file_is_an_error():

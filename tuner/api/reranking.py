@@ -191,7 +191,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
     if missing:
         raise InputError(
             f"{origin}: weights of {', '.join(missing)}, which the lists lack (they have "
-            f"{', '.join(known)}); add the features to the lists, or count them as 0: "
+            f"{', '.join(known) or 'none'}); add the features to the lists, or count them as 0: "
             f"--missing-features zero"
         )
 

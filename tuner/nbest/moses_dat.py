@@ -19,7 +19,7 @@ import numpy as np
 
 from aligners._errors import counted
 from tuner.errors import InputError
-from tuner.files import read_bytes, writing
+from tuner.files import called, read_bytes, writing
 from tuner.nbest import _text_kernels as kernels
 from tuner.nbest.model import SparseFeatures
 from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
@@ -270,7 +270,7 @@ class _DatReader:
     """Reads one file of kind FEATURES or SCORES: its bytes, and messages that name its lines."""
 
     def __init__(self, path: Path | str, kind: str) -> None:
-        self.where = "stdin" if str(path) == "-" else str(path)
+        self.where = called(path)
         self.kind = kind
         self.begin, self.end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
         self.data = read_bytes(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from tuner.errors import InputError
-from tuner.files import Lines, read_lines
+from tuner.files import Lines, called, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,27 +33,28 @@ def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
     InputError
         A line has no id, an id stands twice, or is not in both texts.
     """
+    where = called(path)
     known: dict[str, str] = {}
     places: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), 1):
         words = line.removeprefix("\ufeff").split(maxsplit=1)
         if not words:
-            raise InputError(f"{path}:{number}: a blank line, expected an id and a text")
+            raise InputError(f"{where}:{number}: a blank line, expected an id and a text")
         if words[0] in known:
             raise InputError(
-                f"{path}:{number}: id '{words[0]}' stands twice, first in line {places[words[0]]}"
+                f"{where}:{number}: id '{words[0]}' stands twice, first in line {places[words[0]]}"
             )
         known[words[0]] = words[1] if len(words) > 1 else ""
         places[words[0]] = number
     if not known:
-        raise InputError(f"{path}: the file is empty; expected an id and a text a line")
+        raise InputError(f"{where}: the file is empty; expected an id and a text a line")
     if like is None:
-        return LinesById(str(path), known.values(), known)
+        return LinesById(where, known.values(), known)
     ids = frozenset(like.ids)
     for name in known:
         if name not in ids:
-            raise InputError(f"{path}:{places[name]}: id '{name}' is not in {like}")
+            raise InputError(f"{where}:{places[name]}: id '{name}' is not in {like}")
     for name in like.ids:
         if name not in known:
-            raise InputError(f"{path}: no line for id '{name}' of {like}")
-    return LinesById(str(path), (known[name] for name in like.ids), like.ids)
+            raise InputError(f"{where}: no line for id '{name}' of {like}")
+    return LinesById(where, (known[name] for name in like.ids), like.ids)

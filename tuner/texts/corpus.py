@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aligners._errors import counted
 from metrics._base import Batch, Ragged, Texts
 from tuner.errors import InputError
-from tuner.files import each_line, read_lines
+from tuner.files import called, each_line, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = Fals
     lines = each_line(path)
     first = next(lines, None)
     if first is None:
-        raise InputError(f"{path}: the file is empty; expected one segment a line")
+        raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
     whole = itertools.chain([first.removeprefix(_BYTE_ORDER_MARK)], lines)
     return Texts.from_lines(map(str.lower, whole) if lowercase else whole, vocabulary)
 
@@ -92,7 +92,7 @@ def read_source(path: TextFile) -> tuple[str, ...]:
     """
     lines = read_lines(path)
     if not lines:
-        raise InputError(f"{path}: the file is empty; expected one segment a line")
+        raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
     lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
     return tuple(lines)
 
@@ -124,18 +124,18 @@ def read_links(
     InputError
         Another number of lines, an item that is no link, or a link outside its sentence.
     """
-    lines = read_lines(path)
+    where, lines = called(path), read_lines(path)
     if len(lines) != len(source_lengths):
         raise InputError(
-            f"{path}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links of "
-            f"one text a line, an empty line where there are none"
+            f"{where}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links "
+            f"of one text a line, an empty line where there are none"
         )
     for number, line in enumerate(lines, 1):
         if _LINKS_LINE.fullmatch(line) is None:
             items = re.split(r"[ \t]+", line)
             wrong = next(item for item in items if item and _LINK.fullmatch(item) is None)
             raise InputError(
-                f"{path}:{number}: '{wrong}' is not a link; expected source-target, as in 0-0 1-2"
+                f"{where}:{number}: '{wrong}' is not a link; expected source-target, as in 0-0 1-2"
             )
     counts = np.array([line.count("-") for line in lines], dtype=np.int64)
     joined = " ".join(lines).replace("-", " ")
@@ -147,7 +147,7 @@ def read_links(
             first = outside[0]
             length = int(lengths[rows[first]])
             raise InputError(
-                f"{path}:{rows[first] + 1}: link {pairs[first, 0]}-{pairs[first, 1]}: "
+                f"{where}:{rows[first] + 1}: link {pairs[first, 0]}-{pairs[first, 1]}: "
                 f"{describe_length(side, length)}"
             )
     return _without_duplicates(pairs, rows, len(lines))
@@ -312,8 +312,8 @@ def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> N
     """Raise InputError if a file has not as many lines as the `first` one."""
     if found != expected:
         raise InputError(
-            f"{path}: {counted(found, 'line')}, but {first} has {expected}; every file must have "
-            f"one line a segment"
+            f"{called(path)}: {counted(found, 'line')}, but {called(first)} has {expected}; every "
+            f"file must have one line a segment"
         )
 
 

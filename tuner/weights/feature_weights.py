@@ -12,7 +12,7 @@ import numpy as np
 from aligners._errors import counted
 from tuner.documents import parse_json, to_json
 from tuner.errors import InputError, suggest
-from tuner.files import read_lines
+from tuner.files import called, read_lines
 from tuner.numbers import FINITE, bounded, parse_number
 from tuner.weights.moses_ini import MosesIni
 
@@ -132,7 +132,7 @@ def _read(path: TextFile) -> tuple[str, list[str]]:
     lines = read_lines(path)
     if lines:
         lines[0] = lines[0].removeprefix("\ufeff")
-    return "stdin" if str(path) == "-" else str(path), lines
+    return called(path), lines
 
 
 def _is_json(lines: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aligners._errors import counted
 from tuner.errors import InputError
-from tuner.files import read_bytes
+from tuner.files import called, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,7 +195,7 @@ def read_moses_ini(path: Path | str) -> MosesIni:
         The file cannot be read.
     """
     text = read_bytes(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    return MosesIni(tuple(text.split("\n")), "stdin" if str(path) == "-" else str(path))
+    return MosesIni(tuple(text.split("\n")), called(path))
 
 
 def _with_section(lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:

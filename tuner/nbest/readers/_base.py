@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass as component_dataclass
 
 from aligners._errors import counted
 from tuner.errors import InputError, shown
-from tuner.files import decode_line, read_bytes
+from tuner.files import called, decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.pool import empty_rows
 from tuner.nbest.segment_names import SegmentNames
@@ -182,7 +182,7 @@ def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
     InputError
         The file cannot be read or is empty.
     """
-    where = "stdin" if str(path) == "-" else str(path)
+    where = called(path)
     data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
     if not data:
         raise empty_list(where)
