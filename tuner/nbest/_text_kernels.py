@@ -26,7 +26,7 @@ from tuner.texts._kernels import (
 FIELDS = 6
 """Most fields a line may have: id, hypothesis, features, score, segmentation, word alignment."""
 OK, NO_LABEL, NO_VALUE, NO_NAME, TWICE, NOT_A_LINK, NOT_A_SPAN, OUT_OF_RANGE = range(8)
-TOO_FEW, TOO_MANY = 8, 9
+TOO_FEW, TOO_MANY, TOO_LONG = 8, 9, 10
 
 
 @kernel
@@ -275,7 +275,12 @@ def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
 
 @kernel
 def expand_segmentation(
-    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, links: TokenArray
+    text: ByteArray,
+    cuts: IntArray,
+    column: int,
+    token_offsets: IntArray,
+    links: TokenArray,
+    most: int,
 ) -> tuple[int, int, int, IntArray]:
     """Read `0-1=0-2 2=3`: each source phrase, linked word by word with its target phrase.
 
@@ -286,6 +291,8 @@ def expand_segmentation(
     ----------
     links : (V, 2) int32
         Modified in place unless V is 0: then everything is checked and counted only.
+    most : int
+        Words that a source phrase may have.
 
     Returns
     -------
@@ -319,6 +326,8 @@ def expand_segmentation(
                 continue
             if target_last >= length:
                 return OUT_OF_RANGE, begin, 0, offsets
+            if source_last - source_first >= most:
+                return TOO_LONG, begin, 0, offsets
             if store:
                 for source in range(source_first, source_last + 1):
                     for target in range(target_first, target_last + 1):

@@ -28,6 +28,9 @@ MOST_FILLED = 100
 """Where absent means 0: with more features than this that some hypotheses lack they are lexical
 ones, and stay sparse."""
 
+LONGEST_PHRASE = 4096
+"""Words of a source phrase in a segmentation: links to all of them must fit into memory."""
+
 
 class NBestReader:
     """Reads one file: its bytes, where lines and fields are, and messages that name them.
@@ -323,13 +326,13 @@ class NBestReader:
         offsets = np.zeros(len(self.ids) + 1, dtype=np.int64)
         if segmentation is not None:
             code, position, n, offsets = kernels.expand_segmentation(
-                self.text, self.cuts, segmentation, token_offsets, links
+                self.text, self.cuts, segmentation, token_offsets, links, LONGEST_PHRASE
             )
             self._check_positions(code, position, token_offsets)
             if alignment is None and n:
                 links = np.empty((n, 2), dtype=np.int32)
                 _, _, n, offsets = kernels.expand_segmentation(
-                    self.text, self.cuts, segmentation, token_offsets, links
+                    self.text, self.cuts, segmentation, token_offsets, links, LONGEST_PHRASE
                 )
                 links = links[:n]
         if alignment is not None:
@@ -353,6 +356,12 @@ class NBestReader:
             self.fail(
                 position,
                 f"'{found}' is not a phrase pair, expected source=target spans like 0-1=0-2",
+            )
+        if code == kernels.TOO_LONG:
+            self.fail(
+                position,
+                f"{found} is out of range, a source phrase has at most "
+                f"{counted(LONGEST_PHRASE, 'word')}",
             )
         line = int(np.searchsorted(self.starts, position, side="right")) - 1
         length = int(token_offsets[line + 1] - token_offsets[line])

@@ -463,6 +463,11 @@ def test_segmentation_malformed_or_out_of_range(tmp_path):
     assert "1=1-2 is out of range, the hypothesis has 2 tokens" in fails(
         tmp_path, line.replace("1=1", "1=1-2")
     )
+    # Read as 2147483647 links, it asked for 16 GB.
+    assert fails(tmp_path, line + line.replace("1=1", "0-2147483646=0")) == (
+        "list1:2: 0-2147483646=0 is out of range, a source phrase has at most 4096 words"
+    )
+    assert len(read(tmp_path, line.replace("1=1", "1-4096=1")).texts.links.values) == 4097
     for wrong in ("1=", "=1", "1", "2-1=1", "1=1-0", "1=1=1", "x=1"):
         assert fails(tmp_path, line.replace("1=1", wrong)) == (
             f"list1:1: '{wrong}' is not a phrase pair, expected source=target spans like 0-1=0-2"
