@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -25,7 +26,11 @@ PROBED = 1 << 16
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 RECORD = "model.json"
-"""In every folder: its `fingerprint` (what it was made from) and `notes` (what came out)."""
+"""In every folder: its `fingerprint` (what it was made from), `notes` (what came out) and `files`.
+
+Programs and libraries that load a damaged model crash, or align by it in silence; so `files` has
+the digests of all files. Records of earlier versions have none.
+"""
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
@@ -34,7 +39,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     Raises
     ------
     AlignerError
-        The folder exists but holds something else.
+        The folder exists but holds something else, or is damaged.
     """
     if not folder.exists():
         return None
@@ -51,7 +56,30 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         raise AlignerError(f"{path}: not readable ({error}); remove {folder}") from None
     if not isinstance(record, dict) or not isinstance(record.get("fingerprint"), dict):
         raise AlignerError(f"{path}: has no fingerprint; remove {folder}")
+    _check_files(folder, record.get("files", {}))
     return record
+
+
+def _check_files(folder: Path, digests: object) -> None:
+    """Compare the files of a folder with what its record says of them."""
+    if not isinstance(digests, dict):
+        raise AlignerError(f"{folder / RECORD}: `files` is no table; remove {folder}")
+    for name, wanted in digests.items():
+        try:
+            found = _digest(folder / name)
+        except (OSError, ValueError):
+            found = None
+        if found != wanted:
+            what = "is not there or not readable" if found is None else "is damaged"
+            raise AlignerError(
+                f"{folder / name}: {what}, its digest is not that in {RECORD}; remove {folder} "
+                f"and train again"
+            )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _clear(folder: Path) -> None:
@@ -129,7 +157,9 @@ def make_folder(
         aside.mkdir(exist_ok=True)  # another one may have cleared it before the lock
         notes = make(aside)
         _check_room(aside)
-        record = {"fingerprint": dict(fingerprint), "notes": dict(notes)}
+        files = sorted(path for path in aside.rglob("*") if path.is_file())
+        digests = {str(path.relative_to(aside)): _digest(path) for path in files}
+        record = {"fingerprint": dict(fingerprint), "notes": dict(notes), "files": digests}
         (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         try:
             aside.rename(folder)  # an empty folder may be there

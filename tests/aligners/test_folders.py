@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 
 import pytest
@@ -22,7 +24,13 @@ def test_make_folder_makes_once_and_then_uses_it(tmp_path):
     folder = tmp_path / "deep" / "model"
     first = make_folder(folder, {"model": "hmm"}, make)
     second = make_folder(folder, {"model": "hmm"}, never)
-    assert first == second == {"fingerprint": {"model": "hmm"}, "notes": {"pairs": 3}}
+    digest = hashlib.blake2b(b"made", digest_size=16).hexdigest()
+    assert first == second
+    assert first == {
+        "fingerprint": {"model": "hmm"},
+        "notes": {"pairs": 3},
+        "files": {"file": digest},
+    }
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
@@ -61,6 +69,30 @@ def test_read_record_refuses_a_damaged_one(tmp_path):
     (tmp_path / RECORD).write_text("{}")
     with pytest.raises(AlignerError, match="has no fingerprint"):
         read_record(tmp_path)
+
+
+def test_a_damaged_file_of_a_model_is_named_before_a_library_reads_it(tmp_path):
+    folder = tmp_path / "model"
+    make_folder(folder, {}, make)
+    (folder / "file").write_text("mad")
+    with pytest.raises(
+        AlignerError, match=r"model/file: is damaged, .*; remove .*model and train"
+    ):
+        make_folder(folder, {}, never)
+    (folder / "file").unlink()
+    with pytest.raises(AlignerError, match="model/file: is not there or not readable"):
+        read_record(folder)
+    (folder / RECORD).write_text('{"fingerprint": {}, "files": []}')
+    with pytest.raises(AlignerError, match=r"model.json: `files` is no table"):
+        read_record(folder)
+
+
+def test_a_model_of_an_earlier_version_says_nothing_of_its_files(tmp_path):
+    folder = tmp_path / "model"
+    record = make_folder(folder, {}, make)
+    del record["files"]
+    (folder / RECORD).write_text(json.dumps(record))
+    assert make_folder(folder, {}, never) == record
 
 
 def test_make_folder_takes_what_another_process_made_meanwhile(tmp_path):

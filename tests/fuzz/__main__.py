@@ -22,8 +22,9 @@ def judge_of(seed, only, place):
 
 
 def with_cache(seed, only, place):
-    """Keep what users have in their caches out of it."""
+    """Keep what users have in their caches out of it, and threads."""
     os.environ["PORTMERT_CACHE"] = str(place / "cache")
+    os.environ["OMP_NUM_THREADS"] = "1"  # a library's threads would not be there in a child
     return judge_of(seed, only, place)
 
 

@@ -1,20 +1,26 @@
-"""Options, configurations, folders and stdin of the commands that read lists and texts."""
+"""Options, configurations, folders and stdin of the commands."""
 
+import shutil
 from contextlib import chdir
 from pathlib import Path
 from unittest.mock import patch
 
+from tests.fuzz.judges import scored_place
 from tests.fuzz.target import Target, new_place
+from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.places import CONFIGS
 from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
+from tests.support.thot_config import thot_config
 from tuner.cli import main
 from tuner.components import registry
+from tuner.demo.grammar import generate
 
 LISTED = ("--nbest", "dev.nbest", "--ref", "test.ref")
 LINKED = ("--source", "test.src", "--ref-links", "test.links")
 TEST = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
 QUICK = ("--optimizer", "mert", "--set", "effort=1", "--threads", "1")
+SYSTEMS = ("--human", "human.tsv", "--outputs", "systems", "--ref", "ref", "--samples", "10")
 CONFIG = f"""\
 [tune]
 output = "run"
@@ -37,7 +43,8 @@ rows = [["untuned", "12.5*"], ["bleu", "13"]]
 """
 QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
              "optimizer.effort=1")  # fmt: skip
-SPOKEN = ("--", "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
+SPOKEN = ("--", "stdin", "language", "aligner",
+          "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
           "length penalty", "o such file", "Is a directory", "File name too long",
           "no folder of a run", "not the folder of a run")  # fmt: skip
 """What messages about options say besides their names: what is damaged may be a file's name."""
@@ -94,8 +101,54 @@ OPTIONS = {
          "--set=constraints.bounds={F1=[-1,'']}"),
         (),
     ),
+    "compare --aligner=thot": (
+        ("--source", "test.src", "--ref", "test.ref", "--set", "model=ibm1", "--set",
+         "iterations=1", "--samples", "10", "--threads", "1", "--no-timing", "--json", "out.json"),
+        ("good=test.ref", "near=near", "--metric=port", "--set=symmetrization=union",
+         "--set=timeout_seconds=60", "--set=vocab_size=30"),
+        ("out.json",),
+    ),
+    "metaeval": (
+        (*SYSTEMS, "--json", "out.json"),
+        ("--metric=bleu", "--metric=0.5*chrf:beta=3 + 0.5*bleu", "--system=good", "--system=fair",
+         "--judgments=mean", "--text=lowercase,ref:debpe", "--confidence=0.9",
+         "--resample=segments", "--seed=3", "--penalties", "--all"),
+        ("out.json",),
+    ),
+    "metric-train": (
+        (*SYSTEMS, "--paraphrases", "table", "--stop-words", "stop", "--out", "out.json"),
+        ("--groups=TPNB", "--costs=ter", "--language=english", "--gamma=0.5", "--parses=3",
+         "--system=good", "--system=fair", "--system=poor", "--text=lowercase", "--seed=3"),
+        ("out.json",),
+    ),
+    "humaneval make": (
+        ("--ref", "test.ref", "--source", "test.src", "--out", "kit", "--min-length", "0",
+         "--items", "1", "--common", "1"),
+        ("good=test.ref", "near=near", "--judge=ada", "--judge=bob", "--max-length=40",
+         "--equal-outputs", "--top-share=1", "--condition=good and near", "--text=lowercase",
+         "--seed=3"),
+        (),
+    ),
+    "average": (
+        ("--out", "out.json"),
+        ("weights.json", "weights.json", "--nbest=dev.nbest", "--nbest-format=moses",
+         "--missing-features=zero"),
+        ("out.json",),
+    ),
+    "align": (
+        ("--source", "test.src", "--target", "test.ref", "--out", "out.links"),
+        ("--aligner=precomputed", "--set=links=test.links"),
+        ("out.links",),
+    ),
+    "annotate": (
+        ("--in", "in.txt", "--out", "out.conllu", "--processes", "1",
+         "--annotation-cache", "cache"),
+        ("--annotator=conllu", "--model=in.conllu", "--layer=tags", "--layer=heads", "--parses=1",
+         "--max-failed=0.5"),
+        ("out.conllu",),
+    ),
 }  # fmt: skip
-"""Command -> words that stay, those that are damaged, and what it writes."""
+"""First words -> words that stay, those that are damaged, and what is written."""
 
 
 def targets(folder):
@@ -103,6 +156,7 @@ def targets(folder):
     yield from _options(folder)
     yield from _configurations(folder)
     yield from _folders(folder)
+    yield from _models(folder)
     yield from _requests(folder)
     yield from _pieces(folder)
 
@@ -114,19 +168,23 @@ def _place(folder, name):
     (place / "weights.json").write_text('{"weights": {"F0": [1], "F1": [-0.5], "F2": [2]}}')
     write_lines(place / "near", [line.replace("b", "x") for line in REFERENCE])
     write_lines(place / "numbers", [f"{0.25 * n}" for n in range(8 * len(REFERENCE))])
+    write_lines(place / "in.txt", [" ".join(s) for s in annotation_models.SENTENCES[:3]])
+    blocks = annotation_models.treebank().read_text(encoding="utf-8").split("\n\n")
+    (place / "in.conllu").write_text("".join(f"{block}\n\n" for block in blocks[:3]))
     return place
 
 
 def _options(folder):
     for name, (fixed, damaged, out) in OPTIONS.items():
-        place = _place(folder, f"options-{name}")
+        make = scored_place if fixed[0] == "--human" else _place
+        place = make(folder, f"options-{name.replace(' ', '-')}")
         write_lines(place / "words", damaged)
         # What is given twice counts as it is given last.
         last = [w for setting in QUICK_RUN for w in ("--set", setting)] if name == "tune" else ()
         first, more = fixed[:1], fixed[1:]
-        words = (name, *first, "@", *more) if name in ("plan", "tune") else (name, "@", *fixed)
-        yield Target(place.name, (*words, *last), ("words",), out=out, changed=("run",),
-                     names=SPOKEN)  # fmt: skip
+        given = (*first, "@", *more) if name in ("plan", "tune") else ("@", *fixed)
+        yield Target(place.name, (*name.split(), *given, *last), ("words",), out=out,
+                     changed=("run", "cache", "kit"), names=SPOKEN)  # fmt: skip
 
 
 def _configurations(folder):
@@ -161,6 +219,43 @@ def _folders(folder):
     (place / "published").write_text(PUBLISHED)
     call = (*call, "--published", "{}")
     yield Target(place.name, call, ("published",), changed=("run",), packs=True)
+    place = _place(folder, "folder-pool")
+    words = [word for setting in (*QUICK_RUN, "tune.pool=true") for word in ("--set", setting)]
+    call = ("tune", "tune.toml", *words, "--threads", "1")
+    with chdir(place):
+        run(*call)
+        for name in ("result.json", "iteration-01/optimized.json"):  # as if it had been killed
+            Path("run", name).unlink()
+    yield Target(
+        place.name, call, ("run/pool/*/*", "run/*.json", "run/*/*.json"), changed=("run",)
+    )
+
+
+def _models(folder):
+    """Trained models of aligners and of the embedded decoder."""
+    place = new_place(folder, "models")
+    pairs = generate(40, seed=2)
+    for side, suffix in (("source", "src"), ("target", "tgt")):
+        lines = [" ".join(getattr(pair, side)) for pair in pairs]
+        write_lines(place / f"train.{suffix}", lines)
+        write_lines(place / f"dev.{suffix}", lines[:3])
+    (place / "tune.toml").write_text(
+        thot_config(iterations=1, nbest=4, rounds=1, aligner='saved = "links"',
+                    decoder='aligner = "ibm1"\nprocesses = 1\ntimeout_seconds = 20')
+    )  # fmt: skip
+    write_lines(place / "near", [line.replace("b", "x") for line in lines[:3]])
+    with chdir(place):
+        run("tune", "tune.toml", "--threads", "1")
+        shutil.rmtree("run")
+    saved = ("--set", "model=ibm1")
+    align = ("align", "--source", "dev.src", "--target", "dev.tgt", "--model", "links", *saved)
+    yield Target("models", (*align, "--out", "out.links"), ("links/*",), out=("out.links",))
+    compare = ("compare", "good=dev.tgt", "near=near", "--source", "dev.src", "--ref", "dev.tgt",
+               "--metric", "port", "--aligner", "thot", "--set", "saved=links", *saved,
+               "--samples", "10", "--threads", "1", "--json", "out.json")  # fmt: skip
+    yield Target("models", compare, ("links/*",), out=("out.json",))
+    tune = ("tune", "tune.toml", "--threads", "1")
+    yield Target("models", tune, ("model/*", "links/*"), changed=("run",))
 
 
 def _requests(folder):

@@ -20,13 +20,14 @@ def targets(folder):
     yield from _annotators(folder)
 
 
-def _scored(folder, name):
+def scored_place(folder, name):
+    """Make the folder of a target with outputs of three systems and human scores of them."""
     place = new_place(folder, name)
-    (place / "out").mkdir()
+    (place / "systems").mkdir()
     rows = ["system\tsegment\tdocument\tscore"]
     for rank, system in enumerate(("good", "fair", "poor")):
         lines = [line.replace("a", "x", rank) for line in REFERENCE]
-        write_lines(place / "out" / f"{system}.en", lines)
+        write_lines(place / "systems" / f"{system}.en", lines)
         rows += [f"{system}\t{n}\td{n // 2}\t{-rank - n}" for n in range(len(lines))]
     write_lines(place / "human.tsv", rows)
     write_lines(place / "ref", REFERENCE)
@@ -36,17 +37,17 @@ def _scored(folder, name):
 
 
 def _human_scores(folder):
-    _scored(folder, "human")
-    given = ("--outputs", "out", "--ref", "ref")
+    scored_place(folder, "human")
+    given = ("--outputs", "systems", "--ref", "ref")
     call = ("metaeval", "--human", "{}", *given, "--metric", "bleu", "--samples", "10")
     shared = {"damaged": ("human.tsv",), "out": ("out.json",)}
     yield Target("human", (*call, "--json", "out.json"), **shared)
     call = ("metaeval", "--human", "human.tsv", *given, "--metric", "bleu", "--samples", "10")
-    for name in ("out/fair.en", "ref"):
+    for name in ("systems/fair.en", "ref"):
         yield Target("human", (*call, "--json", "out.json"), (name,), out=("out.json",))
     more = ("--groups", "TPNB", "--paraphrases", "table", "--stop-words", "stop")
     call = ("metric-train", "--human", "human.tsv", *given, *more, "--out", "out.json")
-    for name in ("human.tsv", "out/fair.en", "table", "stop"):
+    for name in ("human.tsv", "systems/fair.en", "table", "stop"):
         yield Target("human", call, (name,), out=("out.json",))
 
 
@@ -74,8 +75,8 @@ def _sheets(folder):
 
 def _metrics(folder):
     """Metrics that read files."""
-    place = _scored(folder, "metrics")
-    given = ("--outputs", str(place / "out"), "--ref", str(place / "ref"))
+    place = scored_place(folder, "metrics")
+    given = ("--outputs", str(place / "systems"), "--ref", str(place / "ref"))
     run("metric-train", "--human", place / "human.tsv", *given, "--groups", "NB",
         "--out", place / "model.json")  # fmt: skip
     metrics = {
@@ -84,7 +85,7 @@ def _metrics(folder):
         "stop": "terp:stop_words={}",
     }
     for name, metric in metrics.items():
-        call = ("score", "--metric", metric, "--hyp", "out/fair.en", "--ref", "ref")
+        call = ("score", "--metric", metric, "--hyp", "systems/fair.en", "--ref", "ref")
         yield Target("metrics", (*call, "--json", "out.json"), (name,), out=("out.json",))
 
 

@@ -13,12 +13,14 @@ import sys
 import traceback
 import warnings
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
 
 from tests.fuzz.mutations import mutate
+from tests.fuzz.target import option_lines
 
 MEMORY = 1 << 30
 """Bytes that a child may take beyond what its parent has; all input is far smaller."""
@@ -68,6 +70,9 @@ def run_case(seed, case, targets, seeds: Path, folder: Path):
         words = target.command(name)
     before = _content(folder)
     ended = in_child(folder, target, words, name)
+    # A message that quotes the damaged option has named it.
+    quoted = [f"'{word}'" for word in option_lines(damaged)] if "@" in target.words else []
+    target = replace(target, names=(*target.names, *quoted))
     return target, words, ended, list(faults(target, ended, before, folder))
 
 
