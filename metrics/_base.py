@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
@@ -93,6 +93,22 @@ class Vocabulary:
         return self._ids.get(word, -1)
 
 
+def offsets_of(lengths: ArrayLike) -> IntArray:
+    """Return the (N + 1,) offsets of rows of these lengths, one after the other."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def spans(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the positions of rows that begin anywhere, and the offsets of these rows alone."""
+    offsets = offsets_of(lengths)
+    return np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths), offsets
+
+
+def rows_taken(offsets: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the positions of the rows `indices`, and the offsets of these rows alone."""
+    return spans(offsets[:-1][indices], np.diff(offsets)[indices])
+
+
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """Holds rows of unequal length in one flat array.
@@ -127,27 +143,26 @@ class Ragged:
 
     def take(self, indices: IntArray) -> Ragged:
         """Return the rows `indices` in that order, a copy."""
-        lengths = self.lengths[indices]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        positions = np.arange(offsets[-1]) + np.repeat(
-            self.offsets[:-1][indices] - offsets[:-1], lengths
-        )
+        positions, offsets = rows_taken(self.offsets, indices)
         return Ragged(self.values[positions], offsets)
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[int] | Sequence[tuple[int, int]]]) -> Ragged:
         """Flatten lists of ints, or lists of pairs (then `values` is (V, 2))."""
-        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        offsets = offsets_of([len(row) for row in rows])
         flat = [value for row in rows for value in row]
         return cls(np.asarray(flat, dtype=np.int32), offsets)
 
     @classmethod
-    def from_links(cls, rows: Sequence[Iterable[tuple[int, int]]]) -> Ragged:
-        """Flatten lists of (source, target) links; `values` is (V, 2) even if there is none."""
+    def from_links(cls, rows: Sequence[Iterable[tuple[int, ...]]], columns: int = 2) -> Ragged:
+        """Flatten lists of (source, target) links; `values` is (V, 2) even if there is none.
+
+        Of more than two numbers each, `columns` says how many.
+        """
         lists = [list(row) for row in rows]
-        offsets = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
+        offsets = offsets_of([len(row) for row in lists])
         flat = [value for row in lists for value in row]
-        return cls(np.asarray(flat, dtype=np.int32).reshape(-1, 2), offsets)
+        return cls(np.asarray(flat, dtype=np.int32).reshape(-1, columns), offsets)
 
 
 @dataclass(frozen=True, eq=False)

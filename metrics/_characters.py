@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from metrics._base import Ragged, Texts, Vocabulary
+from metrics._base import Ragged, Texts, Vocabulary, offsets_of
 
 if TYPE_CHECKING:
     from metrics._base import Batch
@@ -59,7 +59,7 @@ def _split(word: str) -> tuple[str, ...]:
 def _spelling(corpus: Batch) -> Ragged:
     """Return the code points of each word of the vocabulary, without other scripts' spaces."""
     words = ["".join(word.split()) for word in corpus.references.vocabulary.words]
-    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    offsets = offsets_of([len(word) for word in words])
     points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")
     return Ragged(points.astype(np.int32), offsets)
 
@@ -77,7 +77,7 @@ def _without_first(texts: Texts) -> Texts:
     has = tokens.lengths > 0
     kept = np.ones(len(tokens.values), dtype=np.bool_)
     kept[tokens.offsets[:-1][has]] = False
-    cut = np.concatenate([[0], np.cumsum(has)])
+    cut = offsets_of(has)
     return Texts(texts.vocabulary, Ragged(tokens.values[kept], tokens.offsets - cut))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from metrics._base import Batch, FloatArray, IntArray, Ragged, Texts
+from metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,9 +76,7 @@ class PairBatch(Batch):
     @classmethod
     def of(cls, single: Texts, firsts: IntArray, lasts: IntArray, chosen: IntArray) -> Self:
         """Return the batch of these texts."""
-        sizes = lasts - firsts
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.arange(offsets[-1]) + np.repeat(firsts - offsets[:-1], sizes)
+        rows, offsets = spans(firsts, lasts - firsts)
         vocabulary, tokens = single.vocabulary, single.tokens
         return cls(
             Texts(vocabulary, Repeated(tokens, rows)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged
+from metrics._base import Ragged, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class Distinct:
         numbers[b""] = len(distinct)
         index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
         lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_of(lengths)
         values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
         words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
         lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary
+from metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
 from tuner.annotation.annotators import _brackets, _forest
 from tuner.annotation.annotators._base import Structure
 from tuner.annotation.annotators._tokens import escaped
@@ -172,7 +172,7 @@ def unpack_tags(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabul
     """
     counts, numbers, names = _numbered(records)
     _check_counts(counts, lengths)
-    return Ragged(_ids(names, vocabulary)[numbers], _offsets(counts))
+    return Ragged(_ids(names, vocabulary)[numbers], offsets_of(counts))
 
 
 def unpack_heads(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
@@ -188,7 +188,7 @@ def unpack_heads(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabu
     values[:, 0] = np.frombuffer(numbers, dtype=_HEAD)
     _check_range(values[:, 0], np.repeat(lengths, counts))
     values[:, 1] = _ids(names, vocabulary)[labels]
-    return Ragged(values, _offsets(counts))
+    return Ragged(values, offsets_of(counts))
 
 
 def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabulary) -> Ragged:
@@ -207,7 +207,7 @@ def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabular
     labels[leaves] = tokens.take(np.flatnonzero(nodes)).values
     labels[~leaves] = _ids([name for name in names if name != _LEAF], vocabulary)
     values = np.stack([labels, parents], axis=1)
-    return Ragged(np.ascontiguousarray(values, dtype=np.int32), _offsets(nodes))
+    return Ragged(np.ascontiguousarray(values, dtype=np.int32), offsets_of(nodes))
 
 
 def unpack_parses(
@@ -278,8 +278,8 @@ def unpack_structures(
     at = (text_begins + 2 * sizes)[rows] + words[:, 2]
     words[is_date, 2] = ids[at[is_date]]
     return Structures(
-        Ragged(nodes.astype(np.int32), _offsets(sizes)),
-        Ragged(words.astype(np.int32), _offsets(word_sizes)),
+        Ragged(nodes.astype(np.int32), offsets_of(sizes)),
+        Ragged(words.astype(np.int32), offsets_of(word_sizes)),
     )
 
 
@@ -326,7 +326,7 @@ def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
     rows = np.repeat(np.arange(len(links)), links.lengths)
     counts = np.bincount(rows[kept], minlength=len(links))
     return ExpectedArcs(
-        Ragged(links.values[kept], _offsets(counts)), np.minimum(weights[kept], 1.0)
+        Ragged(links.values[kept], offsets_of(counts)), np.minimum(weights[kept], 1.0)
     )
 
 
@@ -366,7 +366,7 @@ def _unpack_arcs(
         raise RecordError from None
     if len(flat) != sizes.sum():
         raise RecordError
-    return Ragged(links, _offsets(counts // 3)), flat, sizes, cells_of_all
+    return Ragged(links, offsets_of(counts // 3)), flat, sizes, cells_of_all
 
 
 def _inflated(record: bytes) -> bytes:
@@ -439,10 +439,6 @@ def _check_counts(found: IntArray, expected: IntArray) -> None:
 def _check_range(values: IntegerArray, highest: IntArray) -> None:
     if np.any((values < 0) | (values > highest)):
         raise RecordError
-
-
-def _offsets(counts: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def tags_of(record: bytes, length: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tuner
-from metrics._base import Vocabulary
+from metrics._base import Vocabulary, offsets_of
 from tuner.api.texts import pipeline_of, text_file, text_files
 from tuner.components import registry
 from tuner.errors import InputError
@@ -30,7 +30,7 @@ from tuner.texts.text_pipeline import TextPipeline
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import IntArray, Metric
+    from metrics._base import Metric
     from tuner.api.lists import ListsLike
     from tuner.api.texts import Notice, PathLike, TextLike
     from tuner.files import TextFile
@@ -194,7 +194,7 @@ class Pooled:
                 sizes[present] = np.diff(merged.offsets)
                 lengths = np.zeros(segments, dtype=np.int64)
                 lengths[present] = sizes[present]
-                nbest = replace(merged, offsets=_offsets(lengths))  # all segments, some empty
+                nbest = replace(merged, offsets=offsets_of(lengths))  # all segments, some empty
                 if references.source_lengths is not None:
                     check_links(nbest, references.source_lengths)
                 # A pipeline remembers all texts that it has seen: each part gets its own.
@@ -211,7 +211,7 @@ class Pooled:
             several = len(lists) > 1
             described = [f"{one.path}: " * several + one.describe() for one in lists]
             writer.finish(
-                _offsets(sizes),
+                offsets_of(sizes),
                 inputs=inputs,
                 feature_names=feature_names,
                 notices=[*described, *dict.fromkeys(said), *seen.lines(batch)],
@@ -226,8 +226,3 @@ def _contents(texts: Sequence[TextFile]) -> list[str]:
         else file_digest(Path(text))
         for text in texts
     ]
-
-
-def _offsets(lengths: IntArray) -> IntArray:
-    """Return where each of so many segments begins, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

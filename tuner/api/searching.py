@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from metrics._base import rows_taken
 from tuner.api.components import as_metric, as_optimizer
 from tuner.api.lists import read_lists
 from tuner.api.texts import pipeline_of, preparing
@@ -228,9 +229,8 @@ def list_problem(
 def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     """Say what the formula's metrics score, and which of them moves it."""
     some = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
-    rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in some])
+    rows, part = rows_taken(offsets, some)
     stats.need(rows)
-    part = np.concatenate([[0], np.cumsum(np.diff(offsets)[some])]).astype(np.int64)
     found = formula.influences(stats.take(rows), part)
     scores = ", ".join(f"{label} {score:.4f}" for label, (score, _) in found.items())
     shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in found.items())

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from aligners._errors import counted
-from metrics._base import Ragged, Vocabulary
+from metrics._base import Ragged, Vocabulary, offsets_of
 from tuner.components import registry
 from tuner.components.features import FeatureLike, with_features
 from tuner.decoders._base import Decoder, Progress
@@ -176,7 +176,7 @@ def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntA
     segments = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((-scores, segments))  # stable
     rank = np.arange(len(order)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-    new_offsets = np.concatenate([[0], np.cumsum(np.minimum(lengths, size))]).astype(np.int64)
+    new_offsets = offsets_of(np.minimum(lengths, size))
     return order[rank < size], new_offsets
 
 

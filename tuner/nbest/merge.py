@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aligners._errors import counted
-from metrics._base import Ragged, Texts, Vocabulary
+from metrics._base import Ragged, Texts, Vocabulary, offsets_of
 from tuner.errors import InputError
 from tuner.nbest.arrived import ArrivedList
 from tuner.nbest.model import NBest, SparseFeatures
@@ -117,7 +117,7 @@ class Merger:
                 Ragged(rows.tokens, rows.token_offsets),
                 Ragged(rows.links, rows.link_offsets) if has_links else None,
             ),
-            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets=offsets_of(sizes),
             features=rows.features,
             feature_names=self._names,
             model_scores=self._scores[order],

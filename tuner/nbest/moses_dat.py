@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from aligners._errors import counted
+from metrics._base import offsets_of
 from tuner.errors import InputError
 from tuner.files import called, read_bytes, writing
 from tuner.nbest import _text_kernels as kernels
@@ -125,7 +126,7 @@ def read_dat(
     return DatLists(
         features=rows.features,
         stats=rows.stats,
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets=offsets_of(sizes),
         feature_names=names,
         score_name=first_scores.names[0],
         sparse=_sparse_features(rows, tuple(sparse)),
@@ -190,7 +191,7 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
     return DatLists(
         features=rows.features,
         stats=rows.stats,
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets=offsets_of(sizes),
         feature_names=first.feature_names,
         score_name=first.score_name,
         sparse=_sparse_features(rows, tuple(sparse)),
@@ -350,7 +351,7 @@ class _DatReader:
         lines = np.searchsorted(ends, np.array(begins))
         header_lines = np.searchsorted(ends, np.array(headers))
         block = np.searchsorted(header_lines, lines, side="right") - 1
-        starts = np.concatenate([[0], np.cumsum(counts)])
+        starts = offsets_of(counts)
         rows = starts[block] + lines - header_lines[block] - 1
         self.data = text.tobytes()
         wrong = np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metrics._base import offsets_of
 from tuner.errors import InputError
 from tuner.nbest import _pool_kernels as kernels
 
@@ -209,7 +210,7 @@ def with_sparse(
     return rows._replace(
         sparse_columns=columns[order].astype(np.int32),
         sparse_values=np.ascontiguousarray(values[order], dtype=np.float64),
-        sparse_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        sparse_offsets=offsets_of(counts),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tuner
+from metrics._base import offsets_of
 from tuner.errors import InputError
 from tuner.files import file_digest
 from tuner.mapped import BLOCK_BYTES, release
@@ -225,7 +226,7 @@ class PooledLists(GatheredLists):
             seen = Seen(metric)
             seen.add(batch)
             writer.finish(
-                np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                offsets_of(counts),
                 inputs=self._inputs(number),
                 feature_names=nbest.feature_names,
                 notices=seen.lines(batch),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from metrics._base import Arcs, ExpectedArcs, Ragged, Structures, Vocabulary
+from metrics._base import Arcs, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
 from tuner.components import registry
 from tuner.nbest.moses_dat import read_dat
 from tuner.nbest.read import read_nbest
@@ -21,7 +21,7 @@ from tuner.texts.mbr import Average, expected_scores, uniform
 from tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from metrics._base import Texts
 
@@ -109,14 +109,14 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
         for row in (texts.tokens.row(k).tolist() for k in range(len(lengths)))
     ]
     links = [(i, i, label) for n in lengths for i in range(n)]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_of(lengths)
     arcs = ExpectedArcs(
         Ragged(np.array(links, dtype=np.int32).reshape(-1, 3), offsets), np.ones(len(links))
     )
     # A root, a predicate and an argument, which is the first word.
     nodes = [[(label, k - 1, label) for k in range(3 if n else 0)] for n in lengths]
     words = [[(2, 0, 0)][:n] for n in lengths]
-    meaning = Structures(_threes(nodes), _threes(words))
+    meaning = Structures(Ragged.from_links(nodes, 3), Ragged.from_links(words, 3))
     return replace(
         texts,
         tags=texts.tokens,
@@ -126,12 +126,6 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
         roles=meaning,
         drs=meaning,
     )
-
-
-def _threes(rows: Sequence[Sequence[tuple[int, int, int]]]) -> Ragged:
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    flat = [value for row in rows for value in row]
-    return Ragged(np.array(flat, dtype=np.int32).reshape(-1, 3), offsets)
 
 
 def _ignore(_: str) -> None:

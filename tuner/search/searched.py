@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metrics._base import rows_taken
 from tuner.mapped import empty_beside, release
 from tuner.search.problem import NOTHING, StatTable
 
@@ -51,11 +52,7 @@ class Searched:
 
     def take(self, segments: IntArray) -> Searched:
         """Return some segments, once or repeatedly; `rescore` stays as it is."""
-        lengths = np.diff(self.offsets)[segments]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        hypotheses = np.arange(offsets[-1]) + np.repeat(
-            self.offsets[segments] - offsets[:-1], lengths
-        )
+        hypotheses, offsets = rows_taken(self.offsets, segments)
         features = empty_beside(self.features, (len(self.features), len(hypotheses)))
         for column, taken in zip(self.features, features, strict=True):
             np.take(column, hypotheses, out=taken)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aligners._errors import counted
-from metrics._base import Batch, Ragged, Texts
+from metrics._base import Batch, Ragged, Texts, offsets_of
 from tuner.errors import InputError
 from tuner.files import called, each_line, read_lines
 
@@ -323,7 +323,7 @@ def _without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count
     new = np.ones(len(pairs), dtype=np.bool_)
     new[1:] = (rows[1:] != rows[:-1]) | (pairs[1:] != pairs[:-1]).any(axis=1)
     kept = np.bincount(rows[new], minlength=count)
-    return Ragged(pairs[new], np.concatenate([[0], np.cumsum(kept)]).astype(np.int64))
+    return Ragged(pairs[new], offsets_of(kept))
 
 
 def concatenate(texts: Sequence[Texts]) -> Texts:
@@ -345,6 +345,4 @@ def interleaved(texts: Texts, count: int) -> Texts:
 def _concatenate_rows(parts: Sequence[Ragged]) -> Ragged:
     lengths = np.concatenate([part.lengths for part in parts])
     values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
-    return Ragged(
-        np.concatenate(values), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    )
+    return Ragged(np.concatenate(values), offsets_of(lengths))

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from metrics._base import Ragged, Texts
+from metrics._base import Ragged, Texts, offsets_of
 from tuner.errors import ConfigError, InputError, suggest
 from tuner.texts.corpus import lowercase
 
@@ -388,7 +388,7 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     once = np.ones(len(found), dtype=np.bool_)
     once[1:] = (found[1:] != found[:-1]).any(axis=1)
     kept = np.bincount(found[once, 0], minlength=len(pairs))
-    offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    offsets = offsets_of(kept)
     return Ragged(np.ascontiguousarray(found[once, 1:], dtype=np.int32), offsets)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged, Texts
+from metrics._base import Ragged, Texts, offsets_of
 from metrics._orders import word_orders
 from tuner.components import registry
 from tuner.evaluation.comparison.model import (
@@ -73,7 +73,7 @@ def reference_reordering(material: Material) -> FloatArray | None:
     segments, lengths = len(texts), references.source_lengths.astype(np.int64)
     offsets = np.arange(segments + 1, dtype=np.int64)
     # A text in source order: as many words as the source, each linked to its own.
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = offsets_of(lengths)
     within = (np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)).astype(np.int32)
     monotone = Texts(
         texts.vocabulary,

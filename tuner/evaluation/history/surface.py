@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metrics._base import rows_taken
 from tuner.evaluation.history.dev_set import Kept, all_segments
 from tuner.evaluation.history.model import Slice
 from tuner.files import file_digest
@@ -106,9 +107,7 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
         dense = {name: (0.0,) * size for name, size in pool.feature_names}
         fixed = model_scores(pool, FeatureWeights({**weights.values, **dense}))
     segments = all_segments(dev)
-    lengths = np.diff(pool.offsets)[segments]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    rows = np.arange(offsets[-1]) + np.repeat(pool.offsets[:-1][segments] - offsets[:-1], lengths)
+    rows, offsets = rows_taken(pool.offsets, segments)
     return TuningProblem(
         np.ascontiguousarray(pool.features[rows].T),
         offsets,

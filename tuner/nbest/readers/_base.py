@@ -19,6 +19,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from aligners._errors import counted
+from metrics._base import offsets_of
 from tuner.errors import InputError, shown
 from tuner.files import called, decode_line, read_bytes
 from tuner.nbest.arrived import ArrivedList
@@ -336,7 +337,7 @@ class Collector:
                     f"{links[at, 0]}-{links[at, 1]} is out of range, the hypothesis has "
                     f"{counted(lengths[at], 'token')} (positions count from 0)",
                 )
-            ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            ends = offsets_of(counts)
             rows = rows._replace(links=links, link_offsets=ends)
         return ArrivedList(
             rows,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metrics._base import rows_taken
 from tuner.mapped import BLOCK_BYTES, release
 from tuner.search.optimizers import _kernels
 from tuner.search.optimizers._gains import all_stats, gains
@@ -109,8 +110,7 @@ class Mira:
         """Learn from some segments with the same background."""
         lists = self.lists
         problem, stats = lists.linear.problem, lists.stats
-        offsets = problem.offsets
-        rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in segments])
+        rows, _ = rows_taken(problem.offsets, segments)
         worth = gains(problem, stats[rows], self.background, self.size) * lists.unit
         hopes = _kernels.mira(
             lists.arrays,

@@ -8,6 +8,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
+from metrics._base import offsets_of, rows_taken
 from tuner.search._kernels import best_hypotheses
 from tuner.search.optimizers._base import Found, Optimizer, Unseen
 from tuner.search.optimizers._linear import Linear
@@ -113,7 +114,7 @@ class Shrunk(Optimizer):
             pair = [_scaled(problem, weights) for weights in self._learn(lists, ~held_out, rng)]
             found = np.stack([weights for weights, _ in pair])
             learnt.append(found)
-            at, offsets = _hypotheses_of(problem.offsets, np.flatnonzero(held_out))
+            at, offsets = rows_taken(problem.offsets, np.flatnonzero(held_out))
             scores = np.stack([one[at] for _, one in pair])
             for row, (share, blend) in enumerate(candidates, 1):
                 mixed = _mixture(start_scores[at], scores, share, blend)
@@ -157,7 +158,7 @@ class Shrunk(Optimizer):
         kept = np.minimum(lengths, self.longest)
         if (kept == lengths).all():
             return problem
-        offsets = np.concatenate([[0], np.cumsum(kept)])
+        offsets = offsets_of(kept)
         number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
         at = (number * self.folds + part) * np.repeat(lengths, kept)
         at //= np.repeat(kept, kept) * self.folds
@@ -183,13 +184,6 @@ def _unscaled(numbers: FloatArray) -> FloatArray:
     """Return the weights of scaled ones; what is not searched has weight 1 again."""
     weights: FloatArray = numbers[:-1] / numbers[-1]
     return weights
-
-
-def _hypotheses_of(offsets: IntArray, segments: IntArray) -> tuple[IntArray, IntArray]:
-    """Return which hypotheses are of some segments, and the offsets of these segments in them."""
-    lengths = np.diff(offsets)[segments]
-    theirs = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(theirs[-1]) + np.repeat(offsets[segments] - theirs[:-1], lengths), theirs
 
 
 def _choose(
