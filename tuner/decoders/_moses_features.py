@@ -59,8 +59,8 @@ class ShownFeatures:
         return " ".join(parts)
 
 
-def parse_shown(text: str, origin: str) -> ShownFeatures:
-    """Read what `-show-weights` printed; `origin` begins messages.
+def parse_shown(text: str) -> ShownFeatures:
+    """Read what `-show-weights` printed.
 
     Lines that are neither `Name= numbers` nor `Name UNTUNEABLE` are something else that the
     program, or what starts it, has to say.
@@ -81,7 +81,7 @@ def parse_shown(text: str, origin: str) -> ShownFeatures:
             continue
         name = name[:-1]
         mask = tuple(token != NOT_TUNED for token in tokens)
-        numbers = [_number(token, name, origin) for token in tokens if token != NOT_TUNED]
+        numbers = [_number(token, name) for token in tokens if token != NOT_TUNED]
         if not numbers:
             untuneable.append(name)
             continue
@@ -89,12 +89,12 @@ def parse_shown(text: str, origin: str) -> ShownFeatures:
         if not all(mask):
             tuned[name] = mask
     if not values:
-        raise InputError(f"{origin}: names no feature that can be tuned")
+        raise InputError("-show-weights: names no feature that can be tuned")
     return ShownFeatures(FeatureWeights(values), tuned, tuple(untuneable))
 
 
-def _number(token: str, name: str, origin: str) -> float:
+def _number(token: str, name: str) -> float:
     value = parse_number(token)
     if value is None or not math.isfinite(value):
-        raise InputError(f"{origin}: weight of {name} is '{token}', expected a number")
+        raise InputError(f"-show-weights: weight of {name} is '{token}', expected a number")
     return value

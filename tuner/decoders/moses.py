@@ -307,7 +307,7 @@ def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: AR
     job = decoder.show_weights_job(folder)
     run_job(job, lambda _: None)
     try:
-        shown = parse_shown(job.output.read_text("utf-8", "replace"), "-show-weights")
+        shown = parse_shown(job.output.read_text("utf-8", "replace"))
     except InputError as error:
         raise job.failure(str(error)) from None
     shutil.rmtree(folder)

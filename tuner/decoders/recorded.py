@@ -10,7 +10,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from aligners._errors import counted
-from metrics._base import Ragged, Vocabulary, offsets_of
+from metrics._base import Vocabulary, offsets_of, rows_taken
 from tuner.components import registry
 from tuner.components.features import FeatureLike, with_features
 from tuner.decoders._base import Decoder, Progress
@@ -184,14 +184,9 @@ def take(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
     """Return the hypotheses `rows`, those of segment s at `offsets[s]:offsets[s + 1]`."""
     sparse = None
     if nbest.sparse is not None:
-        entries = Ragged(
-            np.arange(len(nbest.sparse.columns), dtype=np.int32), nbest.sparse.offsets
-        ).take(rows)
+        taken, ends = rows_taken(nbest.sparse.offsets, rows)
         sparse = SparseFeatures(
-            nbest.sparse.names,
-            entries.offsets,
-            nbest.sparse.columns[entries.values],
-            nbest.sparse.values[entries.values],
+            nbest.sparse.names, ends, nbest.sparse.columns[taken], nbest.sparse.values[taken]
         )
     return NBest(
         texts=nbest.texts.take(rows),

@@ -320,7 +320,7 @@ def table(
         [
             one.groups,
             *(f"{value:.4f}" for value in (*one.tested, one.mean)),
-            shown_interval(one.samples, 4),
+            shown_interval(one.samples),
             *(f"{value:.4f}" for value in one.trained),
             *([] if published is None else [published.get(one.groups, "-")]),
         ]
@@ -343,21 +343,21 @@ def table(
     )  # fmt: skip
 
 
-def shown_interval(samples: FloatArray, digits: int) -> str:
+def shown_interval(samples: FloatArray) -> str:
     """Return what 95 % of samples lie between."""
     low, high = interval(samples, 0.95) or (np.nan, np.nan)
-    return f"({low:.{digits}f} to {high:.{digits}f})"
+    return f"({low:.4f} to {high:.4f})"
 
 
 def reference_table(conditions: Sequence[Condition]) -> Table:
     """Return what each number of references is worth, the first condition having one."""
     rows = []
     for number, one in enumerate(conditions, 1):
-        row = [str(number), f"{one.mean:.4f}", shown_interval(one.samples, 4), "", ""]
+        row = [str(number), f"{one.mean:.4f}", shown_interval(one.samples), "", ""]
         if number > 1:
             before = conditions[number - 2]
             row[3] = f"{one.mean - before.mean:+.4f}"
-            row[4] = shown_interval(one.samples - before.samples, 4)
+            row[4] = shown_interval(one.samples - before.samples)
         rows.append(row)
     return Table(
         f"What one reference more is worth, features {conditions[0].groups}: means over all "

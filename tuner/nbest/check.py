@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from metrics._base import FloatArray
 
+HALF_UNIT = 0.5e-5
+"""Of the last of Moses' six digits: so far off a value, a weight or a score may be, relatively."""
+
 
 def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
     """Check that every link begins at a token of its source segment.
@@ -95,28 +98,16 @@ class ScoreMismatch:
 
 
 def model_score_mismatch(
-    nbest: NBest,
-    weights: FeatureWeights,
-    *,
-    per_segment_offset: bool = False,
-    digits: int = 6,
-    origin: str = "weights",
+    nbest: NBest, weights: FeatureWeights, *, origin: str = "weights"
 ) -> ScoreMismatch:
     """Compare the decoder's scores with weights . features.
 
     A positive factor is allowed for: mert-moses.pl hands Moses weights whose absolute values add
     to 1. It is the median ratio of the two scores, and taken where it explains more of them.
 
-    Parameters
-    ----------
-    per_segment_offset : bool
-        Allow the difference to be any number that is the same for all hypotheses of a segment:
-        the median one is taken off. Such a constant moves no hypothesis above another. Moses'
-        lists need it where words are unknown: the score has their penalty (-100 each), the
-        features do not.
-    digits : int
-        Significant digits to which feature values, weights and scores were printed (Moses: 6);
-        each of them may be off by half a unit of the last one.
+    Any difference that is the same for all hypotheses of a segment is allowed for, too: the
+    median one is taken off. Such a constant moves no hypothesis above another. Moses' lists need
+    it where words are unknown: the score has their penalty (-100 each), the features do not.
 
     Raises
     ------
@@ -127,7 +118,6 @@ def model_score_mismatch(
     expected = model_scores(nbest, weights, origin=origin)
     absolute = FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()})
     sizes = model_scores(_absolute(nbest), absolute)
-    half_unit = 0.5 * 10.0 ** (1 - digits)
     counts = np.diff(nbest.offsets)
     usable = expected != 0
     ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
@@ -135,15 +125,14 @@ def model_score_mismatch(
     for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
         scaled = scale * expected
         # A product errs by half a unit for the value and one for the weight, the score for itself.
-        tolerance = half_unit * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
+        tolerance = HALF_UNIT * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
         if scale != 1.0:
             tolerance *= 2  # the ratio errs as its hypothesis does
-        if per_segment_offset:
-            gaps = found - scaled
-            order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), counts)))
-            middle = nbest.offsets[:-1] + (counts - 1) // 2
-            scaled += np.repeat(gaps[order[middle]], counts)
-            tolerance *= 2  # the median errs as its hypothesis does
+        gaps = found - scaled
+        order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), counts)))
+        middle = nbest.offsets[:-1] + (counts - 1) // 2
+        scaled += np.repeat(gaps[order[middle]], counts)
+        tolerance *= 2  # the median errs as its hypothesis does
         off = int(np.count_nonzero(np.abs(found - scaled) > tolerance))
         if best is None or off < best[0]:
             best = off, scale, scaled, tolerance

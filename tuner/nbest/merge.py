@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tuner.weights.feature_weights import FeatureNames
 
 
-def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None) -> NBest:
+def merge(lists: Sequence[NBest]) -> NBest:
     """Merge lists of the same segments: of equal hypotheses of a segment the first stays.
 
     Raises
@@ -35,7 +35,7 @@ def merge(lists: Sequence[NBest], *, notice: Callable[[str], None] | None = None
     if not lists:
         raise ValueError("no n-best list given")
     vocabulary = lists[0].texts.vocabulary
-    merger = Merger(notice)
+    merger = Merger()
     for number, nbest in enumerate(lists, 1):
         if nbest.texts.vocabulary is not vocabulary:
             raise ValueError(f"n-best list {number} has another vocabulary than list 1")

@@ -480,13 +480,7 @@ class _Run:
         return self.folder.iteration(number) / "nbest.gz"
 
     def _check_model_scores(self, number: int, nbest: NBest) -> None:
-        """Say so if the scores of an iteration's list are not weights . features.
-
-        A decoder may add what is the same for all hypotheses of a segment: it moves none of them
-        above another.
-        """
-        found = model_score_mismatch(
-            nbest, self._weights_of(number), per_segment_offset=True, origin="weights.json"
-        )
+        """Say so if the scores of an iteration's list are not weights . features."""
+        found = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
         if found.off:
             self.note(f"iteration {number}: {found}")

@@ -116,8 +116,6 @@ def optimize_lists(
     setup: Setup,
     *,
     notice: Callable[[str], None],
-    progress: Callable[[int, int], None] | None = None,
-    stats: StatTable | None = None,
     annotate: Annotate | None = None,
     segments: IntArray | None = None,
 ) -> Optimization:
@@ -125,8 +123,6 @@ def optimize_lists(
 
     Parameters
     ----------
-    stats : StatTable, optional
-        The statistics, where there are some from an earlier search.
     annotate : callable, optional
         See `statistics_table`.
     segments : (n,) int64, optional
@@ -136,8 +132,6 @@ def optimize_lists(
         the first start, 0 where it has none.
     notice
         Called with one line for what the user should know.
-    progress
-        Called as progress(restarts done, restarts in all).
 
     Raises
     ------
@@ -147,20 +141,12 @@ def optimize_lists(
         Constraints on unknown features, or contradicting ones.
     """
     begin = time.perf_counter()
-    if stats is None:
-        stats = statistics_table(
-            nbest, references, metric, threads=setup.threads, notice=notice, annotate=annotate
-        )
+    stats = statistics_table(
+        nbest, references, metric, threads=setup.threads, notice=notice, annotate=annotate
+    )
     seconds = {"statistics": time.perf_counter() - begin}
     return optimize_stats(
-        nbest,
-        stats,
-        metric,
-        setup,
-        notice=notice,
-        progress=progress,
-        segments=segments,
-        seconds=seconds,
+        nbest, stats, metric, setup, notice=notice, segments=segments, seconds=seconds
     )
 
 
@@ -175,7 +161,10 @@ def optimize_stats(
     segments: IntArray | None = None,
     seconds: dict[str, float] | None = None,
 ) -> Optimization:
-    """Optimize as `optimize_lists` where only the statistics are known: texts are not read."""
+    """Optimize as `optimize_lists` where only the statistics are known: texts are not read.
+
+    `progress` is called as progress(restarts done, restarts in all).
+    """
     if stats.is_lazy and setup.optimizer.reads_all:
         notice(
             f"this optimizer compares all hypotheses: all {len(stats.rows)} of the lists are "

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aligners._errors import counted
-from metrics._base import Batch, Ragged, Texts, offsets_of
+from metrics._base import Batch, Ragged, Texts, offsets_of, rows_taken
 from tuner.errors import InputError
 from tuner.files import called, each_line, read_lines
 
@@ -59,14 +59,13 @@ class References:
     def take(self, segments: Sequence[int]) -> References:
         """Return those of the segments, in that order."""
         order = np.asarray(segments, dtype=np.int64)
-        rows = Ragged(np.arange(len(self.texts), dtype=np.int32), self.offsets).take(order)
+        rows, offsets = rows_taken(self.offsets, order)
         lengths = None if self.source_lengths is None else self.source_lengths[order]
         lines = None if self.source is None else tuple(self.source[s] for s in order)
-        texts = self.texts.take(rows.values.astype(np.int64))
-        return References(texts, rows.offsets, lengths, lines)
+        return References(self.texts.take(rows), offsets, lengths, lines)
 
 
-def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = False) -> Texts:
+def read_texts(path: TextFile, vocabulary: Vocabulary) -> Texts:
     """Read a text file; a line may be empty.
 
     Raises
@@ -79,7 +78,7 @@ def read_texts(path: TextFile, vocabulary: Vocabulary, *, lowercase: bool = Fals
     if first is None:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
     whole = itertools.chain([first.removeprefix(_BYTE_ORDER_MARK)], lines)
-    return Texts.from_lines(map(str.lower, whole) if lowercase else whole, vocabulary)
+    return Texts.from_lines(whole, vocabulary)
 
 
 def read_source(path: TextFile) -> tuple[str, ...]:
@@ -167,7 +166,6 @@ def read_references(
     vocabulary: Vocabulary,
     source: TextFile | None = None,
     links: Sequence[TextFile] = (),
-    lowercase: bool = False,
 ) -> References:
     """Read one or more reference files and what is known about them.
 
@@ -181,8 +179,6 @@ def read_references(
         The source text.
     links
         No file, or one for each reference file.
-    lowercase
-        Lowercase the references.
 
     Raises
     ------
@@ -193,7 +189,7 @@ def read_references(
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
-    texts = [read_texts(path, vocabulary, lowercase=lowercase) for path in paths]
+    texts = [read_texts(path, vocabulary) for path in paths]
     segments = len(texts[0])
     for path, other in zip(paths, texts, strict=True):
         check_lines(path, len(other), paths[0], segments)

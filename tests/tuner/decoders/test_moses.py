@@ -130,7 +130,7 @@ def test_list_has_all_features_links_and_the_scores_of_the_weights(system, tmp_p
         nbest = read_nbest([tmp_path / f"list{number}"], Vocabulary())
         assert nbest.feature_names == weights.names
         assert nbest.texts.links is not None
-        found = model_score_mismatch(nbest, given, per_segment_offset=True)
+        found = model_score_mismatch(nbest, given)
         assert found.off == 0
         assert found.scale == 1.0
     assert (tmp_path / "list0").read_bytes() != (tmp_path / "list1").read_bytes()
@@ -391,13 +391,13 @@ def test_a_wrapper_that_hands_a_string_to_a_shell(tmp_path):
 
 def test_what_else_is_printed_beside_the_weights_is_left_out():
     text = "Starting...\nA0= 1 2\nB0 UNTUNEABLE\nC0=\nD0= UNTUNEABLECOMPONENT\nname: x\n"
-    shown = parse_shown(text, "moses")
+    shown = parse_shown(text)
     assert shown.names == (("A0", 2),)
     assert shown.untuneable == ("B0", "D0")
-    with pytest.raises(InputError, match="moses: names no feature that can be tuned"):
-        parse_shown("", "moses")
-    with pytest.raises(InputError, match="moses: weight of A0 is 'nan', expected a number"):
-        parse_shown("A0= nan\n", "moses")
+    with pytest.raises(InputError, match="-show-weights: names no feature that can be tuned"):
+        parse_shown("")
+    with pytest.raises(InputError, match="-show-weights: weight of A0 is 'nan'"):
+        parse_shown("A0= nan\n")
 
 
 def test_a_nul_in_the_arguments_is_one_line(tmp_path):

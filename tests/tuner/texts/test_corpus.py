@@ -31,13 +31,6 @@ def test_read_texts_bears_windows_line_ends_and_a_byte_order_mark(tmp_path):
     assert words(corpus.read_texts(path, Vocabulary())) == [["a", "b"], ["c"]]
 
 
-def test_read_texts_lowercases_before_interning(tmp_path):
-    vocabulary = Vocabulary()
-    path = write(tmp_path / "t", "Äb äB\n")
-    assert words(corpus.read_texts(path, vocabulary, lowercase=True)) == [["äb", "äb"]]
-    assert vocabulary.words == ["äb"]
-
-
 def test_read_texts_reads_compressed_files(tmp_path):
     import gzip
 

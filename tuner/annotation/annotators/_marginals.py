@@ -26,16 +26,14 @@ DIGITS = (50, 200, 800, 3200)
 """Decimal digits for sentences on which float64 cancels, until they are enough."""
 
 
-def tree_marginals(scores: FloatArray, *, single_root: bool = True) -> FloatArray:
-    """Return the probability of each arc over all non-projective trees.
+def tree_marginals(scores: FloatArray) -> FloatArray:
+    """Return the probability of each arc over all non-projective trees with one token at the root.
 
     Parameters
     ----------
     scores : (n, n + 1) float64
         `scores[d, h]`: log potential of token d (from 0) under head h (from 1, 0 is the root).
         An arc from a token to itself is ignored.
-    single_root
-        Only trees in which one token is under the root.
 
     Returns
     -------
@@ -57,11 +55,11 @@ def tree_marginals(scores: FloatArray, *, single_root: bool = True) -> FloatArra
     shifted[tokens, tokens + 1] = -np.inf
     shifted -= shifted.max(axis=1, keepdims=True)  # a factor common to all trees
     with np.errstate(all="ignore"):  # what is not a number is found below
-        found = _solved(np.exp(shifted), single_root=single_root)
+        found = _solved(np.exp(shifted))
         if _is_distribution(found):
             return _scaled(found)
     for digits in DIGITS:
-        found = _solved_in_decimals(shifted, digits, single_root=single_root)
+        found = _solved_in_decimals(shifted, digits)
         if _is_distribution(found):
             return _scaled(found)
     raise AssertionError("no tree has a probability")  # the shift gives each token a head
@@ -80,29 +78,21 @@ def _scaled(found: FloatArray) -> FloatArray:
     return scaled
 
 
-def _solved(weights: FloatArray, *, single_root: bool) -> FloatArray:
+def _solved(weights: FloatArray) -> FloatArray:
     """Return the marginals, in float64; rubbish where the Laplacian is nearly singular."""
     root, arcs = weights[:, 0], weights[:, 1:]
     laplacian = -arcs.T
     np.fill_diagonal(laplacian, arcs.sum(axis=1))
-    if single_root:
-        laplacian[0] = root
-    else:
-        np.fill_diagonal(laplacian, weights.sum(axis=1))
+    laplacian[0] = root
     try:
         inverse: FloatArray = np.linalg.inv(laplacian).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         return np.full_like(weights, np.nan)
-    return _arcs_of_inverse(root, arcs, inverse, single_root=single_root)
+    return _arcs_of_inverse(root, arcs, inverse)
 
 
-def _arcs_of_inverse(
-    root: FloatArray, arcs: FloatArray, inverse: FloatArray, *, single_root: bool
-) -> FloatArray:
+def _arcs_of_inverse(root: FloatArray, arcs: FloatArray, inverse: FloatArray) -> FloatArray:
     """Return the derivatives of the log partition function, also of object arrays."""
-    if not single_root:
-        own = inverse.diagonal()
-        return np.column_stack([root * own, arcs * (own[:, None] - inverse)])
     # Row 0 of the Laplacian holds the root's weights: it does not depend on any other arc.
     gain = arcs * inverse.diagonal()[:, None]
     gain[0] = 0 * gain[0]
@@ -111,7 +101,7 @@ def _arcs_of_inverse(
     return np.column_stack([root * inverse[:, 0], gain - loss])
 
 
-def _solved_in_decimals(shifted: FloatArray, digits: int, *, single_root: bool) -> FloatArray:
+def _solved_in_decimals(shifted: FloatArray, digits: int) -> FloatArray:
     """Return the marginals, computed with so many decimal digits.
 
     Where two words all but surely govern each other, float64 loses what little mass the trees
@@ -127,10 +117,9 @@ def _solved_in_decimals(shifted: FloatArray, digits: int, *, single_root: bool) 
         matrix = np.full((size, 2 * size), Decimal(0))
         matrix[:, :size] = -arcs.T
         for token in range(size):
-            matrix[token, token] = arcs[token].sum() + (0 if single_root else root[token])
+            matrix[token, token] = arcs[token].sum()
             matrix[token, size + token] = Decimal(1)
-        if single_root:
-            matrix[0, :size] = root
+        matrix[0, :size] = root
         for column in range(size):
             pivot = column + int(np.argmax(np.abs(matrix[column:, column])))
             if not matrix[pivot, column]:
@@ -139,8 +128,7 @@ def _solved_in_decimals(shifted: FloatArray, digits: int, *, single_root: bool) 
             matrix[column] = matrix[column] / matrix[column, column]
             others = np.arange(size) != column
             matrix[others] = matrix[others] - matrix[others, column, None] * matrix[column]
-        found = _arcs_of_inverse(root, arcs, matrix[:, size:], single_root=single_root)
-        return found.astype(np.float64)
+        return _arcs_of_inverse(root, arcs, matrix[:, size:]).astype(np.float64)
 
 
 def flattened(

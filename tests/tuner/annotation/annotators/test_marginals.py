@@ -27,19 +27,18 @@ def reaches_root(heads, token):
     return False
 
 
-def enumerated(scores, *, single_root):
+def enumerated(scores):
     """The definition: the share of trees' weights that have an arc."""
     size = len(scores)
     found = np.zeros((size, size + 1))
     for heads in all_trees(size):
-        if not single_root or heads.count(0) == 1:
+        if heads.count(0) == 1:
             weight = math.exp(sum(scores[token, head] for token, head in enumerate(heads)))
             found[range(size), heads] += weight
     return found / found.sum(axis=1, keepdims=True)
 
 
 sizes = st.integers(1, 4)
-roots = st.booleans()
 
 
 @st.composite
@@ -49,19 +48,19 @@ def score_tables(draw):
     return np.array(draw(st.lists(values, min_size=size, max_size=size)), dtype=np.float64)
 
 
-@given(score_tables(), roots)
-def test_marginals_are_those_of_all_trees(scores, single_root):
-    found = tree_marginals(scores, single_root=single_root)
-    expected = enumerated(scores, single_root=single_root)
+@given(score_tables())
+def test_marginals_are_those_of_all_trees(scores):
+    found = tree_marginals(scores)
+    expected = enumerated(scores)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
-@given(score_tables(), roots)
-def test_decimals_give_the_same(scores, single_root):
+@given(score_tables())
+def test_decimals_give_the_same(scores):
     shifted = scores.copy()
     shifted[range(len(scores)), range(1, len(scores) + 1)] = -np.inf
-    found = _marginals._solved_in_decimals(shifted, 50, single_root=single_root)
-    expected = enumerated(scores, single_root=single_root)
+    found = _marginals._solved_in_decimals(shifted, 50)
+    expected = enumerated(scores)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
