@@ -6,11 +6,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from aligners._base import Links, tokens
+from aligners._base import Aligner, Links, tokens
 from aligners._bitext import digest, read_bitext
 from aligners._errors import AlignerError
 from aligners._folders import make_folder, read_record
@@ -81,7 +81,11 @@ class Training:
         ------
         AlignerError
             The bitext or a saved model cannot be read or does not fit, or training failed.
+        ValueError
+            `source` and `target` differ in length.
         """
+        if len(source) != len(target):
+            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         bitext: tuple[Sequence[str], Sequence[str]] = ([], [])
         if self.train_source is not None and self.train_target is not None:
             bitext = read_bitext(self.train_source, self.train_target)
@@ -124,6 +128,11 @@ class Training:
             return hashlib.blake2b(self.subword.read_bytes(), digest_size=16).hexdigest()
         except OSError as error:
             raise AlignerError(f"{self.subword}: {error.strerror or error}") from None
+
+
+def training_of(aligner: Aligner) -> Training:
+    """Return the options of training that an aligner was given."""
+    return Training(*(getattr(aligner, field.name) for field in fields(Training)))
 
 
 def align_with(

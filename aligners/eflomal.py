@@ -27,7 +27,7 @@ from aligners._symmetrize import (
     Heuristic,
     symmetrize,
 )
-from aligners._training import Rows, Training, align_full, align_with, check_lengths
+from aligners._training import Rows, align_full, align_with, check_lengths, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ class Eflomal(Aligner):
     vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        self._training().check()
+        training_of(self).check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target`.
@@ -115,8 +115,6 @@ class Eflomal(Aligner):
         ValueError
             `source` and `target` differ in length.
         """
-        if len(source) != len(target):
-            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         settings = {
             "format": FORMAT,
             "model": f"eflomal original {self.model}",
@@ -124,17 +122,14 @@ class Eflomal(Aligner):
             "samplers": self.samplers,
             "null_prior": self.null_prior,
         }
-        folder = self._training().folder(
+        folder = training_of(self).folder(
             "eflomal", settings, self._train, source=source, target=target, workdir=workdir
         )
         made = (read_record(folder) or {})["notes"][PRIORS]
         key = digest([made, self.symmetrization, str(settings), *source, *target])
         known = workdir / f"eflomal-{key}.links"
         if known.exists():
-            return [
-                parse_links(line, origin=f"{known}:{number}")
-                for number, line in enumerate(read_lines(known), 1)
-            ]
+            return _read(known)
 
         def again(left: Rows, right: Rows) -> list[Links]:
             with scratch(workdir, "eflomal") as room:
@@ -151,11 +146,6 @@ class Eflomal(Aligner):
         links = align_with(folder, source, target, align)
         _keep(known, links)
         return links
-
-    def _training(self) -> Training:
-        return Training(
-            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
-        )
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
         used = [
@@ -211,20 +201,22 @@ class Eflomal(Aligner):
         )
         found = []
         for name in ("reverse", "forward"):
-            lines = read_lines(room / name)
-            if len(lines) != len(left):
+            links = _read(room / name)
+            if len(links) != len(left):
                 raise failure(
                     "eflomal-align",
-                    f"aligned {len(lines)} of {len(left)} pairs",
+                    f"aligned {len(links)} of {len(left)} pairs",
                     room / "eflomal-align.log",
                 )
-            found.append(
-                [
-                    parse_links(line, origin=f"{room / name}:{number}")
-                    for number, line in enumerate(lines, 1)
-                ]
-            )
+            found.append(links)
         return found[0], found[1]
+
+
+def _read(path: Path) -> list[Links]:
+    return [
+        parse_links(line, origin=f"{path}:{number}")
+        for number, line in enumerate(read_lines(path), 1)
+    ]
 
 
 def _keep(path: Path, links: Sequence[Links]) -> None:

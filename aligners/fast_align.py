@@ -26,7 +26,7 @@ from aligners._symmetrize import (
     Heuristic,
     symmetrize,
 )
-from aligners._training import Rows, Training, align_full, align_with
+from aligners._training import Rows, align_full, align_with, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ class FastAlign(Aligner):
     vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        self._training().check()
+        training_of(self).check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target`.
@@ -113,8 +113,6 @@ class FastAlign(Aligner):
         ValueError
             `source` and `target` differ in length.
         """
-        if len(source) != len(target):
-            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         settings = {
             "format": FORMAT,
             "model": "fast_align original",
@@ -122,7 +120,7 @@ class FastAlign(Aligner):
             "favor_diagonal": self.favor_diagonal,
             "p_null": self.p_null,
         }
-        folder = self._training().folder(
+        folder = training_of(self).folder(
             "fast-align", settings, self._train, source=source, target=target, workdir=workdir
         )
         record = read_record(folder) or {}
@@ -133,11 +131,6 @@ class FastAlign(Aligner):
 
         return align_with(
             folder, source, target, lambda left, right: align_full(left, right, again)
-        )
-
-    def _training(self) -> Training:
-        return Training(
-            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
         )
 
     def _program(self) -> Path:

@@ -14,7 +14,7 @@ from aligners._base import Aligner, Links
 from aligners._folders import read_record
 from aligners._program import PATIENCE_SECONDS, scratch
 from aligners._symmetrize import Heuristic
-from aligners._training import Rows, Training, align_full, align_with, check_lengths
+from aligners._training import Rows, align_full, align_with, check_lengths, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class Giza(Aligner):
     def __post_init__(self) -> None:
         _giza.Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4).check()
         _giza.check_options(self._options())
-        self._training().check()
+        training_of(self).check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target`.
@@ -112,8 +112,6 @@ class Giza(Aligner):
         ValueError
             `source` and `target` differ in length.
         """
-        if len(source) != len(target):
-            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         settings = {
             "format": FORMAT,
             "model": "giza",
@@ -121,7 +119,7 @@ class Giza(Aligner):
             **{name: getattr(self, name) for name in ("options", "classes", "class_runs")},
             "training_threads": self.training_threads,
         }
-        folder = self._training().folder(
+        folder = training_of(self).folder(
             "giza", settings, self._train, source=source, target=target, workdir=workdir
         )
         made = (read_record(folder) or {})["fingerprint"]  # these tables, however they were made
@@ -151,11 +149,6 @@ class Giza(Aligner):
 
     def _options(self) -> list[str]:
         return shlex.split(self.options)
-
-    def _training(self) -> Training:
-        return Training(
-            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
-        )
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
         return _giza.train(

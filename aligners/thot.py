@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from aligners import _thot
 from aligners._base import Aligner, Links
 from aligners._program import PATIENCE_SECONDS
-from aligners._training import Rows, Training, align_with
+from aligners._training import Rows, align_with, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class Thot(Aligner):
     vocab_size: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        self._training().check()
+        training_of(self).check()
 
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target`.
@@ -86,10 +86,8 @@ class Thot(Aligner):
         ValueError
             `source` and `target` differ in length.
         """
-        if len(source) != len(target):
-            raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         settings = {"format": FORMAT, "model": self.model, "iterations": self.iterations}
-        folder = self._training().folder(
+        folder = training_of(self).folder(
             f"thot-{self.model}",
             settings,
             self._train,
@@ -103,11 +101,6 @@ class Thot(Aligner):
             return models.align(_thot.escape_all(left), _thot.escape_all(right))
 
         return align_with(folder, source, target, align)
-
-    def _training(self) -> Training:
-        return Training(
-            self.train_source, self.train_target, self.saved, self.subword, self.vocab_size
-        )
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
         return _thot.train(
