@@ -68,6 +68,17 @@ def test_a_constraint_on_an_unknown_feature_is_named_before_anything_is_decoded(
     assert not list(tmp_path.rglob("*.nbest*"))
 
 
+def test_tune_that_goes_on_names_the_file_of_weights_of_other_features(tmp_path):
+    folder = tmp_path / "run"
+    few = settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}")
+    run("tune", CONFIG, *few)
+    (folder / "result.json").unlink()
+    (folder / "iteration-01" / "optimized.json").unlink()
+    weights = folder / "iteration-01" / "weights.json"
+    weights.write_text(weights.read_text().replace('"LM0"', '"LM9"'))
+    assert f"{weights}: no weight for feature LM0" in fault("tune", CONFIG, *few)
+
+
 def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
     folder = tmp_path / "run"
     run("tune", CONFIG, *settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}"))

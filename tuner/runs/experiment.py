@@ -306,6 +306,9 @@ class _Run:
             )
             nbest, stats = self.lists.searched(last.number, self.note)
             before = self._weights_of(last.number)
+            for number in range(1, last.number + 1):  # a message names the file of the weights
+                origin = str(self.folder.iteration(number) / "weights.json")
+                self._weights_of(number).vector(nbest.feature_names, origin=origin)
             found = optimize_stats(
                 nbest,
                 stats,
