@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from aligners import _thot
+from aligners._folders import RECORD
 from metrics._base import Vocabulary
 from tuner.components import registry
 from tuner.decoders._thot_worker import NAMES, Translator
@@ -240,7 +242,20 @@ def test_a_crash_names_the_line_and_leaves_no_list(decoder, tmp_path):
     for path in decoder.model.iterdir():
         if path.name != "tm.ttable":
             (broken / path.name).write_bytes(path.read_bytes())
+    # A record without digests, as of an earlier version: else the file that is missing is named.
+    record = json.loads((broken / RECORD).read_text())
+    del record["files"]
+    (broken / RECORD).write_text(json.dumps(record))
     with pytest.raises(ProgramError, match=r"source:\d: the decoder process ended with status"):
+        decode(replace(decoder, model=broken), tmp_path, ["x", "y"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_model_is_named_before_a_process_loads_it(decoder, tmp_path):
+    broken = tmp_path / "model"
+    shutil.copytree(decoder.model, broken)
+    (broken / "tm.ttable").write_bytes(b"")
+    with pytest.raises(StateError, match=r"model/tm\.ttable: is damaged, .*; remove .*model and"):
         decode(replace(decoder, model=broken), tmp_path, ["x", "y"])
     assert not (tmp_path / "out").exists()
 
