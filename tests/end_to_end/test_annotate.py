@@ -69,10 +69,11 @@ def test_weighted_parses_and_trees_survive(tmp_path):
     )
     (tmp_path / "text").write_text("a b\n")
     for annotator, model, out in (("ptb:log_base=10", "nbest", "x"), ("conllu", "x.conllu", "y")):
-        run(
+        done = run(
             "annotate", "--annotator", annotator, "--model", model, "--in", "text",
             "--out", f"{out}.conllu", "--parses", 5,
         )  # fmt: skip
+        assert "1 line, 1 different sentence: " in done.stderr
     first, second = ((tmp_path / f"{out}.conllu").read_text().partition("\n")[2] for out in "xy")
     assert first == second
     assert first.count("# sent_id = 1\n# parse_logprob = -") == 2

@@ -99,7 +99,8 @@ def command(
             progress=progress,
         )
     click.echo(
-        f"{counted(done.lines, 'line')}, {done.cached + done.annotated} different sentences: "
+        f"{counted(done.lines, 'line')}, "
+        f"{counted(done.cached + done.annotated, 'different sentence')}: "
         f"{done.cached} from the cache, {done.annotated} annotated, {done.failed} without a "
         f"parse, {done.seconds:.1f} s",
         err=True,

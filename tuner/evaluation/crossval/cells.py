@@ -335,13 +335,20 @@ def _made(folder: Path) -> Path:
 def _read(path: Path, names: FeatureNames) -> Cell | None:
     if not path.is_file():
         return None
+    try:
+        content = parse_json(read_bytes(path))
+        estimate, seconds = content["unseen_score"], content["cpu_seconds"]
+    except (ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
+        raise _wrong(path) from None
+    if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):
+        raise _wrong(path)
     weights = read_weights(path)
     weights.vector(names, origin=str(path))  # of other features it is refused
-    content = parse_json(read_bytes(path))
-    estimate, seconds = content.get("unseen_score"), content.get("cpu_seconds")
-    if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):
-        raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
     return Cell(weights, estimate, seconds)
+
+
+def _wrong(path: Path) -> StateError:
+    return StateError(f"{path}: not what portmert writes; delete it, it is then made again")
 
 
 def _write(path: Path, key: str, cell: Cell) -> None:

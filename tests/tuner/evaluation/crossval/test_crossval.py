@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tuner.api.arrays import lists_of_arrays
 from tuner.components import registry
-from tuner.errors import ConfigError, InputError
+from tuner.errors import ConfigError, InputError, StateError
 from tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
 from tuner.evaluation.crossval.choices import choices_of, leave_out
 from tuner.evaluation.crossval.report import headlines, tables_of
@@ -200,6 +200,20 @@ def test_a_cell_with_weights_of_other_features_is_named(tmp_path):
     (cell,) = (tmp_path / "cells").glob("*.json")
     cell.write_text(cell.read_text().replace('"A"', '"C"'))
     with pytest.raises(InputError, match=rf"{cell.name}: no weight for feature A"):
+        measure(plan, choices, **again)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "A= 1\nB= 2\n", "[1]", "{}", '{"weights": {"A": [1], "B": [2]}}']
+)
+def test_a_file_that_is_no_cell_is_named(tmp_path, content):
+    plan = plan_of(splits=1)
+    choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
+    again = {"team": Threads(1), "folder": tmp_path, "notice": print}
+    measure(plan, choices, **again)
+    (cell,) = (tmp_path / "cells").glob("*.json")
+    cell.write_text(content)
+    with pytest.raises(StateError, match=rf"{cell.name}: not what portmert writes; delete it"):
         measure(plan, choices, **again)
 
 
