@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tuner.api import Plan, Planned, Range
     from tuner.runs.meter import Cost
+    from tuner.runs.plan import Elsewhere
 
 UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -134,6 +135,15 @@ def _task(one: Planned) -> Cost | None:
     return None if one.elsewhere is None else one.elsewhere.task
 
 
+def _pace(elsewhere: Elsewhere) -> str:
+    if elsewhere.task is None:
+        return ", which took the sample"
+    return (
+        f", or take {elsewhere.pace:.1f} times as long, as they did for a loop that all ran at "
+        f"once"
+    )
+
+
 def _growth(before: Sequence[int]) -> str:
     if len(before) < 2:
         return "later lists bring nothing new, or as many new hypotheses as are asked for"
@@ -175,11 +185,7 @@ def _assumed(found: Plan) -> str:
         f"each worker is a process of its own that loads the models once a decoding; {cluster}",
     ]
     if one.elsewhere is not None:
-        pace = f"; these took {one.elsewhere.pace:.1f} s, all at work, for a second's loop here"
-        said.append(
-            f"the cluster's workers are as fast as this machine, which took the sample"
-            f"{pace if one.elsewhere.task else ''}"
-        )
+        said.append(f"the cluster's workers are as fast as this machine{_pace(one.elsewhere)}")
     if tune.replicas > 1:
         said.append(f"{tune.replicas} replicas are alike; they share the first decoding")
     if tune.bootstrap:
