@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
+from tuner.search.averaging import step_share
+from tuner.weights.feature_weights import FeatureWeights
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
@@ -357,7 +359,7 @@ def weights_of(folder, number, name="weights"):
     return {feature: tuple(values) for feature, values in content["weights"].items()}
 
 
-def test_the_default_searches_from_the_start_weights_and_goes_half_of_the_way(
+def test_the_default_searches_from_the_start_weights_and_goes_a_share_of_the_way(
     tmp_path, monkeypatch
 ):
     folder = tmp_path / "run"
@@ -366,8 +368,10 @@ def test_the_default_searches_from_the_start_weights_and_goes_half_of_the_way(
     assert seen == [([weights_of(folder, 1)], seen[0][1])] * 3  # of the same held-out segments
     for number in (1, 2, 3):
         before, found = weights_of(folder, number), weights_of(folder, number, "optimized")
-        middle = {name: ((before[name][0] + found[name][0]) / 2,) for name in before}
-        assert weights_of(folder, number + 1) == middle != before
+        share = step_share(number, FeatureWeights(before), FeatureWeights(found))
+        assert share <= 1 / number
+        after = FeatureWeights(before).towards(FeatureWeights(found), share)
+        assert weights_of(folder, number + 1) == after.values != before
 
 
 def test_mert_searches_from_the_last_and_the_best_weights_and_goes_all_the_way(
@@ -446,5 +450,5 @@ def test_the_default_finds_weights_of_sparse_features(tmp_path):
     assert names
     assert all(first.get(name, (0.0,)) == (0.0,) for name in names)
     assert any(later[name] != (0.0,) for name in names)
-    for name in names:
-        assert weights_of(folder, 2)[name] == (found[name][0] / 2,)
+    start, end = FeatureWeights(first), FeatureWeights(found)
+    assert weights_of(folder, 2) == start.towards(end, step_share(1, start, end)).values

@@ -11,6 +11,7 @@ from tuner import streams
 from tuner.components import registry
 from tuner.errors import ConfigError, InputError, shown, suggest
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from tuner.search.averaging import step_share
 from tuner.search.constraints import SIGNS, Constraints
 from tuner.search.optimization import Setup, optimize_dat
 from tuner.search.problem import StatTable, TuningProblem
@@ -90,7 +91,7 @@ def search(
     active: Sequence[str] = (),
     positive: Sequence[str] = (),
     sparse: FeatureWeights | None = None,
-    half_from: FeatureWeights | None = None,
+    step: tuple[int, FeatureWeights] | None = None,
     seed: int = 0,
     threads: int = 1,
     notice: Callable[[str], None],
@@ -106,8 +107,8 @@ def search(
         Columns whose weights must not be negative.
     sparse
         Weights of sparse features, 0 where it says nothing.
-    half_from
-        Go half of the way from these weights to those that are found.
+    step
+        Number of an iteration and its weights: go from these a share of the way to those found.
 
     Raises
     ------
@@ -149,9 +150,10 @@ def search(
             {name: tuple(v / size for v in values) for name, values in weights.values.items()}
         )
 
-    if half_from is None:
+    if step is None:
         return sized(found.weights), found.final_score
-    weights = sized(sized(half_from).halfway_to(sized(found.weights)))
+    number, before, to = step[0], sized(step[1]), sized(found.weights)
+    weights = sized(before.towards(to, step_share(number, before, to)))
     nbest = without_texts(lists.features, lists.offsets, names, lists.sparse)
     best = best_hypotheses(nbest, model_scores(nbest, weights))
     return weights, float(metric.score(StatTable(moses_stats(lists, metric)).total(best)))

@@ -199,7 +199,7 @@ class _Run:
     def _exhausted(self, state: State) -> str:
         """Say why more steps are of no use, as `portmert tune` would; empty if they may be.
 
-        Half of the way is never the whole one, so that weights come to rest late.
+        A share of the way is never the whole one, so that weights come to rest late.
         """
         if self.request.aggregate < 0 and not state.new:
             return "the decoder found no new hypothesis"
@@ -301,7 +301,7 @@ class _Run:
         request = self.request
         lists = state.merged()
         notes: list[str] = []
-        # Who holds segments out begins at weights that were found on none of them and goes half
+        # Who holds segments out begins at weights that were found on none of them and goes a share
         # of the way, as `portmert tune` does.
         start = self.files.weights(1) if request.optimizer.holds_out else state.weights
         points = [self.files.vector(start)]
@@ -337,7 +337,7 @@ class _Run:
             active=request.active,
             positive=request.positive,
             sparse=sparse,
-            half_from=state.weights if request.optimizer.holds_out else None,
+            step=(step, state.weights) if request.optimizer.holds_out else None,
             seed=seed,
             threads=request.threads,
             notice=notes.append,

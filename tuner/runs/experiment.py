@@ -21,7 +21,8 @@ from tuner.runs.inputs import write_inputs
 from tuner.runs.lists import ListMerger, PooledLists
 from tuner.runs.result import Result
 from tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
-from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
+from tuner.runs.stopping import Iteration, best_iteration, stop_reason
+from tuner.search.averaging import step_share, weight_change
 from tuner.search.optimization import Setup, optimize_stats
 from tuner.search.weight_bootstrap import bootstrap, confidence
 from tuner.texts.prepare import counts as counts_of
@@ -211,12 +212,18 @@ class _Run:
 
         Lists say little about weights far from those that they were decoded under. Who searches
         the highest score on them comes back there in the end; who begins at the start weights in
-        every iteration is taken half of the way.
+        every iteration is taken a share of the way.
         """
-        found = read_weights(self.folder.iteration(number) / "optimized.json")
+        found = self._found(number)
         if not self.experiment.optimizer.holds_out:
             return found
-        return self._weights_of(number).halfway_to(found)
+        return self._weights_of(number).towards(found, self._share(number))
+
+    def _found(self, number: int) -> FeatureWeights:
+        return read_weights(self.folder.iteration(number) / "optimized.json")
+
+    def _share(self, number: int) -> float:
+        return step_share(number, self._weights_of(number), self._found(number))
 
     def decode(self, number: int) -> None:
         weights, out = self._weights_of(number), self._list(number)
@@ -280,8 +287,8 @@ class _Run:
     ) -> float | None:
         """Return an estimate of the score on unseen text, see `Iteration`.
 
-        Weights halfway between two are taken to be halfway between them in this too. The start
-        weights were not found on these segments.
+        Weights some share of the way between two are taken to be so in this too. The start weights
+        were not found on these segments.
         """
         if not self.experiment.optimizer.holds_out:
             return None
@@ -292,9 +299,10 @@ class _Run:
         found = read_json(path, optimized_score=NUMBER, unseen_score=NUMBER | None)
         if before.unseen_score is None or found["unseen_score"] is None:
             return None
-        excess: float = before.dev_score - before.unseen_score
-        excess += found["optimized_score"] - found["unseen_score"]
-        return dev_score - excess / 2
+        share = self._share(before.number)
+        excess: float = (1 - share) * (before.dev_score - before.unseen_score)
+        excess += share * (found["optimized_score"] - found["unseen_score"])
+        return dev_score - excess
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from aligners._errors import counted
-from tuner.search.averaging import stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import Metric
-    from tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,7 @@ class Iteration:
         Of the best hypotheses of all lists so far, under the weights that the search began at and
         under those it found; None where the iteration only decoded.
     change
-        How far the weights found are from these, see `weight_change`.
+        How far the weights found are from these, see `tuner.search.averaging.weight_change`.
     unseen_score
         An estimate of the score on unseen text under this iteration's weights: the dev score less
         what weights found by these searches score more on segments that they were found on than
@@ -82,15 +78,6 @@ class Iteration:
             f"{line}; optimized over all lists {metric.shown(self.start_score):>6} -> "
             f"{metric.shown(self.optimized_score):>6}, weights change {self.change:.4f}"
         )
-
-
-def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
-    """Return how far weights moved, 0..2: summed differences, both scaled to |w| summing to 1.
-
-    The scale of weights does not change which hypothesis wins, so it does not count.
-    """
-    _, rows = stacked([before, after])
-    return float(np.abs(rows[0] - rows[1]).sum())
 
 
 def stop_reason(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from metrics._base import FloatArray
     from tuner.nbest.model import NBest
 
+FARTHEST = 0.35
+"""How far weights move at once, as `weight_change` counts: lists say little of those far away."""
+
 
 def absolute_size(weights: FeatureWeights) -> float:
     """Return the sum of the absolute values."""
@@ -72,6 +75,33 @@ def stacked(
         for one, size in zip(weights, sizes, strict=True)
     ]
     return names, np.array(rows, dtype=np.float64)
+
+
+def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
+    """Return how far weights moved, 0..2: summed differences, both scaled to |w| summing to 1.
+
+    The scale of weights does not change which hypothesis wins, so it does not count.
+    """
+    _, rows = stacked([before, after])
+    return float(np.abs(rows[0] - rows[1]).sum())
+
+
+def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> float:
+    """Return how much of the way an outer loop goes from its weights to those it finds.
+
+    The whole way in the first iteration, half of it in the second, a third in the third: then the
+    weights are the mean of all that were found, and come to rest. But no farther at once than
+    `FARTHEST`.
+
+    Parameters
+    ----------
+    number
+        Of the iteration, from 1.
+    before, found
+        The weights that its lists were decoded under, and those found on the lists so far.
+    """
+    change = weight_change(before, found)
+    return min(1 / number, FARTHEST / change) if change else 1 / number
 
 
 def averaged(

@@ -84,17 +84,17 @@ class FeatureWeights:
             raise ValueError(f"{counted(len(vector), 'weight')} for {start} feature columns")
         return cls(values)
 
-    def halfway_to(self, other: FeatureWeights) -> FeatureWeights:
-        """Return the mean of these and other weights; a name that one lacks counts 0 there.
+    def towards(self, other: FeatureWeights, share: float) -> FeatureWeights:
+        """Return weights some share of the way to others; a name that one lacks counts 0 there.
 
-        What both have in common the mean has too: weights that are fixed, tied or of one sign.
+        What both have in common these have too: weights that are fixed, tied or of one sign.
         """
         values = {}
         for name in {**self.values, **other.values}:
             size = len(self.values.get(name) or other.values[name])
             absent = (0.0,) * size
             values[name] = tuple(
-                (first + second) / 2
+                (1 - share) * first + share * second
                 for first, second in zip(
                     self.values.get(name, absent), other.values.get(name, absent), strict=True
                 )

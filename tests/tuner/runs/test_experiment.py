@@ -1,13 +1,10 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from metrics.bleu import Bleu
 from metrics.ter import Ter
 from tuner.runs.folder import today
-from tuner.runs.stopping import Iteration, best_iteration, stop_reason, weight_change
-from tuner.weights.feature_weights import FeatureWeights
+from tuner.runs.stopping import Iteration, best_iteration, stop_reason
 
 RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01, "metric": Bleu()}
 
@@ -73,16 +70,6 @@ def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_
 
 def test_best_iteration_is_the_earliest_of_equal_scores():
     assert best_iteration(iterations(0.1, 0.3, 0.3, 0.2), Bleu()).number == 2
-
-
-def test_weight_change_ignores_scale_and_order():
-    before = FeatureWeights({"A": (1.0, -2.0), "B": (1.0,)})
-    assert weight_change(before, FeatureWeights({"B": (3.0,), "A": (3.0, -6.0)})) == 0
-    # |w| sums to 4: (.25, -.5, .25) against (.5, -.5, 0)
-    after = FeatureWeights({"A": (1.0, -1.0), "B": (0.0,)})
-    assert weight_change(before, after) == pytest.approx(0.5)
-    zero = FeatureWeights({"A": (0.0, 0.0), "B": (0.0,)})
-    assert weight_change(zero, before) == pytest.approx(1)
 
 
 def test_the_date_of_a_header_can_be_set(monkeypatch):

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from tuner.api.arrays import lists_of_arrays
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.search.averaging import absolute_size, averaged, spread_size, stacked
+from tuner.search.averaging import (
+    FARTHEST,
+    absolute_size,
+    averaged,
+    spread_size,
+    stacked,
+    step_share,
+    weight_change,
+)
 from tuner.weights.feature_weights import FeatureWeights
 
 
@@ -35,6 +43,29 @@ def test_averaged_by_hand():
     first = FeatureWeights({"A": (1.0,), "B": (3.0,)})
     second = FeatureWeights({"B": (2.0,), "A": (-2.0,)})
     assert averaged([first, second]).values == {"A": (-0.5,), "B": (2.5,)}
+
+
+def test_weight_change_ignores_scale_and_order():
+    before = FeatureWeights({"A": (1.0, -2.0), "B": (1.0,)})
+    assert weight_change(before, FeatureWeights({"B": (3.0,), "A": (3.0, -6.0)})) == 0
+    # |w| sums to 4: (.25, -.5, .25) against (.5, -.5, 0)
+    after = FeatureWeights({"A": (1.0, -1.0), "B": (0.0,)})
+    assert weight_change(before, after) == pytest.approx(0.5)
+    zero = FeatureWeights({"A": (0.0, 0.0), "B": (0.0,)})
+    assert weight_change(zero, before) == pytest.approx(1)
+
+
+def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():
+    weights = FeatureWeights({"A": (1.0,), "B": (1.0,)})
+    found = [FeatureWeights({"A": (1.0,), "B": (b,)}) for b in (1.2, 0.8, 0.9)]
+    for number, one in enumerate(found, 1):
+        weights = weights.towards(one, step_share(number, weights, one))
+    assert weights.values["B"] == (pytest.approx((1.2 + 0.8 + 0.9) / 3),)
+    far = FeatureWeights({"A": (1.0,), "B": (-1.0,)})  # a change of 1: half of the size
+    near = weights.towards(far, step_share(1, weights, far))
+    assert step_share(1, weights, far) == pytest.approx(FARTHEST / weight_change(weights, far))
+    assert weight_change(weights, near) < 2 * FARTHEST
+    assert step_share(7, weights, weights) == 1 / 7
 
 
 def test_the_spread_of_model_scores_by_hand():

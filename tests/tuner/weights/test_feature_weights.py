@@ -191,10 +191,11 @@ def test_no_number(text):
     assert parse_number(text) is None
 
 
-def test_halfway_is_the_mean_and_what_is_absent_counts_zero():
+def test_some_share_of_the_way_to_others_and_what_is_absent_counts_zero():
     first = FeatureWeights({"A": (1.0, -2.0), "B": (3.0,)})
     second = FeatureWeights({"B": (1.0,), "A": (3.0, -2.0), "word_x": (1.0,)})
-    middle = first.halfway_to(second)
+    middle = first.towards(second, 0.5)
     assert middle.values == {"A": (2.0, -2.0), "B": (2.0,), "word_x": (0.5,)}
-    assert second.halfway_to(first) == middle
-    assert first.halfway_to(first) == first
+    assert second.towards(first, 0.5) == middle
+    assert first.towards(second, 0.25).values == {"A": (1.5, -2.0), "B": (2.5,), "word_x": (0.25,)}
+    assert first.towards(first, 0.5) == first
