@@ -98,7 +98,7 @@ class Tune:
     nbest: Annotated[int, Field(ge=1)] = 100
     threads: Annotated[int, Field(ge=0)] = 0
     patience: Annotated[int, Field(ge=1)] = 3
-    min_weight_change: Annotated[float, Field(ge=0, le=2)] = 1e-3
+    min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prior: Annotated[float, Field(ge=0)] = 0.0

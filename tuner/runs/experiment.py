@@ -203,27 +203,25 @@ class _Run:
     def _weights_of(self, number: int) -> FeatureWeights:
         path = self.folder.iteration(number) / "weights.json"
         if not path.exists():
-            weights = start_weights(self.experiment) if number == 1 else self._after(number - 1)
+            if number == 1:
+                weights = start_weights(self.experiment)
+            else:
+                found = read_weights(self.folder.iteration(number - 1) / "optimized.json")
+                weights = self._after(number - 1, found)
             write_text(path, weights.to_json() + "\n")
         return read_weights(path)
 
-    def _after(self, number: int) -> FeatureWeights:
-        """Return the weights that follow an iteration.
+    def _after(self, number: int, found: FeatureWeights) -> FeatureWeights:
+        """Return the weights that follow an iteration which found some.
 
         Lists say little about weights far from those that they were decoded under. Who searches
         the highest score on them comes back there in the end; who begins at the start weights in
         every iteration is taken a share of the way.
         """
-        found = self._found(number)
         if not self.experiment.optimizer.holds_out:
             return found
-        return self._weights_of(number).towards(found, self._share(number))
-
-    def _found(self, number: int) -> FeatureWeights:
-        return read_weights(self.folder.iteration(number) / "optimized.json")
-
-    def _share(self, number: int) -> float:
-        return step_share(number, self._weights_of(number), self._found(number))
+        before = self._weights_of(number)
+        return before.towards(found, step_share(number, before, found))
 
     def decode(self, number: int) -> None:
         weights, out = self._weights_of(number), self._list(number)
@@ -299,7 +297,8 @@ class _Run:
         found = read_json(path, optimized_score=NUMBER, unseen_score=NUMBER | None)
         if before.unseen_score is None or found["unseen_score"] is None:
             return None
-        share = self._share(before.number)
+        weights = self._weights_of(before.number)
+        share = step_share(before.number, weights, read_weights(path))
         excess: float = (1 - share) * (before.dev_score - before.unseen_score)
         excess += share * (found["optimized_score"] - found["unseen_score"])
         return dev_score - excess
@@ -335,7 +334,7 @@ class _Run:
                     "unseen_score": found.unseen_score,
                     "unseen_error": found.unseen_error,
                     **({"annotated": found.known} if self.evaluator.ready.annotator else {}),
-                    "change": weight_change(before, found.weights),
+                    "change": weight_change(before, self._after(last.number, found.weights)),
                     "weights": found.weights.values,
                 },
             )

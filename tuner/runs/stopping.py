@@ -32,7 +32,8 @@ class Iteration:
         Of the best hypotheses of all lists so far, under the weights that the search began at and
         under those it found; None where the iteration only decoded.
     change
-        How far the weights found are from these, see `tuner.search.averaging.weight_change`.
+        How far the next iteration's weights are from these, see `weight_change` in
+        `tuner.search.averaging`.
     unseen_score
         An estimate of the score on unseen text under this iteration's weights: the dev score less
         what weights found by these searches score more on segments that they were found on than
