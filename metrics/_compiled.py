@@ -5,57 +5,34 @@ A kernel is called from Python, a helper from kernels only.
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING, Any
 
 from numba import njit
-from numba.core import event, types
+from numba.core import types
 from numba.core.types.misc import unliteral
+
+from metrics._compiler import quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
-    """Keeps the garbage collector away while the compiler runs.
-
-    The compiler makes millions of objects that live until it ends; looking for cycles among them
-    again and again takes a tenth of its time.
-    """
-
-    depth = 0
-    collected = False
-
-    def on_start(self, _: event.Event) -> None:
-        """Switch it off; kernels compile helpers, so that compilations nest."""
-        if self.depth == 0:
-            self.collected = gc.isenabled()
-            gc.disable()
-        self.depth += 1
-
-    def on_end(self, _: event.Event) -> None:
-        """Switch it on again, if it was."""
-        self.depth -= 1
-        if self.depth == 0 and self.collected:
-            gc.enable()
-
-
-event.register("numba:compile", _Uncollected())
-
-
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk."""
-    return _compiled(function)
+    return _compiled(function, cache=True)
 
 
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do so for a function that only kernels call: a way in from Python takes as long again."""
+    """Do so for a function that only kernels call: it is kept as a part of them.
+
+    A way in from Python would take as long again.
+    """
     return _compiled(function, no_cpython_wrapper=True)
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     """Return a function compiled without the way in for C, which nothing takes."""
-    dispatcher = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if dispatcher is not function:  # where NUMBA_DISABLE_JIT is set it is the function itself
         resolve = dispatcher.get_call_template
 
@@ -70,6 +47,7 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
             )
 
         dispatcher.get_call_template = without_numbers
+        quick.kernels.add(dispatcher)
     compiled: Callable[..., Any] = dispatcher
     return compiled
 
