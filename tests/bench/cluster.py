@@ -37,7 +37,7 @@ import portmert
 from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.executors.cluster import Cluster
 from tuner.executors.team import Threads
-from tuner.runs.meter import status_bytes
+from tuner.runs.meter import peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -165,7 +165,7 @@ def client(text: str, file: str) -> None:
         annotation_cache=folder / "cache",
         notice=lambda _: None,
     )
-    peak = status_bytes(Path("/proc/self/status"), "VmHWM")
+    peak = peak_bytes()
     click.echo(f"{time.perf_counter() - begin} {time.process_time()} {peak}")
 
 

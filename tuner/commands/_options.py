@@ -45,6 +45,14 @@ class Whole(click.IntRange):
         return super()._describe_range() if self.max != MOST else f"x>={self.min}"
 
 
+def refuse_given(ctx: Context, other: str, *, but: Sequence[str] = ()) -> None:
+    """Refuse options that would mean nothing beside another, or before a subcommand."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "")
+        if given is click.core.ParameterSource.COMMANDLINE and parameter.name not in but:
+            raise click.UsageError(f"{parameter.opts[0]} does not go with {other}")
+
+
 class Renamed(click.Option):
     """Understands old names of an option too, and shows only the new one."""
 

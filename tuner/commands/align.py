@@ -8,7 +8,7 @@ import click
 
 from aligners._errors import counted
 from tuner import api
-from tuner.commands._options import set_option
+from tuner.commands._options import refuse_given, set_option
 from tuner.errors import ConfigError
 from tuner.files import write_text
 
@@ -70,7 +70,7 @@ def command(
     With --check, precision, recall and alignment error rate (AER) are printed.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if check is not None or gold is not None:
-        _refuse_others(ctx)
+        refuse_given(ctx, "--check and --gold", but=("check", "gold"))
         if check is None or gold is None:
             raise click.UsageError("--check LINKS and --gold GOLD go together")
         _check(check, gold)
@@ -90,17 +90,6 @@ def _options(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[s
     for key in options.keys() & given.keys():
         raise ConfigError(f"--set {key} is given by an option of its own too")
     return options | given
-
-
-def _refuse_others(ctx: click.Context) -> None:
-    """Refuse what means nothing when links are checked."""
-    for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "")
-        if given is click.core.ParameterSource.COMMANDLINE and parameter.name not in {
-            "check",
-            "gold",
-        }:
-            raise click.UsageError(f"{parameter.opts[0]} does not go with --check and --gold")
 
 
 def _check(check: Path, gold: Path) -> None:

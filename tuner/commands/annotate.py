@@ -10,7 +10,14 @@ import click
 from aligners._errors import counted
 from tuner.commands._annotating import cache_option
 from tuner.commands._notice import notice
-from tuner.commands._options import FiniteRange, Whole, defaulted, executor_option, renamed
+from tuner.commands._options import (
+    FiniteRange,
+    Whole,
+    defaulted,
+    executor_option,
+    refuse_given,
+    renamed,
+)
 from tuner.commands._progress import decoding
 
 if TYPE_CHECKING:
@@ -75,7 +82,7 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     needed = {"--annotator": annotator_text, "--in": text, "--out": out}
     if ctx.invoked_subcommand is not None:
-        _refuse_options(ctx)
+        refuse_given(ctx, ctx.invoked_subcommand)
         return
     if annotator_text is None or text is None or out is None:
         missing = [name for name, value in needed.items() if value is None]
@@ -149,13 +156,3 @@ def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) 
             f"{test}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}",
             err=True,
         )
-
-
-def _refuse_options(ctx: click.Context) -> None:
-    """Refuse options before a subcommand: they would mean nothing."""
-    for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "")
-        if given is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"{parameter.opts[0]} does not go with {ctx.invoked_subcommand}"
-            )

@@ -83,7 +83,12 @@ def _table(family: str, found: Iterable[Component]) -> str:
             [
                 one.name,
                 ", ".join(one.needs) or "-",
-                ", ".join(_pair(option) for option in one.options if _is_listed(family, option))
+                # An option without a default stands among the needs, but for a metric's.
+                ", ".join(
+                    _pair(option)
+                    for option in one.options
+                    if family == "metric" or option.default is not None
+                )
                 or "-",
                 _last_cell(family, one),
             ]
@@ -92,10 +97,6 @@ def _table(family: str, found: Iterable[Component]) -> str:
         sides="llll",
         widths=[None, None, 42, 40],
     )
-
-
-def _is_listed(family: str, option: Option) -> bool:
-    return family == "metric" or option.default is not None  # else it stands among the needs
 
 
 def _pair(option: Option) -> str:

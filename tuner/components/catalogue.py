@@ -127,7 +127,8 @@ def describe(family: str, text: str) -> Component:
     """
     name, options = registry.written(family, text)
     cls = registry.component(family, name)
-    is_whole = family == "metric" and _is_complete(cls)
+    fields = dataclasses.fields(cls)
+    is_whole = family == "metric" and all(_default(field) is not None for field in fields)
     made = registry.build(family, name, options) if options or is_whole else None
     docstring = inspect.getdoc(cls) or ""
     head, _ = _read_docstring(docstring)
@@ -145,7 +146,7 @@ def describe(family: str, text: str) -> Component:
             meaning=meanings.get(field.name, ""),
             given=_shown(getattr(made, field.name)) if field.name in options else None,
         )
-        for field in dataclasses.fields(cls)
+        for field in fields
     )
     needs = tuple(option.name for option in found if option.default is None)
     return Component(
@@ -158,11 +159,6 @@ def describe(family: str, text: str) -> Component:
         package=package_of(family, name),
         facts=_facts(family, cls, made),
     )
-
-
-def _is_complete(cls: type[Any]) -> bool:
-    """Return whether every option has a default."""
-    return all(_default(field) is not None for field in dataclasses.fields(cls))
 
 
 def _facts(family: str, cls: type[Any], made: Any) -> dict[str, Any]:

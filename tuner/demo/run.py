@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric, Texts
+    from metrics._base import Metric
     from tuner.annotation.annotating import TextAnnotator
     from tuner.annotation.annotators._base import Annotator
     from tuner.decoders._base import Progress
@@ -319,7 +319,7 @@ def _score(
                     texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
                     batch = ready.batch(texts, gold)
                     found = score_texts(metrics, batch, ready, threads=measured.threads)
-                    length = _length_ratio(texts, gold.texts)
+                    length = texts.tokens.lengths.sum() / gold.texts.tokens.lengths.sum()
                     rows.append([*(score.score for score in found), length])
                     if part == "test" and len(rows) == 1:
                         output = [" ".join(texts.words(row)) for row in range(len(texts))]
@@ -338,8 +338,3 @@ def _annotator(experiment: Experiment, log: Callable[[str], None]) -> TextAnnota
         processes=experiment.threads,
         notice=log,
     )
-
-
-def _length_ratio(texts: Texts, references: Texts) -> float:
-    """Return output length / reference length; the demo has one reference a segment."""
-    return float(texts.tokens.lengths.sum() / references.tokens.lengths.sum())

@@ -162,7 +162,8 @@ def _randomized(plan: Plan, replicas: int, begin: int, end: int, step: Progress)
         for m, metric in enumerate(metrics):
             change = _scored(metric, other, places[m]) - _scored(metric, one, places[m])
             for n in range(len(members)):
-                extreme[n, m] += count_as_extreme(change[n], float(observed[m][n]))
+                least = abs(observed[m][n]) - TIE
+                extreme[n, m] += np.count_nonzero(np.abs(change[n]) >= least)
     return extreme
 
 
@@ -237,8 +238,3 @@ def highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
     """Return for each column what no sum over all replicas of two systems exceeds."""
     largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
     return np.asarray(largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1]))
-
-
-def count_as_extreme(differences: FloatArray, observed: float) -> int:
-    """Return how many differences are at least as large as the observed one, signs aside."""
-    return int(np.count_nonzero(np.abs(differences) >= abs(observed) - TIE))

@@ -69,7 +69,7 @@ class Meter:
 
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(LOOK_SECONDS):
-            found = max((_peak(pid) for pid in _descendants(_TASKS)), default=0)
+            found = max((peak_bytes(pid) for pid in _descendants(_TASKS)), default=0)
             if found:
                 self.child_bytes = max(self.child_bytes or 0, found)
 
@@ -93,17 +93,12 @@ def _descendants(tasks: Path) -> Iterator[int]:
         return
 
 
-def _peak(pid: int) -> int:
+def peak_bytes(process: int | str = "self") -> int:
     """Return the most bytes that a process has held; 0 where that is not told."""
-    return status_bytes(Path("/proc", str(pid), "status"), "VmHWM")
-
-
-def status_bytes(path: Path, name: str) -> int:
-    """Return a number of bytes that the system tells of a process; 0 where it does not."""
     try:
-        for line in path.read_text().splitlines():
+        for line in Path("/proc", str(process), "status").read_text().splitlines():
             key, _, value = line.partition(":")
-            if key == name:
+            if key == "VmHWM":
                 return 1024 * int(value.split()[0])
     except (OSError, ValueError):
         pass

@@ -21,7 +21,7 @@ from tuner.files import read_bytes, read_lines, write_text
 from tuner.nbest.read import read_nbest
 from tuner.processors import available_processors
 from tuner.runs.experiment import start_weights
-from tuner.runs.meter import Cost, Meter, status_bytes
+from tuner.runs.meter import Cost, Meter, peak_bytes
 from tuner.runs.scorer import Evaluator
 from tuner.search.optimization import Setup, optimize_lists
 
@@ -301,7 +301,7 @@ class _Taking:
             shared=shared,
             decoder_bytes=decoder_bytes,
             other_bytes=other_bytes or None,
-            command_bytes=status_bytes(Path("/proc/self/status"), "VmHWM"),
+            command_bytes=peak_bytes(),
             hypothesis_bytes=_bytes_of(pool, len(self.experiment.metric.stat_names)) / hypotheses,
             list_bytes=(self.folder / "nbest.gz").stat().st_size / len(self.chosen),
             scratch_bytes=len(read_bytes(self.folder / "nbest.gz")) / len(self.chosen),

@@ -149,7 +149,8 @@ class Linker:
         for key in wanted:
             row = database.execute("SELECT links FROM links WHERE pair = ?", (key,)).fetchone()
             if row is not None:
-                found[key] = _unpacked(row[0])
+                packed = np.frombuffer(row[0], dtype="<i4").reshape(-1, 2)
+                found[key] = [(int(i), int(j)) for i, j in packed]
         missing = [key for key in wanted if key not in found]
         if missing:
             self.notice(f"aligning {len(missing)} new hypotheses")
@@ -158,7 +159,10 @@ class Linker:
             database.execute("BEGIN")
             database.executemany(
                 "INSERT INTO links VALUES (?, ?)",
-                [(key, _packed(links)) for key, links in zip(missing, made, strict=True)],
+                [
+                    (key, np.asarray(links, dtype="<i4").tobytes())
+                    for key, links in zip(missing, made, strict=True)
+                ],
             )
             database.execute("COMMIT")
             found.update(zip(missing, made, strict=True))
@@ -194,11 +198,3 @@ class Linker:
 def _key(pair: tuple[str, str]) -> bytes:
     source, target = pair  # neither holds a line end
     return hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=20).digest()
-
-
-def _packed(links: Links) -> bytes:
-    return np.asarray(links, dtype="<i4").tobytes()
-
-
-def _unpacked(data: bytes) -> Links:
-    return [(int(i), int(j)) for i, j in np.frombuffer(data, dtype="<i4").reshape(-1, 2)]

@@ -122,7 +122,7 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, Analysed]:
 def _sentences(path: str) -> Iterator[Analysed]:
     lines = read_lines(path)
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
-    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     if _boxer.looks_like(first):
         return _boxer.read(path, "\n".join(lines))
     if _meaning_json.looks_like(first):
@@ -130,7 +130,3 @@ def _sentences(path: str) -> Iterator[Analysed]:
     if _clauses.looks_like(first):
         return _clauses.read(path, lines)
     return _columns.read(path, lines)
-
-
-def _is_comment(line: str) -> bool:
-    return line.startswith("#")

@@ -143,11 +143,6 @@ def compare(
     )
 
 
-def choose_metrics(texts: Sequence[str]) -> dict[str, Metric]:
-    """Return label -> metric for what was asked for, or the default."""
-    return {text: registry.metric(text) for text in texts or METRICS}
-
-
 def _counted(
     material: Material, names: Sequence[str], counted: Sequence[Counted], setup: Setup
 ) -> dict[str, Counted]:

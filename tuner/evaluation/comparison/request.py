@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tuner.components import registry
 from tuner.errors import InputError, PortmertError, ProgramError
-from tuner.evaluation.comparison.compare import Setup, choose_metrics, compare
+from tuner.evaluation.comparison.compare import METRICS, Setup, compare
 from tuner.evaluation.comparison.linking import find_links, parse_link_set
 from tuner.evaluation.comparison.material import read_material
 from tuner.evaluation.comparison.systems import find_systems, find_test_set
@@ -87,7 +87,7 @@ def compare_request(request: Request, notice: Callable[[str], None]) -> Comparis
     PortmertError
         Something asked for is not there, or not what it should be.
     """
-    given_metrics = choose_metrics(request.metrics)  # a wrong name is found before the work
+    given_metrics = {text: registry.metric(text) for text in request.metrics or METRICS}
     systems = find_systems(request.systems)
     test = find_test_set(systems, request.source, request.references)
     outputs = sum(len(system.outputs) for system in systems)

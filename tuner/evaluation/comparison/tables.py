@@ -134,7 +134,7 @@ def _tests(comparison: Comparison) -> Table:
                 score.system,
                 shown(score.difference, metric, sign=True),
                 f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                *map(_p, ps),
+                *(NOTHING if p is None else shown_p(p) for p in ps),
             )
         )
     both = "p: t-test, two-sided, of luck of the test set and of tuning, as the interval; "
@@ -366,10 +366,6 @@ def _score_of(comparison: Comparison, metric: ComparedMetric, system: str) -> Sy
         for score in comparison.scores
         if score.metric == metric.label and score.system == system
     )
-
-
-def _p(value: float | None) -> str:
-    return NOTHING if value is None else shown_p(value)
 
 
 def _mean_count(value: float) -> str:

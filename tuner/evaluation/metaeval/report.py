@@ -81,7 +81,8 @@ def tables(found: MetaEvaluation) -> list[Table]:
     if found.better is not None and found.at_least is not None:
         listed.append(_documents(found, found.better, found.at_least))
     if found.differences:
-        listed.append(_differences(found))
+        labels = [one.label for one in found.agreements]
+        listed.append(difference_table(labels, found.differences))
     if not found.name:
         return listed
     return [replace(one, title=f"{found.name}: {one.title}") for one in listed]
@@ -174,10 +175,6 @@ def share_table(
             for number, label in enumerate(labels)
         ],
     )
-
-
-def _differences(found: MetaEvaluation) -> Table:
-    return difference_table([one.label for one in found.agreements], found.differences)
 
 
 def difference_table(labels: Sequence[str], differences: Differences) -> Table:

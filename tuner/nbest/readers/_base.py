@@ -113,6 +113,8 @@ class Reader(ABC):
     example: ClassVar[tuple[str, ...]] = ()
     """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Options that name more files of one list."""
     example_options: ClassVar[str] = ""
     """The options that the example is read with: `option=value,option=value`."""
 
@@ -124,7 +126,7 @@ class Reader(ABC):
     @property
     def one_file(self) -> bool:
         """Whether options name files that belong to one list."""
-        return False
+        return any(getattr(self, option) for option in self.beside)
 
     @classmethod
     @abstractmethod

@@ -36,13 +36,9 @@ class Flat(CollectingReader):
     names: str = ""
 
     title: ClassVar[str] = "flat"
+    beside: ClassVar[tuple[str, ...]] = ("scores",)
     example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
     example_options: ClassVar[str] = "n=2"
-
-    @property
-    def one_file(self) -> bool:
-        """Whether options name files that belong to one list."""
-        return bool(self.scores)
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:  # noqa: ARG003  only a user knows n

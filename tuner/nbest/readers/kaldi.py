@@ -46,13 +46,9 @@ class Kaldi(CollectingReader):
     scores: str = ""
 
     title: ClassVar[str] = "Kaldi"
+    beside: ClassVar[tuple[str, ...]] = ("costs", "scores")
     keyed: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = ("", "0-1 a b\n", "0-2 b\n", "1-1\n")
-
-    @property
-    def one_file(self) -> bool:
-        """Whether options name files that belong to one list."""
-        return bool(self.costs or self.scores)
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

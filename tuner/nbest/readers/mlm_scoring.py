@@ -38,6 +38,7 @@ class MlmScoring(JsonReader):
     scores: str = ""
 
     title: ClassVar[str] = "mlm-scoring"
+    beside: ClassVar[tuple[str, ...]] = ("scores",)
     keyed: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = (
         '{"0": {\n',
@@ -45,11 +46,6 @@ class MlmScoring(JsonReader):
         '"hyp_2": {"score": -1, "text": "b"}},\n',
         '"1": {"hyp_1": {"score": -2, "text": ""}, "ref": "a"}}\n',
     )
-
-    @property
-    def one_file(self) -> bool:
-        """Whether options name files that belong to one list."""
-        return bool(self.scores)
 
     def found(self, file: ListFile) -> Iterator[js.Found]:
         """Yield the hypotheses of a whole file."""
