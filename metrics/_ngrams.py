@@ -41,16 +41,7 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         )
         return counts.T
     require_references(batch)
-    hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
-    counts = ngram_matches(
-        hypotheses.values,
-        hypotheses.offsets,
-        np.ascontiguousarray(batch.offsets, dtype=np.int64),
-        references.values,
-        references.offsets,
-        np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
-        max_order,
-    )
+    counts = ngram_matches(*token_arrays(batch), max_order)
     return counts
 
 
@@ -106,3 +97,20 @@ def flat(rows: Ragged) -> Ragged:
         np.ascontiguousarray(rows.values, dtype=np.int32),
         np.ascontiguousarray(rows.offsets, dtype=np.int64),
     )
+
+
+def kernel_arrays(batch: Batch, hypotheses: Ragged, references: Ragged) -> tuple[object, ...]:
+    """Return what kernels read of a batch whose texts are such rows."""
+    return (
+        hypotheses.values,
+        hypotheses.offsets,
+        np.ascontiguousarray(batch.offsets, dtype=np.int64),
+        references.values,
+        references.offsets,
+        np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
+    )
+
+
+def token_arrays(batch: Batch) -> tuple[object, ...]:
+    """Return what kernels read of the tokens of a batch."""
+    return kernel_arrays(batch, flat(batch.hypotheses.tokens), flat(batch.references.tokens))

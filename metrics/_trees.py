@@ -14,7 +14,13 @@ from pydantic.dataclasses import dataclass
 
 from metrics import _tree_kernels
 from metrics._base import Metric, Ragged
-from metrics._ngrams import SMALLEST_COUNT, flat, reference_lengths, require_references
+from metrics._ngrams import (
+    SMALLEST_COUNT,
+    flat,
+    kernel_arrays,
+    reference_lengths,
+    require_references,
+)
 from metrics._orders import weighted_mean
 
 if TYPE_CHECKING:
@@ -156,7 +162,9 @@ class Overlap(Metric):
         forests = Forests.dependency(batch) if of_words else Forests.constituency(batch)
         parsed = forests.hypotheses.lengths > 0
         matches, totals, reference_totals = _tree_kernels.item_matches(
-            *_arrays(batch, forests), self.depth, self.items == "chains"
+            *kernel_arrays(batch, forests.hypotheses, forests.references),
+            self.depth,
+            self.items == "chains",
         )
         closest = _closest_totals(batch, totals, reference_totals)
         if self.noparse == "worst":
@@ -239,7 +247,9 @@ def similarity_stats(batch: Batch, forests: Forests, weight: Weight) -> FloatArr
 
     Both are 0 in a segment without a parsed reference: it says nothing of any hypothesis.
     """
-    values = _tree_kernels.tree_similarities(*_arrays(batch, forests))
+    values = _tree_kernels.tree_similarities(
+        *kernel_arrays(batch, forests.hypotheses, forests.references)
+    )
     parsed = np.add.reduceat(forests.references.lengths, batch.reference_offsets[:-1])
     weights = np.repeat((parsed > 0).astype(np.float64), np.diff(batch.offsets))
     if weight == "reflen":
@@ -293,15 +303,3 @@ class TreeKernel(Metric):
         return dict(
             zip(self.stat_names, (float(weighted_mean(stats)), float(stats[1])), strict=True)
         )
-
-
-def _arrays(batch: Batch, forests: Forests) -> tuple[object, ...]:
-    """Return what the kernels read of a batch."""
-    return (
-        forests.hypotheses.values,
-        forests.hypotheses.offsets,
-        np.ascontiguousarray(batch.offsets, dtype=np.int64),
-        forests.references.values,
-        forests.references.offsets,
-        np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
-    )

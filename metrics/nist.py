@@ -16,6 +16,7 @@ from metrics._ngrams import (
     hypothesis_lengths,
     reference_lengths,
     require_references,
+    token_arrays,
     totals,
 )
 
@@ -51,17 +52,9 @@ class Nist(Metric):
         """Return (H, 12) float64 in the order of `stat_names`."""
         require_references(batch)
         lengths = hypothesis_lengths(batch)
-        hypotheses, references = flat(batch.hypotheses.tokens), flat(batch.references.tokens)
         stats = np.empty((len(lengths), 2 * MAX_ORDER + 2))
         stats[:, 0:-2:2] = _kernels.information_matches(
-            hypotheses.values,
-            hypotheses.offsets,
-            np.ascontiguousarray(batch.offsets, dtype=np.int64),
-            references.values,
-            references.offsets,
-            np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
-            batch.once(_information),
-            MAX_ORDER,
+            *token_arrays(batch), batch.once(_information), MAX_ORDER
         )
         stats[:, 1:-2:2] = totals(lengths, MAX_ORDER)
         stats[:, -2] = lengths

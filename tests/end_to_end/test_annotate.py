@@ -28,18 +28,8 @@ def text(tmp_path):
 
 
 def udpipe_on(text, out, *more):
-    return (
-        "annotate",
-        "--annotator",
-        "udpipe",
-        "--model",
-        udpipe(),
-        "--in",
-        text,
-        "--out",
-        out,
-        *more,
-    )
+    model = ("--annotator", "udpipe", "--model", udpipe())
+    return ("annotate", *model, "--in", text, "--out", out, *more)
 
 
 def test_what_is_written_is_what_the_annotator_said_and_can_be_looked_up(text, tmp_path):
@@ -145,132 +135,47 @@ def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["annotate"], 2, "--annotator, --in, --out missing"),
+        ("", 2, "--annotator, --in, --out missing"),
+        ("--in text train --treebank x --out y", 2, "--in does not go with train"),
         (
-            ["annotate", "--in", "text", "train", "--treebank", "x", "--out", "y"],
-            2,
-            "--in does not go with train",
-        ),
-        (
-            ["annotate", "--annotator", "udpip", "--in", "text", "--out", "x"],
+            "--annotator udpip --in text --out x",
             1,
             "unknown annotator 'udpip'; did you mean 'udpipe'?",
         ),
+        ("--annotator udpipe --in text --out x", 1, "model must be given"),
+        ("--annotator udpipe:model=a --model b --in text --out x", 1, "model is given twice"),
         (
-            ["annotate", "--annotator", "udpipe", "--in", "text", "--out", "x"],
-            1,
-            "model must be given",
-        ),
-        (
-            [
-                "annotate",
-                "--annotator",
-                "udpipe:model=a",
-                "--model",
-                "b",
-                "--in",
-                "text",
-                "--out",
-                "x",
-            ],
-            1,
-            "model is given twice",
-        ),
-        (
-            ["annotate", "--annotator", "udpipe", "--model", "no", "--in", "text", "--out", "x"],
+            "--annotator udpipe --model no --in text --out x",
             1,
             "annotator udpipe: no: no such model; train one with: portmert annotate train",
         ),
+        ("--annotator ptb --model no --in text --out x", 1, "annotator ptb: no: No such file"),
+        ("--annotator conllu --in text --out x", 1, "files must be given"),
+        ("--annotator udpipe --model MODEL --in nothing --out x", 1, "nothing: No such file"),
+        ("--annotator udpipe --model MODEL --in text --out no/x", 1, "there is no folder no"),
         (
-            ["annotate", "--annotator", "ptb", "--model", "no", "--in", "text", "--out", "x"],
-            1,
-            "annotator ptb: no: No such file",
-        ),
-        (
-            ["annotate", "--annotator", "conllu", "--in", "text", "--out", "x"],
-            1,
-            "files must be given",
-        ),
-        (
-            [
-                "annotate",
-                "--annotator",
-                "udpipe",
-                "--model",
-                "MODEL",
-                "--in",
-                "nothing",
-                "--out",
-                "x",
-            ],
-            1,
-            "nothing: No such file",
-        ),
-        (
-            [
-                "annotate",
-                "--annotator",
-                "udpipe",
-                "--model",
-                "MODEL",
-                "--in",
-                "text",
-                "--out",
-                "no/x",
-            ],
-            1,
-            "there is no folder no",
-        ),
-        (
-            [
-                "annotate",
-                "--annotator",
-                "udpipe",
-                "--model",
-                "MODEL",
-                "--in",
-                "text",
-                "--out",
-                "x",
-                "--parses",
-                "3",
-            ],
+            "--annotator udpipe --model MODEL --in text --out x --parses 3",
             1,
             "annotator udpipe gives one parse of a sentence only",
         ),
         (
-            [
-                "annotate",
-                "--annotator",
-                "udpipe",
-                "--model",
-                "MODEL",
-                "--in",
-                "text",
-                "--out",
-                "x",
-                "--layer",
-                "trees",
-            ],
+            "--annotator udpipe --model MODEL --in text --out x --layer trees",
             1,
             "gives no constituency parses",
         ),
         (
-            ["annotate", "--annotator", "ptb", "--model", "TREES", "--in", "text", "--out", "x"],
+            "--annotator ptb --model TREES --in text --out x",
             1,
             "'some other words' (3 tokens) is not in",
         ),
-        (
-            ["annotate", "train", "--treebank", "text", "--out", "x"],
-            1,
-            "text:1: 1 column, expected 10",
-        ),
+        ("train --treebank text --out x", 1, "text:1: 1 column, expected 10"),
     ],
 )
 def test_wrong_input_is_one_line(tmp_path, arguments, status, message):
     (tmp_path / "text").write_text("some other words\n")
     given = {"MODEL": udpipe(), "TREES": brackets()}
-    result = run(*(given.get(argument, argument) for argument in arguments), status=status)
+    words = [given.get(word, word) for word in arguments.split()]
+    result = run("annotate", *words, status=status)
     assert message in result.stderr
     if status == 1:
         assert result.stderr.count("\n") == 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from metrics._base import Batch, Texts, Vocabulary
 from metrics.meteor import _TASKS
 from tests.oracles import lexical as oracle
+from tests.support.strategies_metrics import batch_of_pairs
 from tuner.components import registry
 from tuner.errors import ConfigError
 
@@ -20,17 +21,8 @@ sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)
 few_words = st.lists(st.sampled_from("ab"), max_size=9)
 
 
-def batch(*pairs):
-    vocabulary = Vocabulary()
-    hypotheses, references = (
-        Texts.from_lines([" ".join(pair[side]) for pair in pairs], vocabulary) for side in (0, 1)
-    )
-    offsets = np.arange(len(pairs) + 1)
-    return Batch(hypotheses, offsets, references, offsets)
-
-
 def of_lines(hypothesis, reference):
-    return batch((hypothesis.split(), reference.split()))
+    return batch_of_pairs((hypothesis.split(), reference.split()))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +64,9 @@ def test_perfect_segment_stores_no_chunk_in_15_only():
 @settings(deadline=None, max_examples=60)
 def test_links_of_all_modules_are_those_of_the_twin(files, pairs):
     metric = registry.build("metric", "meteor", {"version": "1.5", "stem": True, **files})
-    for (hypothesis, reference), row in zip(pairs, metric.stats(batch(*pairs)), strict=True):
+    for (hypothesis, reference), row in zip(
+        pairs, metric.stats(batch_of_pairs(*pairs)), strict=True
+    ):
         vectors = oracle.meteor_vectors(hypothesis, reference, oracle.ALL, version15=True)
         counts, (chunks, hyp_matched, ref_matched) = row[4:20], row[20:]
         assert (hyp_matched, ref_matched) == (counts[0::2].sum(), counts[1::2].sum())
@@ -88,7 +82,9 @@ def test_links_of_all_modules_are_those_of_the_twin(files, pairs):
 def test_links_of_2005_count_the_same_however_made(files, pairs):
     options = {"stem": True, "synonyms": files["synonyms"]}
     metric = registry.build("metric", "meteor", options)
-    for (hypothesis, reference), row in zip(pairs, metric.stats(batch(*pairs)), strict=True):
+    for (hypothesis, reference), row in zip(
+        pairs, metric.stats(batch_of_pairs(*pairs)), strict=True
+    ):
         vectors = oracle.meteor_vectors(hypothesis, reference, oracle.ALL, version15=False)
         ((matched, chunks),) = {(sum(v[:16:2]), v[16]) for v in vectors}
         assert row.tolist() == [len(hypothesis), len(reference), matched, chunks]
@@ -99,7 +95,7 @@ def test_links_of_2005_count_the_same_however_made(files, pairs):
 @given(few_words, few_words)
 @settings(deadline=None, max_examples=60)
 def test_repeated_words_have_the_fewest_chunks(hypothesis, reference):
-    row = registry.metric("meteor").stats(batch((hypothesis, reference)))[0]
+    row = registry.metric("meteor").stats(batch_of_pairs((hypothesis, reference)))[0]
     vectors = oracle.meteor_vectors(hypothesis, reference, oracle.NOTHING, version15=False)
     assert {(sum(v[:16:2]), v[16]) for v in vectors} == {(row[2], row[3])}
 
@@ -107,15 +103,15 @@ def test_repeated_words_have_the_fewest_chunks(hypothesis, reference):
 def test_many_repeated_words_are_all_linked():
     rng = np.random.default_rng(1)
     hypothesis, reference = (list(rng.choice(["a", "b", "c"], 30)) for _ in range(2))
-    row = registry.metric("meteor").stats(batch((hypothesis, reference)))[0]
+    row = registry.metric("meteor").stats(batch_of_pairs((hypothesis, reference)))[0]
     assert row[2] == sum(min(hypothesis.count(w), reference.count(w)) for w in "abc")
-    same = registry.metric("meteor").stats(batch((hypothesis, hypothesis)))[0]
+    same = registry.metric("meteor").stats(batch_of_pairs((hypothesis, hypothesis)))[0]
     assert same.tolist() == [30, 30, 30, 1]
 
 
 def test_more_than_64_competing_words_of_a_hypothesis():
     words = [f"w{i % 50}" for i in range(100)]
-    row = registry.metric("meteor").stats(batch((words[50:] + words[:50], words)))[0]
+    row = registry.metric("meteor").stats(batch_of_pairs((words[50:] + words[:50], words)))[0]
     assert row.tolist() == [100, 100, 100, 1]
 
 
@@ -130,13 +126,13 @@ def test_best_reference_counts():
 def test_synonyms_by_base_form_and_exception(files):
     metric = registry.build("metric", "meteor", {"synonyms": files["synonyms"]})
     matched = metric.stats(
-        batch((["Tomcats"], ["cat"]), (["strolling"], ["walk"]), (["doges"], ["hound"]))
+        batch_of_pairs((["Tomcats"], ["cat"]), (["strolling"], ["walk"]), (["doges"], ["hound"]))
     )[:, 2]
     assert matched.tolist() == [1, 1, 0]
 
 
 def test_stems_are_those_of_the_language():
-    texts = batch((["Häuser"], ["Häusern"]))
+    texts = batch_of_pairs((["Häuser"], ["Häusern"]))
     assert registry.metric("meteor:stem=true,language=german").stats(texts)[0, 2] == 1
     assert registry.metric("meteor:stem=true").stats(texts)[0, 2] == 0
     assert registry.metric("meteor:language=german").stats(texts)[0, 2] == 0

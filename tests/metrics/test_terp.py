@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from metrics._base import Batch, Texts, Vocabulary
 from metrics._terp import PRESETS, terp_counts
 from tests.oracles import lexical as oracle
+from tests.support.strategies_metrics import batch_of_pairs
 from tuner.components import registry
 from tuner.errors import ConfigError
 
@@ -20,15 +21,6 @@ EXAMPLES = [
     ("he signed it quickly", "he signed the deal rapidly", 2.269234),
 ]
 PAIRS = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6)
-
-
-def batch(*pairs):
-    vocabulary = Vocabulary()
-    hypotheses, references = (
-        Texts.from_lines([" ".join(pair[side]) for pair in pairs], vocabulary) for side in (0, 1)
-    )
-    offsets = np.arange(len(pairs) + 1)
-    return Batch(hypotheses, offsets, references, offsets)
 
 
 def counts(metric, texts):
@@ -49,7 +41,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(("hypothesis", "reference", "edits"), EXAMPLES)
 def test_worked_examples(files, hypothesis, reference, edits):
     metric = registry.build("metric", "terp", {"paraphrases": files["paraphrases"]})
-    stats = metric.stats(batch((hypothesis.split(), reference.split())))
+    stats = metric.stats(batch_of_pairs((hypothesis.split(), reference.split())))
     assert stats == pytest.approx(np.array([[edits, len(reference.split())]]), abs=1e-6)
     assert metric.score(stats) == pytest.approx([edits / len(reference.split())], abs=1e-6)
 
@@ -59,7 +51,7 @@ def test_distance_of_a_phrase_counts_shifts(tmp_path):
     table = tmp_path / "paraphrases"
     table.write_text("0.5 <p>a b c</p> <p>c a b</p>\n")
     metric = registry.build("metric", "terp", {"paraphrases": table})
-    (row,) = counts(metric, batch((["c", "a", "b"], ["a", "b", "c"])))
+    (row,) = counts(metric, batch_of_pairs((["c", "a", "b"], ["a", "b", "c"])))
     e = 0.562054
     assert row[6:11] == pytest.approx([0, 1, -0.30103 * e, 0.5 * e, e], abs=1e-5)
     # w1 + w2 e log10(p) + w3 e p + w4 e = -0.2307 + 0.0249 - 0.0220 + 0.0995: never below 0.
@@ -68,7 +60,7 @@ def test_distance_of_a_phrase_counts_shifts(tmp_path):
 
 def test_counts_of_the_worked_examples(files):
     metric = registry.build("metric", "terp", {"paraphrases": files["paraphrases"]})
-    texts = batch(*([text.split() for text in pair[:2]] for pair in EXAMPLES[1:]))
+    texts = batch_of_pairs(*([text.split() for text in pair[:2]] for pair in EXAMPLES[1:]))
     one, other = counts(metric, texts)
     assert one[:11].tolist() == [2, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0]
     e = 2.983484
@@ -87,7 +79,7 @@ def test_counts_of_the_worked_examples(files):
 def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
     metric = registry.build("metric", "terp", {"costs": preset, **files})
     twin = oracle.Terp(oracle.ALL, costs, phrase_costs, oracle.FUNCTION_WORDS)
-    texts = batch(*pairs)
+    texts = batch_of_pairs(*pairs)
     rows, stats = counts(metric, texts), metric.stats(texts)
     for (hypothesis, reference), row, own in zip(pairs, rows, stats, strict=True):
         expected, total = twin.edits(hypothesis, reference)
@@ -98,7 +90,7 @@ def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from("abcde"), max_size=14)] * 2), min_size=1))
 @settings(deadline=None, max_examples=60)
 def test_costs_of_ter_are_ter(pairs):
-    texts = batch(*pairs)
+    texts = batch_of_pairs(*pairs)
     terp = registry.metric("terp:costs=ter,cap=false")
     ter = registry.metric("ter")
     assert np.array_equal(terp.stats(texts), ter.stats(texts))
@@ -111,7 +103,7 @@ def test_long_texts_are_ter_too():
         tuple([f"w{w}" for w in rng.integers(0, 30, rng.integers(30, 40))] for _ in range(2))
         for _ in range(3)
     ]
-    texts = batch(*pairs)
+    texts = batch_of_pairs(*pairs)
     terp = registry.metric("terp:costs=ter").stats(texts)
     assert np.array_equal(terp, registry.metric("ter").stats(texts))
     assert terp[:, 0].min() > 10
@@ -123,7 +115,7 @@ def test_texts_of_more_than_1000_tokens_have_the_band_of_ter():
     hypothesis = [word for word in reference if rng.random() > 0.1]
     for place in rng.integers(0, 900, 40):
         hypothesis[place : place + 8] = hypothesis[place + 4 : place + 8] + ["new"] * 4
-    texts = batch((hypothesis, reference))
+    texts = batch_of_pairs((hypothesis, reference))
     terp = registry.metric("terp:costs=ter").stats(texts)
     assert np.array_equal(terp, registry.metric("ter").stats(texts))
     assert terp[0, 0] > 200
@@ -132,7 +124,7 @@ def test_texts_of_more_than_1000_tokens_have_the_band_of_ter():
 def test_a_text_of_20000_tokens_is_compared():
     rng = np.random.default_rng(4)
     words = [f"w{w}" for w in rng.integers(0, 2000, 20_000)]
-    ((edits, length),) = registry.metric("terp").stats(batch((words[1:], words)))
+    ((edits, length),) = registry.metric("terp").stats(batch_of_pairs((words[1:], words)))
     assert (edits, length) == (pytest.approx(PRESETS["terpa"].edits[2]), 20_000)
 
 
@@ -146,7 +138,7 @@ def test_hypotheses_of_a_list_are_counted_as_by_themselves(files, hypotheses):
     texts = Texts.from_lines([" ".join(words) for words in hypotheses], vocabulary)
     references = Texts.from_lines([" ".join(reference)], vocabulary)
     together = Batch(texts, np.array([0, len(hypotheses)]), references, np.array([0, 1]))
-    alone = batch(*((words, reference) for words in hypotheses))
+    alone = batch_of_pairs(*((words, reference) for words in hypotheses))
     assert np.array_equal(counts(metric, together), counts(metric, alone))
 
 
@@ -159,7 +151,9 @@ def test_the_cheapest_reference_counts_over_the_mean_length():
 
 
 def test_stop_words_are_not_moved_by_themselves(files):
-    texts = batch((["it", "x", "y"], ["x", "y", "it"]), (["tom", "x", "y"], ["x", "y", "tom"]))
+    texts = batch_of_pairs(
+        (["it", "x", "y"], ["x", "y", "it"]), (["tom", "x", "y"], ["x", "y", "tom"])
+    )
     without = registry.metric("terp")
     with_list = registry.build("metric", "terp", {"stop_words": files["stop_words"]})
     assert counts(without, texts)[:, 6].tolist() == [1, 1]
@@ -168,7 +162,7 @@ def test_stop_words_are_not_moved_by_themselves(files):
 
 def test_rate_is_capped_when_reported_not_in_the_sums():
     metric, open_end = registry.metric("terp"), registry.metric("terp:cap=false")
-    stats = metric.stats(batch((["a"] * 9, ["b"]), (["c"], ["c"] * 7)))
+    stats = metric.stats(batch_of_pairs((["a"] * 9, ["b"]), (["c"], ["c"] * 7)))
     assert stats[0, 0] == pytest.approx(8 * PRESETS["terpa"].edits[1] + PRESETS["terpa"].edits[3])
     assert metric.score(stats).tolist() == [1.0, 1.0]
     assert open_end.score(stats)[0] == pytest.approx(stats[0, 0])

@@ -18,6 +18,7 @@ from metrics._base import (
     Structures,
     Texts,
     Vocabulary,
+    offsets_of,
 )
 from tests.oracles import semantics
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
@@ -134,9 +135,19 @@ def batch_of(corpus):
         many([s.hypothesis for s in corpus]),
         np.arange(len(corpus) + 1, dtype=np.int64),
         many([r for s in corpus for r in s.references]),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets_of(counts),
         np.array([s.source_length for s in corpus], dtype=np.int32),
     )
+
+
+def batch_of_pairs(*pairs):
+    """One hypothesis and one reference a segment, each some words."""
+    vocabulary = Vocabulary()
+    hypotheses, references = (
+        Texts.from_lines([" ".join(pair[side]) for pair in pairs], vocabulary) for side in (0, 1)
+    )
+    offsets = np.arange(len(pairs) + 1)
+    return Batch(hypotheses, offsets, references, offsets)
 
 
 def arrays(rows, vocabulary):
