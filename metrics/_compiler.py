@@ -25,6 +25,7 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     is optimized as a part of its callers, and only there.
     """
 
+    _linking = False
     _made = False
 
     @property
@@ -45,11 +46,9 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
 
     def finalize(self) -> None:
         """Link what is called, and no more."""
-        self._raise_if_finalized()
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)  # noqa: SLF001  as in the base class
-            module = library._get_module_for_linking()  # noqa: SLF001  as in the base class
-            self._final_module.link_in(module, preserve=True)
+        self._linking = True
+        super().finalize()
+        self._linking = False
         self._finalized = True
         if any(
             variable.name.startswith(RuntimeLinker.PREFIX)
@@ -64,8 +63,15 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
             self._final_module.verify()
             self._finalize_final_module()
 
+    def _optimize_final_module(self) -> None:
+        """Optimize the code, unless it is only linked."""
+        if not self._linking:
+            super()._optimize_final_module()
+
     def _finalize_final_module(self) -> None:
         """Make machine code, also of what comes from the cache; tell it its environments."""
+        if self._linking:
+            return
         self._made = True
         super()._finalize_final_module()
         for variable in self._final_module.global_variables:
