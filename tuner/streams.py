@@ -41,9 +41,9 @@ def replica(seed: int, number: int) -> int:
 # A search.
 
 
-def restarts(seed: int, count: int) -> list[np.random.Generator]:
-    """Return a generator for each restart of an optimizer, the same however many follow."""
-    return [np.random.default_rng(child) for child in _sequence(seed).spawn(count)]
+def restart(seed: int, number: int) -> np.random.Generator:
+    """Return the generator of a restart of an optimizer, counted from 0."""
+    return np.random.default_rng(np.random.SeedSequence((seed,), spawn_key=(number,)))
 
 
 def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:

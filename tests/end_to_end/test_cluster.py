@@ -46,6 +46,17 @@ def replicas(folder, executor):
     return files(folder)
 
 
+def samples(folder, executor):
+    """Restarts beyond one thread, then bootstrap samples."""
+    folder.mkdir()
+    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=3", "--threads", 1,
+        "--bootstrap", 3, "--out", folder / "weights.json", "--json", folder / "found.json",
+        "--executor", executor)  # fmt: skip
+    found = json.loads((folder / "found.json").read_text())
+    assert found.pop("seconds")["search"] > 0
+    return found, (folder / "weights.json").read_bytes()
+
+
 def annotate(folder, executor):
     folder.mkdir()
     (folder / "text").write_text("".join(f"{line}\n" for line in LINES))
@@ -97,7 +108,7 @@ def compare(folder, executor):
     return (folder / "found.json").read_bytes()
 
 
-COMMANDS = [crossval, replicas, annotate, compare]
+COMMANDS = [crossval, replicas, samples, annotate, compare]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, pytest.param(reproduce, marks=pytest.mark.slow)])
@@ -312,6 +323,31 @@ def test_a_model_that_is_another_one_at_a_worker():
         annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
 
 
-def test_one_search_stays_on_one_machine(tmp_path):
-    said = fault("optimize", *LISTS, "--out", tmp_path / "w", "--executor", "dask:x", status=2)
-    assert "--executor needs --replicas" in said
+@pytest.mark.parametrize("name", ["shrunk", "pro"])
+def test_restarts_of_searches_with_slopes_travel_too(tmp_path, place, name):
+    def found(executor):
+        options = ("--optimizer", name, "--restarts", 2, "--threads", 1, "--prior", 0.1)
+        run("optimize", *LISTS, *options, "--out", tmp_path / "w", "--executor", executor)
+        return (tmp_path / "w").read_bytes()
+
+    assert found(place) == found("local")
+
+
+def test_searches_that_workers_cannot_help_with_stay_here(tmp_path, place):
+    def said(*options):
+        return run("optimize", *LISTS[:8], "--out", tmp_path / "w", "--executor", place,
+                   *options).stderr  # fmt: skip
+
+    assert "workers have nothing to do: " in said("--metric", "bleu")
+    parsed = said(
+        "--metric", "hwcm", "--annotator", f"udpipe:model={udpipe()}", "--annotation-cache",
+        tmp_path / "cache", "--optimizer", QUICK, "--bootstrap", 2,
+    )  # fmt: skip
+    assert "bootstrap samples are searched on this machine: they ask for " in parsed
+    assert "nothing to do" not in parsed
+
+
+def test_a_pool_on_disk_stays_where_it_is(tmp_path):
+    given = (*LISTS, "--out", tmp_path / "w", "--pool", tmp_path / "pool")
+    said = fault("optimize", *given, "--executor", "dask:x", status=2)
+    assert "--pool goes without --executor: it is searched where it lies" in said

@@ -28,6 +28,7 @@ iterations = 2
 nbest = 20
 threads = 1
 replicas = {replicas}
+bootstrap = 3
 [data]
 source = "{data}/dev.src"
 references = ["{data}/dev.tgt"]

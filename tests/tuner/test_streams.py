@@ -49,10 +49,8 @@ def test_no_two_streams_of_a_cross_validation_are_the_same(seed):
 
 
 @given(SEEDS)
-def test_restarts_keep_their_streams_however_many_follow(seed):
-    few, many = streams.restarts(seed, 2), streams.restarts(seed, 5)
-    assert [state(one) for one in few] == [state(one) for one in many[:2]]
-    assert len({state(one) for one in many}) == 5
+def test_each_restart_has_a_stream_of_its_own(seed):
+    assert len({state(streams.restart(seed, number)) for number in range(5)}) == 5
 
 
 def test_streams_are_those_of_the_paths_written_down():
@@ -64,7 +62,7 @@ def test_streams_are_those_of_the_paths_written_down():
     assert streams.iteration(7, 3) == int(expected)
     assert streams.replica(7, 1) == 7
     child = np.random.SeedSequence(7).spawn(2)[1]
-    assert state(streams.restarts(7, 2)[1]) == state(np.random.default_rng(child))
+    assert state(streams.restart(7, 1)) == state(np.random.default_rng(child))
     assert state(streams.whole(7)) == state(np.random.default_rng(7))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,6 +19,7 @@ from tuner.api.texts import log_notice, once
 from tuner.components.formula import Formula
 from tuner.documents import to_json
 from tuner.errors import ConfigError, InputError
+from tuner.executors.opening import opened
 from tuner.nbest.model import without_texts
 from tuner.nbest.moses_dat import read_dat
 from tuner.search import DEFAULT_OPTIMIZER
@@ -29,7 +31,7 @@ from tuner.texts.prepare import counts, depth
 from tuner.texts.prepare import signature as signature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -163,9 +165,11 @@ def optimize(
     samples: int = 0,
     seed: int = 1,
     threads: int = 0,
+    executor: str = "local",
     notice: Notice = log_notice,
     progress: Progress | None = None,
     searching: Progress | None = None,
+    sampling: Progress | None = None,
 ) -> Optimized:
     """Find the weights under which the lists' best hypotheses score highest.
 
@@ -218,11 +222,14 @@ def optimize(
         Equal seeds give equal weights, whatever the number of threads.
     threads
         0: one for each processor.
+    executor
+        Where resampled sets, restarts beyond `threads` and annotations are done, as of
+        `crossval`. No place changes a result.
     notice
         Called with one line for what is worth knowing. Default: the log `portmert`.
-    progress, searching
-        Called with how many sentences are annotated, and how many restarts of the search are
-        done, and of how many.
+    progress, searching, sampling
+        Called with how many sentences are annotated, restarts of the search and resampled sets
+        are done, and of how many.
 
     Raises
     ------
@@ -255,11 +262,11 @@ def optimize(
             lists, scores, stats, offsets, feature_names, of_stats
         )
         known = StatTable(table)
-        found = optimize_stats(nbest, known, chosen, setup, notice=notice, progress=searching)
-        signature = signature_of(chosen, "arrays")
-        return _result(
-            Ended(found, None, {}, nbest, known), chosen, signature, setup, samples, begin
-        )
+        with _workers(executor, setup, samples, notice) as setup:
+            found = optimize_stats(nbest, known, chosen, setup, notice=notice, progress=searching)
+            ended = Ended(found, None, {}, nbest, known)
+            sure = _confidence(ended, chosen, setup, samples, notice, sampling)
+        return _result(ended, chosen, signature_of(chosen, "arrays"), begin, sure)
     if metric is None or isinstance(lists, np.ndarray):
         raise ValueError("give lists and a metric, or arrays with scores or stats")
     chosen = as_metric(metric)
@@ -273,6 +280,7 @@ def optimize(
             "annotator": annotator,
             "length_penalty": length_penalty is not None or start.length_penalty,
             "samples": samples,
+            "executor": executor != "local",
         }
         if given := [name for name, value in beyond.items() if value]:
             raise ConfigError(f"a pool on disk does not go with {' or '.join(given)}")
@@ -290,29 +298,34 @@ def optimize(
             notice=notice,
         )
         ended, signature = _on_disk(pooled, setup, searching)
-        return _result(ended, chosen, signature, setup, 0, begin)
-    with list_problem(
-        cast("ListsLike", lists),
-        refs,
-        metric=chosen,
-        also=judges,
-        source=source,
-        ref_links=ref_links,
-        ids=ids,
-        nbest_format=nbest_format,
-        extra_features=extra_features,
-        text=text,
-        text_model=text_model,
-        annotator=annotator,
-        annotation_cache=annotation_cache,
-        start=start,
-        length_penalty=length_penalty,
-        threads=setup.threads,
-        notice=notice,
-        progress=progress,
-    ) as problem:
+        return _result(ended, chosen, signature, begin)
+    with (
+        _workers(executor, setup, samples or annotator, notice) as setup,
+        list_problem(
+            cast("ListsLike", lists),
+            refs,
+            metric=chosen,
+            also=judges,
+            source=source,
+            ref_links=ref_links,
+            ids=ids,
+            nbest_format=nbest_format,
+            extra_features=extra_features,
+            text=text,
+            text_model=text_model,
+            annotator=annotator,
+            annotation_cache=annotation_cache,
+            start=start,
+            length_penalty=length_penalty,
+            threads=setup.threads,
+            notice=notice,
+            progress=progress,
+            team=setup.team,
+        ) as problem,
+    ):
         ended = problem.search(setup, notice, searching)
-        result = _result(ended, problem.metric, problem.signature, setup, samples, begin)
+        sure = _confidence(ended, problem.metric, setup, samples, notice, sampling)
+        result = _result(ended, problem.metric, problem.signature, begin, sure)
         if judges:
             begun = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
             said = others(judges, problem, ended, begun, threads=setup.threads, notice=notice)
@@ -340,8 +353,10 @@ def optimize_dat(
     samples: int = 0,
     seed: int = 1,
     threads: int = 0,
+    executor: str = "local",
     notice: Notice = log_notice,
     searching: Progress | None = None,
+    sampling: Progress | None = None,
 ) -> Optimized:
     """Optimize as `optimize`, over Moses' features.dat and scores.dat; one for each of the other.
 
@@ -364,9 +379,26 @@ def optimize_dat(
     reading = time.perf_counter() - read_from
     table = StatTable(moses_stats(lists, chosen))
     nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    found = optimize_stats(nbest, table, chosen, setup, notice=notice, progress=searching)
-    ended = Ended(found, None, {"reading": reading}, nbest, table)
-    return _result(ended, chosen, signature_of(chosen, "stats:moses"), setup, samples, begin)
+    with _workers(executor, setup, samples, notice) as setup:
+        found = optimize_stats(nbest, table, chosen, setup, notice=notice, progress=searching)
+        ended = Ended(found, None, {"reading": reading}, nbest, table)
+        sure = _confidence(ended, chosen, setup, samples, notice, sampling)
+    return _result(ended, chosen, signature_of(chosen, "stats:moses"), begin, sure)
+
+
+@contextmanager
+def _workers(executor: str, setup: Setup, others: object, notice: Notice) -> Iterator[Setup]:
+    """Give the setup with the team that is named; say so where a cluster gets nothing to do.
+
+    `others` says whether there is more to do than restarts.
+    """
+    with opened(executor, threads=1, notice=notice) as team:
+        if team.is_remote and not others and setup.optimizer.restarts <= setup.threads:
+            notice(
+                f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
+                f"and restarts where they are more than the {setup.threads} threads here"
+            )
+        yield replace(setup, team=team)
 
 
 def _on_disk(pooled: Pooled, setup: Setup, searching: Progress | None) -> tuple[Ended, str]:
@@ -381,7 +413,7 @@ def _on_disk(pooled: Pooled, setup: Setup, searching: Progress | None) -> tuple[
 
 
 def _result(
-    ended: Ended, metric: Metric, signature: str, setup: Setup, samples: int, begin: float
+    ended: Ended, metric: Metric, signature: str, begin: float, sure: Confidence | None = None
 ) -> Optimized:
     found = ended.found
     return Optimized(
@@ -395,20 +427,35 @@ def _result(
         signature=signature,
         metric=metric,
         found=found,
-        bootstrap=_confidence(ended, metric, setup, samples) if samples else None,
+        bootstrap=sure,
         annotations={},
         annotated_by="",
         seconds={**ended.seconds, **found.seconds, "total": time.perf_counter() - begin},
     )
 
 
-def _confidence(ended: Ended, metric: Metric, setup: Setup, samples: int) -> Confidence:
-    """Tune again on bootstrap samples of the segments, from the weights found."""
+def _confidence(
+    ended: Ended,
+    metric: Metric,
+    setup: Setup,
+    samples: int,
+    notice: Notice,
+    progress: Progress | None,
+) -> Confidence | None:
+    """Tune again on bootstrap samples of the segments, if any, from the weights found."""
+    if not samples:
+        return None
     start = setup.starts[0] if setup.starts else equal_weights(ended.nbest.feature_names)
     again = replace(setup, starts=(ended.found.weights,), toward=start)
-    return confidence(
-        [
-            bootstrap(ended.nbest, ended.stats, metric, again, sample=sample)
-            for sample in range(samples)
-        ]
+    found = dict(
+        bootstrap(
+            ended.nbest,
+            ended.stats,
+            metric,
+            again,
+            range(samples),
+            notice=notice,
+            progress=progress,
+        )
     )
+    return confidence([found[sample] for sample in range(samples)])

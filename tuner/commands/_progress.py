@@ -77,32 +77,42 @@ def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
 
 
 @contextmanager
-def searching() -> Iterator[Callable[[int, int], None]]:
-    """Give a function progress(restarts done, in all) that shows how long a search has been on.
+def searching() -> Iterator[dict[str, Any]]:
+    """Give functions progress(done, total) that show how long a search has been on.
 
-    On a terminal a line on stderr says so each second, once `SLOW_SECONDS` have passed; it is gone
-    in the end. One restart may take minutes, so that a bar would say nothing.
+    `searching` is called with restarts, `sampling` with bootstrap samples. On a terminal a line on
+    stderr says so each second, once `SLOW_SECONDS` have passed; it is gone in the end. One restart
+    may take minutes, so that a bar would say nothing.
     """
     if VOICE.quiet or not sys.stderr.isatty():
-        yield _lines("searching", 2) if VOICE.verbose else lambda _done, _total: None
+        yield (
+            {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
+            if VOICE.verbose
+            else {}
+        )
         return
-    begin, come, ended = 0.0, (0, 0), threading.Event()
+    begin, come, ended = 0.0, (0, 0, ""), threading.Event()
 
-    def progress(done: int, total: int) -> None:
+    def restarted(done: int, total: int) -> None:
         nonlocal begin, come
-        begin, come = begin or time.monotonic(), (done, total)
+        begin, come = begin or time.monotonic(), (done, total, "restarts")
+
+    def sampled(done: int, total: int) -> None:
+        nonlocal come
+        come = (done, total, "bootstrap samples")
 
     def tick() -> None:
         while not ended.wait(TICK_SECONDS):
             seconds = time.monotonic() - begin
             if begin and seconds >= SLOW_SECONDS:
-                restarts = f", {come[0]} of {come[1]} restarts done" if come[1] > 1 else ""
-                VOICE.stand(f"searching: {seconds:.0f} s{restarts}")
+                done, total, what = come
+                far = f", {done} of {total} {what} done" if total > 1 else ""
+                VOICE.stand(f"searching: {seconds:.0f} s{far}")
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
     try:
-        yield progress
+        yield {"searching": restarted, "sampling": sampled}
     finally:
         ended.set()
         ticker.join()
@@ -110,14 +120,17 @@ def searching() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def tuning(annotator: str | None, *, on: str = "local") -> Iterator[dict[str, Any]]:
-    """Show the search, or what is annotated meanwhile: bars of both would stand on one line."""
+def tuning(annotator: str | None, *, replicas_on: str = "local") -> Iterator[dict[str, Any]]:
+    """Show the search, or what is annotated meanwhile: bars of both would stand on one line.
+
+    `replicas_on` is where replicas are searched; what those on a cluster do is not seen.
+    """
     if annotator:
         with annotating() as progress:
             yield {"progress": progress}
-    elif on != "local":
+    elif replicas_on != "local":
         with decoding("replicas") as done:
             yield {"searching": done}
     else:
         with searching() as shown:
-            yield {"searching": shown}
+            yield shown

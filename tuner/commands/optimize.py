@@ -115,7 +115,8 @@ def command(
     take_search(given)
     if given["replicas"] is not None:
         del given["samples"], given["also"], given["pool"]
-        with tuning(given["annotator"], on=given["executor"]) as shown:
+        with tuning(given["annotator"], replicas_on=given["executor"]) as shown:
+            shown.pop("sampling", None)
             replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
             click.echo(str(replicas))
@@ -133,8 +134,8 @@ def command(
             "pool",
         ):
             del given[name]
-        with searching() as on:
-            found = api.optimize_dat(features, scores, notice=notice, searching=on, **given)
+        with searching() as shown:
+            found = api.optimize_dat(features, scores, notice=notice, **shown, **given)
     else:
         with tuning(given["annotator"]) as shown:
             found = api.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
@@ -152,8 +153,6 @@ def _check_replicas(out: Path | None, features: tuple[Path, ...], given: dict[st
             raise click.UsageError(
                 "--out-dir, --fresh and the options of a test set need --replicas"
             )
-        if given.pop("executor") != "local":
-            raise click.UsageError("--executor needs --replicas: one search stays on one machine")
         return
     if given["out_dir"] is None or out is not None:
         raise click.UsageError("--replicas write to --out-dir, not to --out")
@@ -168,6 +167,8 @@ def _check_pool(features: tuple[Path, ...], given: dict[str, Any]) -> None:
         return
     if features or given["replicas"] is not None:
         raise click.UsageError("--pool goes with --nbest, without --replicas")
+    if given["executor"] != "local":
+        raise click.UsageError("--pool goes without --executor: it is searched where it lies")
     if any(given[name] for name in _WITHOUT_POOL):
         raise click.UsageError(
             "--pool goes without --also, --ids, --feature, --annotator, --length-penalty and "

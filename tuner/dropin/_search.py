@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metrics._base import FloatArray, Metric
+    from tuner.executors.team import Team
     from tuner.nbest.moses_dat import DatLists
     from tuner.search.optimizers._base import Optimizer
     from tuner.weights.feature_weights import FeatureNames
@@ -94,6 +95,7 @@ def search(
     step: tuple[int, FeatureWeights] | None = None,
     seed: int = 0,
     threads: int = 1,
+    team: Team | None = None,
     notice: Callable[[str], None],
 ) -> tuple[FeatureWeights, float]:
     """Find weights; return them, as mert prints them, and their score on the metric's scale.
@@ -140,6 +142,7 @@ def search(
             ),
             seed=seed,
             threads=threads,
+            team=team,
         ),
         notice=notice,
     )

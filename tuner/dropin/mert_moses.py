@@ -326,6 +326,7 @@ class _Run:
                 active=request.active,
                 seed=seed,
                 threads=request.threads,
+                team=self.team,
                 notice=notes.append,
             )
             points.append(self.files.vector(pro))
@@ -340,6 +341,7 @@ class _Run:
             step=(step, state.weights) if request.optimizer.holds_out else None,
             seed=seed,
             threads=request.threads,
+            team=self.team,
             notice=notes.append,
         )
         printed = f"{printed_score(request.scorer.metric, score):.6f}"

@@ -67,7 +67,8 @@ def run(
     shared
         Where the run is one of several replicas, see `tuner.runs.replicas`.
     team
-        What decodes and annotates, if it is a cluster. Searches stay here, where their lists are.
+        What decodes, annotates, and searches bootstrap samples and restarts beyond the threads
+        of this machine, if it is a cluster. Other searches stay here, where their lists are.
     wait
         For how many seconds to wait for another process that works in the folder.
 
@@ -397,6 +398,7 @@ class _Run:
             constraints=experiment.constraints,
             seed=seed,
             threads=experiment.threads,
+            team=self.evaluator.team,
             prior=experiment.tune.prior,
             toward=self._weights_of(1),
         )
@@ -414,17 +416,23 @@ class _Run:
             # What there is to be noticed each iteration has said.
             nbest, stats = self.lists.searched(lists, lambda _: None)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
-            for sample in missing:
-                found = bootstrap(
-                    nbest,
-                    stats,
-                    self.experiment.metric,
-                    setup,
-                    sample=sample,
-                    segments=self.evaluator.tuned,
-                )
+            for sample, found in bootstrap(
+                nbest,
+                stats,
+                self.experiment.metric,
+                setup,
+                missing,
+                segments=self.evaluator.tuned,
+                notice=self.note,
+                progress=self._sampled,
+            ):
                 write_text(files[sample], found.to_json() + "\n")
         return confidence([read_weights(file) for file in files])
+
+    def _sampled(self, done: int, total: int) -> None:
+        """Say at each tenth how many bootstrap samples are done."""
+        if 10 * done // total > 10 * (done - 1) // total:
+            self.note(f"{done} of {counted(total, 'bootstrap sample')} done")
 
     def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
         experiment, path = self.experiment, self.folder.path

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import IntArray, Metric
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest, SparseFeatures
     from tuner.nbest.moses_dat import DatLists
     from tuner.search.optimizers._base import Optimizer
@@ -51,6 +52,8 @@ class Setup:
         Strength of a pull towards weights, see `Prior`; 0 for none.
     toward : FeatureWeights or None
         The weights pulled to; None: the first start.
+    team : Team or None
+        Where it is a cluster, restarts are sent there if they are more than threads.
     """
 
     optimizer: Optimizer
@@ -60,6 +63,7 @@ class Setup:
     threads: int = 1
     prior: float = 0.0
     toward: FeatureWeights | None = None
+    team: Team | None = None
 
 
 @dataclass(frozen=True)
@@ -289,6 +293,7 @@ def _optimize(
             bounds=_with_sparse(variables.bounds, problem),
             seed=setup.seed,
             threads=setup.threads,
+            team=setup.team,
             progress=progress,
         )
         restarts = tuple(lists.metric.oriented(value) for value in outcome.restarts)

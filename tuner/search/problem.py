@@ -67,6 +67,11 @@ class StatTable:
         """Whether statistics are computed when they are asked for."""
         return self._known is not None
 
+    @property
+    def can_travel(self) -> bool:
+        """Whether other processes can be sent it: all is known, and in memory."""
+        return self.known == len(self.rows) and not is_mapped(self.rows)
+
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
         self.need(hypotheses)
@@ -153,6 +158,14 @@ class TuningProblem:
     def width(self) -> int:
         """Number of weights: F, and P more where there are sparse features."""
         return len(self.features) + (0 if self.sparse is None else int(self.sparse.shape[1]))
+
+    @property
+    def can_travel(self) -> bool:
+        """Whether other processes can be sent it: it is in memory, and all statistics are known.
+
+        What no search asks for is not annotated, nor a pool on disk read whole, to send it.
+        """
+        return self.stats.can_travel and not is_mapped(self.features)
 
     @cached_property
     def _deviations(self) -> FloatArray:

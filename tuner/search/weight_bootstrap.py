@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner import streams
+from tuner.executors.team import Threads
+from tuner.mapped import is_mapped
+from tuner.nbest.model import without_texts
 from tuner.search.averaging import stacked
 from tuner.search.optimization import optimize_stats
 from tuner.tables import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from metrics._base import IntArray, Metric
+    from tuner.executors.team import Team
     from tuner.nbest.model import NBest
     from tuner.search.optimization import Setup
     from tuner.search.problem import StatTable
@@ -69,11 +73,17 @@ def bootstrap(
     stats: StatTable,
     metric: Metric,
     setup: Setup,
+    samples: Sequence[int],
     *,
-    sample: int,
     segments: IntArray | None = None,
-) -> FeatureWeights:
-    """Return the weights found on one bootstrap sample of the segments.
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[tuple[int, FeatureWeights]]:
+    """Yield samples and the weights found on each, in the order in which their searches end.
+
+    Workers of `setup.team` search them where that is a cluster, else they are searched here one
+    after the other: each has a copy of the features. Lists on disk are searched here, and so are
+    those whose statistics are not all known: a sample asks for few.
 
     Parameters
     ----------
@@ -83,9 +93,45 @@ def bootstrap(
         How the weights were found, but its first start is the weights found: each sample is
         searched once from there, with a seed of its own; by an optimizer that holds segments out
         from `toward`, which was found on none of them.
+    samples : sequence of int
+        Which ones, counted from 0.
     segments : (n,) int64, optional
         Those that the weights were found on, where not all.
+    notice
+        Called with a line where a cluster cannot search them.
+    progress
+        Called as progress(samples done, samples in all), from this thread.
     """
+    team: Team = Threads(1)
+    if setup.team is not None and setup.team.is_remote:
+        if is_mapped(nbest.features):
+            notice("bootstrap samples are searched on this machine: the lists are on its disk")
+        elif not stats.can_travel:
+            notice(
+                "bootstrap samples are searched on this machine: they ask for the statistics of "
+                "few hypotheses, and workers would need all of them"
+            )
+        else:
+            team = setup.team
+            nbest = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+    alone = replace(setup, threads=1, team=None)
+    shared = team.shared(nbest), team.shared(stats)
+    tasks = [(*shared, metric, alone, sample, segments, team.step) for sample in samples]
+    named = "bootstrap sample {}".format
+    for place, weights in team.run(found_on, tasks, progress=progress, named=named):
+        yield samples[place], weights
+
+
+def found_on(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    setup: Setup,
+    sample: int,
+    segments: IntArray | None = None,
+    step: Callable[[int, int], None] | None = None,
+) -> FeatureWeights:
+    """Return the weights found on one bootstrap sample of the segments, see `bootstrap`."""
     drawn, seed = resampled(
         len(nbest) if segments is None else len(segments), seed=setup.seed, sample=sample
     )
@@ -102,6 +148,7 @@ def bootstrap(
         metric,
         once,
         notice=_ignore,  # it was said when the weights were found
+        progress=step,
         segments=drawn if segments is None else segments[drawn],
     )
     return found.weights

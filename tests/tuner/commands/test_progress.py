@@ -51,6 +51,13 @@ def test_a_terminal_shows_how_long_a_search_has_been_on(monkeypatch, tmp_path):
     assert shown.stderr.endswith(" \r")  # nothing of it stays
 
 
+def test_bootstrap_samples_are_counted_after_restarts(monkeypatch, tmp_path):
+    on_terminal(monkeypatch)
+    shown = optimize(monkeypatch, tmp_path, "--bootstrap", 3)
+    assert "searching: 0 s, 1 of 2 restarts done\r" in shown.stderr
+    assert " s, 2 of 3 bootstrap samples done\r" in shown.stderr
+
+
 def test_nothing_is_shown_where_nobody_looks(monkeypatch, tmp_path):
     on_terminal(monkeypatch)
     assert optimize(monkeypatch, tmp_path, "--quiet").stderr == ""
@@ -62,8 +69,8 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch, tmp_path):
 def test_a_short_search_shows_nothing(monkeypatch, capsys):
     on_terminal(monkeypatch)
     monkeypatch.setattr(_progress, "TICK_SECONDS", 0.01)
-    with _progress.searching() as progress:
-        progress(0, 1)
+    with _progress.searching() as shown:
+        shown["searching"](0, 1)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
 

@@ -7,7 +7,7 @@ from tests.tuner.search.test_optimization import LIST, read
 from tuner.components import registry
 from tuner.search.optimization import Setup, optimize_stats
 from tuner.search.stat_tables import statistics_table
-from tuner.search.weight_bootstrap import bootstrap, confidence, resampled
+from tuner.search.weight_bootstrap import bootstrap, confidence, found_on, resampled
 from tuner.weights.feature_weights import FeatureWeights
 
 START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
@@ -57,8 +57,14 @@ def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     metric = registry.metric("port")
     stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
     setup = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 9}), (START,), seed=2)
-    found = [bootstrap(nbest, stats, metric, setup, sample=sample) for sample in range(4)]
-    again = bootstrap(nbest, stats, metric, setup, sample=2)
-    assert again == found[2]
-    assert len({str(one.values) for one in found}) > 1
-    assert confidence(found).samples == 4
+    seen = []
+    found = dict(
+        bootstrap(
+            nbest, stats, metric, setup, range(4), notice=seen.append,
+            progress=lambda *at: seen.append(at),
+        )
+    )  # fmt: skip
+    assert seen == [(done, 4) for done in range(1, 5)]
+    assert found_on(nbest, stats, metric, setup, 2) == found[2]
+    assert len({str(one.values) for one in found.values()}) > 1
+    assert confidence(list(found.values())).samples == 4

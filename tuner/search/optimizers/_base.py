@@ -13,13 +13,14 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from tuner import streams
-from tuner.executors.team import each
+from tuner.executors.team import Threads
 from tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics._base import FloatArray, IntArray
+    from tuner.executors.team import Team
     from tuner.search.problem import TuningProblem
 
 
@@ -144,12 +145,13 @@ class Optimizer(ABC):
         bounds: Bounds | None = None,
         seed: int = 0,
         threads: int = 1,
+        team: Team | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Outcome:
         """Search from each start, `restarts` times in all or once from each start if that is more.
 
-        The result depends on the seed, never on the number of threads: restart r draws from its
-        own stream and the results are compared in order.
+        The result depends on the seed, never on the number of threads or workers: restart r draws
+        from its own stream and the results are compared in order.
 
         Parameters
         ----------
@@ -157,31 +159,22 @@ class Optimizer(ABC):
             Clipped to the bounds. Not modified. (F + P,) with P sparse features.
         threads : int
             Restarts that run at once.
+        team : Team, optional
+            Where it is a cluster, restarts are sent there if they are more than threads and the
+            problem can travel.
         progress : callable, optional
             Called as progress(restarts done, restarts in all), first with 0, from this thread.
         """
         bounds = bounds or Bounds.none(problem.width)
         count = max(self.restarts, len(starts))
-        generators = streams.restarts(seed, count)
-        dense = len(problem.features)
-        seconds = [0.0] * count
-
-        def run(restart: int) -> Found:
-            rng = generators[restart]
-            weights = starts[restart % len(starts)]
-            if restart >= len(starts):
-                noise = rng.normal(size=dense) / problem.spread
-                length = np.linalg.norm(weights[:dense] * problem.spread)
-                weights = weights.copy()
-                weights[:dense] += self.spread * length / dense**0.5 * noise
-            begin = time.thread_time()
-            found = self.search(problem, bounds.clip(weights), bounds, rng)
-            seconds[restart] = time.thread_time() - begin
-            return found
-
+        if team is None or not (team.is_remote and count > threads and problem.can_travel):
+            team = Threads(threads)
+        shared = team.shared(problem)
+        tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
         if progress is not None:
             progress(0, count)
-        ends = each(run, count, threads=threads, progress=progress)
+        done = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
+        ends, seconds = zip(*(done[restart] for restart in range(count)), strict=True)
         best = max(ends, key=Found.worth)  # of equal ones the first
         return Outcome(
             best.weights,
@@ -191,3 +184,24 @@ class Optimizer(ABC):
             best.unseen,
             sum(seconds),
         )
+
+
+def _restart(
+    problem: TuningProblem,
+    optimizer: Optimizer,
+    starts: list[FloatArray],
+    bounds: Bounds,
+    seed: int,
+    restart: int,
+) -> tuple[Found, float]:
+    """Make one restart; return what it found and how many seconds of a processor it took."""
+    rng, dense = streams.restart(seed, restart), len(problem.features)
+    weights = starts[restart % len(starts)]
+    if restart >= len(starts):
+        noise = rng.normal(size=dense) / problem.spread
+        length = np.linalg.norm(weights[:dense] * problem.spread)
+        weights = weights.copy()
+        weights[:dense] += optimizer.spread * length / dense**0.5 * noise
+    begin = time.thread_time()
+    found = optimizer.search(problem, bounds.clip(weights), bounds, rng)
+    return found, time.thread_time() - begin
