@@ -73,8 +73,8 @@ def tune(
     overrides
         Values in place of the file's, as `"metric.alpha=0.5"`.
     seed, threads, annotator, annotation_cache, executor
-        In place of the file's. On a cluster, see `crossval`, workers decode and annotate; searches
-        stay here, where their lists are.
+        In place of the file's. On a cluster, see `crossval`, workers decode, annotate, and search
+        bootstrap samples and restarts beyond `threads`; other searches stay here.
     fresh
         Remove what an earlier run left and start over.
     log

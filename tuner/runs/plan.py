@@ -360,12 +360,19 @@ class _Arithmetic:
             counting = self._timed(sample.counting).times(self.pool(number))
             total = total.plus(Cost(counting.wall / self._threads(workers), counting.cpu))
         total = total.plus(self._timed(sample.reading).times(each * (case.searches + 1)))
-        samples = self.experiment.tune.bootstrap
-        again = self._threaded(self._search(case.searches), workers)
-        total = total.plus(again.times(samples))
+        total = total.plus(self._sampling(workers))
         total = total.plus(self._tasks(self.sentences() / SENTENCES))
         annotating = self._timed(sample.sentence).times(self.sentences())
         return total.plus(Cost(annotating.wall / self._at_work(workers), annotating.cpu))
+
+    def _sampling(self, workers: int) -> Cost:
+        """Return the cost of the bootstrap samples; those that cannot travel are searched here."""
+        tune, search = self.experiment.tune, self._search(self.case.searches)
+        if self.elsewhere is None or tune.pool or self.sample.annotated:
+            return self._threaded(search, workers).times(tune.bootstrap)
+        at_once = min(self._at_work(workers), max(tune.bootstrap, 1))
+        cost = self._timed(search).times(tune.bootstrap)
+        return self._tasks(tune.bootstrap).plus(Cost(cost.wall / at_once, cost.cpu))
 
     def total(self, workers: int) -> Cost:
         """Return the cost of all tunings, and of what is done once."""

@@ -136,6 +136,21 @@ def test_workers_of_a_cluster_decode_and_this_machine_searches():
         assert more == pytest.approx(0.03 * (4 * parts + others))
 
 
+@pytest.mark.parametrize("stays", [{"pool": True}, {"annotated": 0.25}, {}])
+def test_bootstrap_samples_go_to_workers_where_lists_can(stays):
+    sample = replace(SAMPLE, annotated=stays.get("annotated", 0.0))
+    few, many = (
+        planned(
+            experiment(bootstrap=samples, pool=stays.get("pool", False)), sample, [8],
+            elsewhere=Elsewhere(Cost(0.1, 0.03)),
+        ).needs[0]
+        for samples in (0, 20)
+    )  # fmt: skip
+    more = 1.2 * (many.wall.low - few.wall.low)
+    # Idle, each search is one of 1 + 4; four threads here search half of it at once.
+    assert more == pytest.approx(20 * 5 * 0.625 if stays else 20 * 5 / 8 + 20 * 0.1)
+
+
 def test_what_is_done_is_not_planned_again_and_says_how_pools_grow():
     found = planned(experiment(nbest=10, iterations=4), SAMPLE, [1], before=(800, 1100))
     assert found.searches == (2, 4)
