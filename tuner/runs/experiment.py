@@ -67,8 +67,7 @@ def run(
     shared
         Where the run is one of several replicas, see `tuner.runs.replicas`.
     team
-        What decodes, annotates, and searches bootstrap samples and restarts beyond the threads
-        of this machine, if it is a cluster. Other searches stay here, where their lists are.
+        What decodes, annotates, and searches what is worth sending, if it is a cluster.
     wait
         For how many seconds to wait for another process that works in the folder.
 
@@ -416,7 +415,7 @@ class _Run:
             # What there is to be noticed each iteration has said.
             nbest, stats = self.lists.searched(lists, lambda _: None)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
-            for sample, found in bootstrap(
+            search = bootstrap(
                 nbest,
                 stats,
                 self.experiment.metric,
@@ -424,15 +423,12 @@ class _Run:
                 missing,
                 segments=self.evaluator.tuned,
                 notice=self.note,
-                progress=self._sampled,
-            ):
+            )
+            for done, (sample, found) in enumerate(search, 1):
                 write_text(files[sample], found.to_json() + "\n")
+                if 10 * done // len(missing) > 10 * (done - 1) // len(missing):
+                    self.note(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])
-
-    def _sampled(self, done: int, total: int) -> None:
-        """Say at each tenth how many bootstrap samples are done."""
-        if 10 * done // total > 10 * (done - 1) // total:
-            self.note(f"{done} of {counted(total, 'bootstrap sample')} done")
 
     def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
         experiment, path = self.experiment, self.folder.path
