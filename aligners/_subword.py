@@ -78,7 +78,7 @@ def train_subwords(path: Path, lines: Sequence[str], *, vocabulary_size: int) ->
             max_sentence_length=1 << 20,
             minloglevel=2,
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         message = " ".join(str(error).split())
         raise AlignerError(
             f"sentencepiece with vocab_size {vocabulary_size}: {message}; choose another size"

@@ -38,11 +38,12 @@ def test_training_is_deterministic(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_training_with_too_small_a_vocabulary_says_so(tmp_path):
+@pytest.mark.parametrize("size", [3, 2**31])
+def test_training_with_too_small_or_large_a_vocabulary_says_so(tmp_path, size):
     with pytest.raises(
-        AlignerError, match=r"sentencepiece with vocab_size 3: .*choose another size"
+        AlignerError, match=rf"sentencepiece with vocab_size {size}: .*choose another size"
     ):
-        train_subwords(tmp_path / "m", LINES, vocabulary_size=3)
+        train_subwords(tmp_path / "m", LINES, vocabulary_size=size)
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path):

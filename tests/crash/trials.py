@@ -129,7 +129,7 @@ def _read(path, name):
 
 
 def _rows(path):
-    """Return what a database holds: its bytes depend on the order of writing."""
+    """Return what a database holds, but for the day; its bytes depend on the order of writing."""
     if not path.read_bytes().startswith(b"SQLite format 3"):
         return path.read_bytes()
     with closing(sqlite3.connect(path)) as database:
@@ -137,8 +137,14 @@ def _rows(path):
             "SELECT name FROM sqlite_master WHERE type = 'table' "
             "AND name != 'sqlite_sequence' ORDER BY name"
         )]  # fmt: skip
-        every = {name: f"SELECT * FROM {name}" for name in names}  # noqa: S608  names of tables
-        return {name: sorted(map(repr, database.execute(sql))) for name, sql in every.items()}
+        return {name: sorted(map(repr, _but_the_day(database, name))) for name in names}
+
+
+def _but_the_day(database, table):
+    """Return the rows of a table without the day that they were used last."""
+    found = database.execute(f"SELECT * FROM {table}")  # noqa: S608  the name of a table
+    kept = [at for at, (name, *_) in enumerate(found.description) if name != "used"]
+    return [tuple(row[at] for at in kept) for row in found]
 
 
 def alone(job, seeds, place):
