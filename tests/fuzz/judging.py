@@ -70,8 +70,9 @@ def run_case(seed, case, targets, seeds: Path, folder: Path):
         words = target.command(name)
     before = _content(folder)
     ended = in_child(folder, target, words, name)
-    # A message that quotes the damaged option has named it.
-    quoted = [f"'{word}'" for word in option_lines(damaged)] if "@" in target.words else []
+    # A message that quotes the damaged option, or its value, has named it.
+    options = option_lines(damaged) if "@" in target.words else []
+    quoted = [f"'{part}'" for word in options for part in (word, word.partition("=")[2]) if part]
     target = replace(target, names=(*target.names, *quoted))
     return target, words, ended, list(faults(target, ended, before, folder))
 

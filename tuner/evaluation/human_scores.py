@@ -121,7 +121,7 @@ class HumanScores:
                     f"{self.path}: no score of system '{name}'{suggest(name, self.systems)}"
                 )
             if name in names[:position]:
-                raise InputError(f"system '{name}' is named twice")
+                raise InputError(f"system '{name}' is named twice, expected each once")
         columns = [self.systems.index(name) for name in names]
         return replace(
             self,

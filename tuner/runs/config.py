@@ -24,6 +24,7 @@ from tuner.components.features import Feature
 from tuner.documents import parse_toml
 from tuner.errors import AnnotatorError, ConfigError, suggest
 from tuner.executors.opening import Place
+from tuner.numbers import LARGEST
 from tuner.processors import available_processors
 from tuner.runs.contents import content_of
 from tuner.search import DEFAULT_OPTIMIZER
@@ -101,7 +102,7 @@ class Tune:
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    prior: Annotated[float, Field(ge=0)] = 0.0
+    prior: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
     bootstrap: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] = 1
     annotation_cache: Path | None = None

@@ -199,6 +199,11 @@ def test_not_utf8_and_not_there(folder):
     assert "my.toml: No such file" in message(folder)
 
 
+@pytest.mark.parametrize("prior", ["inf", "'Infinity'", "'1e31'", "-1"])
+def test_a_prior_is_a_number_to_calculate_with(folder, prior):
+    assert "prior" in message(folder, f"tune.prior={prior}")
+
+
 def test_half_a_test_set_is_an_error(folder):
     assert "[data] has test_source, but no test_references" in message(
         folder, "data.test_source='test.src'"
