@@ -69,8 +69,7 @@ class Tune:
     threads
         Threads and decoder processes; 0 is one for each processor. Never changes a result.
     patience
-        Stop when the score of the decoder's own best dev output has not risen for so many
-        iterations.
+        Stop when the dev score of the decoder's own best has not risen for so many iterations.
     min_weight_change
         Stop when the weights, each vector scaled to absolute values that sum to 1, move by
         less than this in all (sum of absolute differences, 0..2).
@@ -85,7 +84,7 @@ class Tune:
         In the end, tune again on so many resampled sets of segments over the lists of all
         iterations, and report percentiles of each weight.
     replicas
-        So many whole tunings, from different seeds; the result is the average of their weights.
+        So many whole tunings, from different seeds; the mean of their weights is the result.
     annotation_cache
         Folder that keeps what the annotator said; absent, PORTMERT_CACHE or the user's cache
         folder. Never changes a result.
