@@ -45,6 +45,17 @@ class Whole(click.IntRange):
         return super()._describe_range() if self.max != MOST else f"x>={self.min}"
 
 
+class Name(click.types.StringParamType):
+    """Accepts a name that can stand in a text: none whose bytes are not UTF-8."""
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
+        """Return the name, or fail as wrong usage."""
+        name: str = super().convert(value, param, ctx)
+        if not name.isascii() and name != name.encode(errors="replace").decode():
+            self.fail(f"{name!a} is not UTF-8.", param, ctx)
+        return name
+
+
 def refuse_given(ctx: Context, other: str, *, but: Sequence[str] = ()) -> None:
     """Refuse options that would mean nothing beside another, or before a subcommand."""
     for parameter in ctx.command.params:
@@ -127,7 +138,7 @@ def human_options(help_text: str, *, old: Sequence[str] = (), required: bool = T
 def systems_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --system."""
     return several(
-        "--system", "systems", kind=str, help="Only this system; repeat for more. Default: all."
+        "--system", "systems", kind=Name(), help="Only this system; repeat for more. Default: all."
     )(command)
 
 
