@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import shutil
 import subprocess
@@ -230,6 +231,10 @@ def test_a_damaged_vocabulary_is_an_error(trained):
     aligner, work = trained
     [vocabulary] = work.glob("*/source.vcb")
     vocabulary.write_text("2 a 1\nnonsense\n")
+    with pytest.raises(AlignerError, match=r"source\.vcb: is damaged, its digest is not"):
+        align(aligner, work)
+    record = vocabulary.with_name("model.json")  # one of before there were digests
+    record.write_text(json.dumps({**json.loads(record.read_text()), "files": {}}))
     with pytest.raises(AlignerError, match=r"source\.vcb:2: not a vocabulary of GIZA"):
         align(aligner, work)
 
