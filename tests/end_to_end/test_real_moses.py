@@ -1,0 +1,89 @@
+"""Moses' own programs and scripts with ours in their place, and ours with Moses' decoder."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.places import PROGRAMS, ROOT, programs
+from tests.support.real_moses import real_system
+
+REFERENCE = "the little house\nthe house\nlittle house\nthe\nlittle house\n"
+
+
+@pytest.fixture
+def system(tmp_path):
+    """The arguments of mert-moses.pl: source, reference, decoder, its configuration."""
+    decoder, source = real_system(tmp_path)
+    (tmp_path / "dev.ref").write_text(REFERENCE)
+    return [source, tmp_path / "dev.ref", decoder.program, decoder.config]
+
+
+@pytest.fixture
+def script():
+    """Moses' own script, and Perl for it."""
+    (perl,) = programs("perl")
+    path = PROGRAMS.parent / "scripts" / "training" / "mert-moses.pl"
+    if not path.exists():
+        pytest.skip("shared data: tools/moses/scripts")
+    return [perl, path]
+
+
+def done(command, folder):
+    """Run a command in a folder to its end; return what it printed."""
+    ended = subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def portmert(*arguments):
+    return [sys.executable, "-m", "portmert", *arguments]
+
+
+def test_the_tuning_step_of_ems_with_the_real_decoder(tmp_path, system):
+    # As EMS writes it, with our tuning-script and tuning-settings.
+    step = " ".join(map(str, [
+        *portmert("mert-moses"), *system, "--nbest 10", f"--working-dir {tmp_path}/tuning/work.1",
+        '--decoder-flags " -v 0 "', f"--rootdir {PROGRAMS.parent}/scripts",
+        f"-mertdir {PROGRAMS}", "--maximum-iterations 2", "--no-filter-phrase-table",
+    ]))  # fmt: skip
+    (tmp_path / "step.sh").write_text(
+        f"mkdir -p {tmp_path}/tuning\n{step}\n"
+        f"cp {tmp_path}/tuning/work.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1\n"
+    )
+    done(["bash", "-e", tmp_path / "step.sh"], ROOT)
+    assert "MERT optimized" in (tmp_path / "tuning" / "moses.tuned.ini.1").read_text()
+    # The decoder takes the tuned configuration.
+    output = subprocess.run(
+        [system[2], "-config", tmp_path / "tuning" / "moses.tuned.ini.1", "-v", "0"],
+        input=b"kleine haus\n", capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    assert output.split()[1:] == [b"house"]
+
+
+@pytest.mark.parametrize("how", [(), ("--batch-mira",)])
+def test_mert_moses_takes_our_programs(tmp_path, system, script, how):
+    done(portmert("shims", tmp_path / "shims"), ROOT)
+    command = [
+        *script, *system, "--mertdir", tmp_path / "shims", "--working-dir", tmp_path / "work",
+        "--nbest=10", "--maximum-iterations=2", "--no-filter-phrase-table", "--decoder-flags=-v 0",
+        "--predictable-seeds", *how,
+    ]  # fmt: skip
+    done(command, tmp_path)
+    assert "# We were before running iteration" in (tmp_path / "work" / "moses.ini").read_text()
+
+
+def test_lists_of_the_real_extractor_and_ours_are_the_same(tmp_path, system):
+    (extractor,) = programs("extractor")
+    done(portmert("shims", tmp_path / "shims"), ROOT)
+    done([system[2], "-config", system[3], "-v", "0", "-input-file", system[0],
+          "-n-best-list", "list", "10"], tmp_path)  # fmt: skip
+    for name, program in (("theirs", extractor), ("ours", tmp_path / "shims" / "extractor")):
+        done([program, "--sctype", "BLEU", "--scconfig", "case:true", "--scfile", f"{name}.scores",
+              "--ffile", f"{name}.features", "-r", system[1], "-n", "list"], tmp_path)  # fmt: skip
+    for kind in ("features", "scores"):
+        theirs, ours = ((tmp_path / f"{name}.{kind}").read_text() for name in ("theirs", "ours"))
+        assert sorted(theirs.split()) == sorted(ours.split())
