@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
+from threadpoolctl import threadpool_limits
 
 from tests.fuzz.mutations import mutate
 from tests.fuzz.target import option_lines
@@ -88,6 +89,7 @@ def in_child(folder, target, words, damaged):
         status = 70
         try:
             _limit(folder, said, memory + MEMORY)
+            threadpool_limits(1)  # threads that OpenMP has begun are not there in a child
             status = target.call(words)
             if status == 0 and target.then is not None:
                 target.then(Path(damaged))
