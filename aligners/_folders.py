@@ -64,10 +64,11 @@ def _check_files(folder: Path, digests: object) -> None:
     """Compare the files of a folder with what its record says of them."""
     if not isinstance(digests, dict):
         raise AlignerError(f"{folder / RECORD}: `files` is no table; remove {folder}")
+    files = _files_of(folder)  # and none else: a record may name a device, which never ends
     for name, wanted in digests.items():
         try:
-            found = _digest(folder / name)
-        except (OSError, ValueError):
+            found = _digest(files[name])
+        except (KeyError, OSError):
             found = None
         if found != wanted:
             what = "is not there or not readable" if found is None else "is damaged"
@@ -75,6 +76,12 @@ def _check_files(folder: Path, digests: object) -> None:
                 f"{folder / name}: {what}, its digest is not that in {RECORD}; remove {folder} "
                 f"and train again"
             )
+
+
+def _files_of(folder: Path) -> dict[str, Path]:
+    """Return the files in a folder, by their names from there on."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path for path in paths}
 
 
 def _digest(path: Path) -> str:
@@ -157,8 +164,7 @@ def make_folder(
         aside.mkdir(exist_ok=True)  # another one may have cleared it before the lock
         notes = make(aside)
         _check_room(aside)
-        files = sorted(path for path in aside.rglob("*") if path.is_file())
-        digests = {str(path.relative_to(aside)): _digest(path) for path in files}
+        digests = {name: _digest(path) for name, path in _files_of(aside).items()}
         record = {"fingerprint": dict(fingerprint), "notes": dict(notes), "files": digests}
         (aside / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         try:

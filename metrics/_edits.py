@@ -12,11 +12,11 @@ from pydantic.dataclasses import dataclass
 
 from metrics import _edit_kernels
 from metrics._base import Metric
-from metrics._ngrams import SMALLEST_COUNT, flat
+from metrics._ngrams import SMALLEST_COUNT, token_arrays
 from metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray, TokenArray
+    from metrics._base import Batch, FloatArray
 
 
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:
@@ -113,12 +113,5 @@ class DistanceRate(Metric):
         return {} if self.long_jumps else edit_kinds(batch)
 
 
-def _arrays(single: Batch) -> tuple[TokenArray, IntArray, IntArray, TokenArray, IntArray]:
-    hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
-    return (
-        hypotheses.values,
-        hypotheses.offsets,
-        np.ascontiguousarray(single.offsets, dtype=np.int64),
-        references.values,
-        references.offsets,
-    )
+def _arrays(single: Batch) -> tuple[object, ...]:
+    return token_arrays(single)[:-1]  # one reference each

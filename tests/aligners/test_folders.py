@@ -87,6 +87,18 @@ def test_a_damaged_file_of_a_model_is_named_before_a_library_reads_it(tmp_path):
         read_record(folder)
 
 
+@pytest.mark.parametrize("name", ["/dev/zero", "../outside", "model.json/x", "link"])
+def test_only_files_of_the_folder_are_read(tmp_path, name):
+    folder = tmp_path / "model"
+    record = make_folder(folder, {}, make)
+    (tmp_path / "outside").write_bytes(b"made")
+    (folder / "link").symlink_to("/dev/zero")
+    record["files"] = {name: record["files"]["file"]}
+    (folder / RECORD).write_text(json.dumps(record))
+    with pytest.raises(AlignerError, match="is not there or not readable"):
+        make_folder(folder, {}, never)
+
+
 def test_a_model_of_an_earlier_version_says_nothing_of_its_files(tmp_path):
     folder = tmp_path / "model"
     record = make_folder(folder, {}, make)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tuner.nbest.model import NBest
 
 FARTHEST = 0.35
-"""How far weights move at once, as `weight_change` counts: lists say little of those far away."""
+"""Most that weights whose absolute values add to 1 change at once: lists say little of those far
+away."""
 
 
 def absolute_size(weights: FeatureWeights) -> float:
@@ -91,7 +92,7 @@ def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> fl
 
     The whole way in the first iteration, half of it in the second, a third in the third: then the
     weights are the mean of all that were found, and come to rest. But no farther at once than
-    `FARTHEST`.
+    `FARTHEST`, counted before the weights are scaled again.
 
     Parameters
     ----------

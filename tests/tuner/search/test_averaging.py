@@ -61,10 +61,11 @@ def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():
     for number, one in enumerate(found, 1):
         weights = weights.towards(one, step_share(number, weights, one))
     assert weights.values["B"] == (pytest.approx((1.2 + 0.8 + 0.9) / 3),)
-    far = FeatureWeights({"A": (1.0,), "B": (-1.0,)})  # a change of 1: half of the size
+    ((a,), (b,)) = weights.values.values()
+    far = FeatureWeights({"A": (a,), "B": (-b,)})
+    assert 2 * b / (a + b) > FARTHEST
     near = weights.towards(far, step_share(1, weights, far))
-    assert step_share(1, weights, far) == pytest.approx(FARTHEST / weight_change(weights, far))
-    assert weight_change(weights, near) < 2 * FARTHEST
+    assert near.values == {"A": (a,), "B": (pytest.approx(b - FARTHEST * (a + b)),)}
     assert step_share(7, weights, weights) == 1 / 7
 
 
