@@ -98,6 +98,17 @@ def test_other_links_are_tuned_with_and_judged_by_the_same_ones(finished):
     assert differing == {"data.reference_links"}
 
 
+def test_below_table_7_stands_how_far_the_links_differ(finished):
+    folder, _, _ = finished
+    table = sections((folder / "run" / "paper.md").read_text())[7]
+    lines = (folder / "configs" / "recorded" / "dev.links").read_text().splitlines()
+    links, missed = sum(len(line.split()) for line in lines), sum(map(bool, lines))
+    error = 1 - 2 * (links - missed) / (2 * links - missed)
+    assert "| AER against those of port |" in re.sub(" +", " ", table)
+    assert cells(table, "port") == [["dev.links", ""]]
+    assert cells(table, "port@hand") == [["hand.links", f"{error:.4f}"]]
+
+
 def test_each_metric_has_a_run_of_its_own(finished):
     folder, _, _ = finished
     for name in SYSTEMS:
@@ -155,6 +166,7 @@ def test_tables_without_their_systems_say_how_to_get_them(finished, tmp_path):
     for number, remedy in ((7, "--links NAME=FILE"), (8, "--tune-on qmean"), (9, "port-rho")):
         assert "Nothing of ours to show: no system" in tables[number]
         assert remedy in tables[number]
+        assert "AER" not in tables[number]
         assert not cells(tables[number], "ours")
 
 

@@ -8,7 +8,7 @@ from tuner.numbers import shown_p
 from tuner.tables import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tuner.evaluation.comparison.model import ComparedMetric, Comparison
     from tuner.evaluation.reproduction.published import Published, PublishedTable
@@ -46,7 +46,9 @@ class Table(NamedTuple):
     detail: Callable[[Comparison], Shown] | None = None
 
 
-def document(comparison: Comparison, published: Published, *, origin: str) -> str:
+def document(
+    comparison: Comparison, published: Published, *, origin: str, more: Mapping[int, Shown]
+) -> str:
     """Return the document.
 
     Parameters
@@ -57,6 +59,8 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
         What the paper reports.
     origin
         How the systems were made, one paragraph.
+    more
+        Number of a table -> what stands below it that the comparison does not know.
     """
     parts = ["# The tables of the PORT paper, with our own systems", origin]
     if published.citation:
@@ -73,12 +77,15 @@ def document(comparison: Comparison, published: Published, *, origin: str) -> st
         parts.append("Notes:\n\n" + "\n".join(f"- {_cell(line)}" for line in comparison.notes))
     tables = {table.number: table for table in TABLES}
     for number in sorted(tables.keys() | {one.number for one in published.table}):
-        parts += _section(tables.get(number), published.find(number), comparison)
+        parts += _section(tables.get(number), published.find(number), comparison, more)
     return "\n\n".join(parts) + "\n"
 
 
 def _section(
-    table: Table | None, found: PublishedTable | None, comparison: Comparison
+    table: Table | None,
+    found: PublishedTable | None,
+    comparison: Comparison,
+    more: Mapping[int, Shown],
 ) -> list[str]:
     """Return the heading and the paragraphs of one table, of which ours or theirs is known."""
     if table is None:
@@ -104,6 +111,8 @@ def _section(
         parts.append(_markdown(*ours))
     if table.detail is not None:
         parts.append(_markdown(*table.detail(comparison)))
+    if table.number in more:
+        parts.append(_markdown(*more[table.number]))
     return parts + below
 
 

@@ -8,17 +8,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aligners._base import parse_links
 from aligners._errors import counted
+from metrics._base import Ragged
 from tuner.errors import InputError
+from tuner.evaluation.comparison.alignment import error_rate
 from tuner.evaluation.comparison.linking import parse_link_set
 from tuner.evaluation.comparison.request import Request, compare_request
-from tuner.evaluation.reproduction.document import document
+from tuner.evaluation.reproduction.document import Shown, document
 from tuner.evaluation.reproduction.published import Published, read_published
 from tuner.evaluation.significance import Resampling
+from tuner.files import read_lines
 from tuner.runs import experiment as single
 from tuner.runs import replicas
 from tuner.runs.config import load_config
 from tuner.runs.experiment import begin
+from tuner.texts.links import Linker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -151,7 +156,37 @@ def reproduce(
     )
     comparison = compare_request(request, log)
     origin = _origin(config, next(iter(experiments.values())))
-    return Reproduction(comparison, document(comparison, figures, origin=origin))
+    more = _link_sets(experiments, log)
+    return Reproduction(comparison, document(comparison, figures, origin=origin, more=more))
+
+
+def _link_sets(
+    experiments: Mapping[str, Experiment], log: Callable[[str], None]
+) -> dict[int, Shown]:
+    """Return what stands below table 7: how far the links differ that PORT was tuned with."""
+    linked = {
+        name: _dev_links(one, log)
+        for name, one in experiments.items()
+        if name.partition("@")[0] == "port"
+    }
+    if len(linked) < 2:
+        return {}
+    first, (_, against) = next(iter(linked.items()))
+    rows = [
+        [name, origin, "" if name == first else f"{error_rate(against, links):.4f}"]
+        for name, (origin, links) in linked.items()
+    ]
+    return {7: Shown(["tuned on", "links of the dev set", f"AER against those of {first}"], rows)}
+
+
+def _dev_links(experiment: Experiment, log: Callable[[str], None]) -> tuple[str, Ragged]:
+    """Return where the links of the dev set's references come from, and them."""
+    data, aligner = experiment.data, experiment.aligner
+    folder, files = experiment.tune.output / "annotations", data.reference_links
+    origin = ", ".join(file.name for file in files) or f"aligner {aligner and aligner.name()}"
+    files = files or Linker(aligner, folder, data.source, data.references, log).dev_links()
+    rows = [parse_links(line, origin=str(file)) for file in files for line in read_lines(file)]
+    return origin, Ragged.from_links(rows)
 
 
 def _tune_at(
