@@ -9,4 +9,7 @@ class AlignerError(Exception):
 
 def counted(count: int, noun: str) -> str:
     """Return a number of things as messages have it: `1 line`, `2 lines`."""
-    return f"{count} {noun if count == 1 else PLURALS.get(noun, f'{noun}s')}"
+    if count == 1:
+        return f"1 {noun}"
+    *kind, last = noun.split()
+    return " ".join((str(count), *kind, PLURALS.get(last, f"{last}s")))

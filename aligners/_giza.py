@@ -401,7 +401,7 @@ def read_links(
                 raise failure("mgiza", f"aligned pair {number} twice", log)
             found[number] = row
     if len(found) != len(lengths):
-        raise failure("mgiza", f"aligned {len(found)} of {len(lengths)} pairs", log)
+        raise failure("mgiza", f"aligned {len(found)} of {counted(len(lengths), 'pair')}", log)
     return [found[number] for number in range(1, len(lengths) + 1)]
 
 

@@ -205,7 +205,7 @@ class Eflomal(Aligner):
             if len(links) != len(left):
                 raise failure(
                     "eflomal-align",
-                    f"aligned {len(links)} of {len(left)} pairs",
+                    f"aligned {len(links)} of {counted(len(left), 'pair')}",
                     room / "eflomal-align.log",
                 )
             found.append(links)

@@ -222,7 +222,9 @@ def _read_links(room: Path, way: str, expected: int) -> list[Links]:
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     if len(lines) != expected:
         raise failure(
-            "fast_align", f"aligned {len(lines)} of {expected} pairs", room / f"{way}.log"
+            "fast_align",
+            f"aligned {len(lines)} of {counted(expected, 'pair')}",
+            room / f"{way}.log",
         )
     rows = []
     for number, line in enumerate(lines, 1):

@@ -270,7 +270,8 @@ def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, st
     """Yield number of the first line, probability and phrases of each pair."""
     if len(lines) % 3:
         raise ValueError(
-            f"{path}: {len(lines)} lines; expected three a pair: probability, phrase, paraphrase "
+            f"{path}: its number of lines, {len(lines)}, is no multiple of three; expected "
+            f"three a pair: probability, phrase, paraphrase "
             f"(or one, as in TERp: 0.1 <p>phrase</p> <p>paraphrase</p>)"
         )
     for number in range(0, len(lines), 3):

@@ -52,8 +52,8 @@ def _tags_of(texts: Texts, what: str) -> Texts:
     if wrong.size:
         first = int(wrong[0])
         raise ValueError(
-            f"{what} {first} has {found[first]} tags for {expected[first]} tokens; "
-            f"a text has one tag a token, or none"
+            f"{what} {first} has tags: {found[first]}, tokens: {expected[first]}; a text has one "
+            f"tag a token, or none"
         )
     return replace(texts, tokens=texts.tags)
 

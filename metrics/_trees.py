@@ -55,15 +55,15 @@ def dependency_forest(texts: Texts, what: str) -> Ragged:
     if wrong.size:
         first = int(wrong[0])
         raise ValueError(
-            f"{what} {first} has {lengths[first]} heads for {tokens.lengths[first]} tokens; "
-            f"a text has one head a token, or none"
+            f"{what} {first} has heads: {lengths[first]}, tokens: {tokens.lengths[first]}; a text "
+            f"has one head a token, or none"
         )
     above = heads.values[heads.offsets[0] : heads.offsets[-1]].reshape(-1, 2)[:, 0]
     outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
     offsets = heads.offsets - heads.offsets[0]
     if outside.size:
         first = int(np.searchsorted(offsets, outside[0], side="right")) - 1
-        raise ValueError(f"{what} {first} has a head outside its {lengths[first]} tokens")
+        raise ValueError(f"{what} {first} has a head outside 0..{lengths[first]}")
     nodes = np.empty((len(above), 2), dtype=np.int32)
     if len(above) == tokens.offsets[-1] - tokens.offsets[0]:
         nodes[:, 0] = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]

@@ -11,6 +11,7 @@ from aligners._errors import counted
         (1, "line", "1 line"),
         (0, "line", "0 lines"),
         (2, "hypothesis", "2 hypotheses"),
+        (3, "new hypothesis", "3 new hypotheses"),
         (1, "search", "1 search"),
         (12, "search", "12 searches"),
     ],

@@ -108,6 +108,7 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
     [
         ("0-0\n", "0-0\n\n", "links: 1 line, {0}/gold has 2"),
         ("0-0\n0_0\n", "\n\n", "links:2: found '0_0', expected source-target positions"),
+        ("", "", "links and {0}/gold: no line; expected one of links for each pair"),
         ("0-0\n", "0:0\n", "gold:1: found '0:0', expected 0-0 (a sure link), 0?0 or 0p0"),
     ],
 )

@@ -330,7 +330,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--historic-interpolation=1e999"], 2, "1e999: expected a number"),
         (["--nocase=1"], 2, "--nocase is a switch and takes no value: --nocase=1"),
         (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
-        (["five"], 2, "5 words that are no options"),
+        (["five"], 2, "5 words besides options"),
         (["--nbest"], 2, "--nbest needs a whole number"),
         (["--filter-phrase-table"], 2, "tables are to be filtered, but there is no filter-model"),
         (["--replicas=0"], 2, "--replicas 0: expected 1 or more"),

@@ -142,7 +142,7 @@ def test_faults_are_one_line():
     assert "there is no folder" in fault("metric-train", *ALL, "--out", "no/m.json")
     Path("table").write_text("x\n")
     message = fault("metric-train", *ALL, "--paraphrases", "table")
-    assert "table: 1 lines; expected three a pair" in message
+    assert "table: its number of lines, 1, is no multiple of three; expected three" in message
     rows = Path("human.tsv").read_text()
     Path("human.tsv").write_text(rows.replace("d1", "d0"))
     assert "1 document; the halves" in fault("metric-train", *ALL)

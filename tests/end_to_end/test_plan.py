@@ -132,8 +132,13 @@ def test_of_a_queue_no_job_is_asked_for(recorded):
     assert "\n20 " in result.stdout
     text = " ".join(result.stdout.split())
     assert "workers are as fast as this machine, which took the sample" in text
+    assert "restarts that go to workers" not in text
     assert "what a cluster costs besides, and waiting in queues, is not measured" in text
     assert "expected local" in fault("plan", recorded, "--executor", "dask-slum:20")
+    more = ("--set", "tune.threads=1", "--set", "optimizer.restarts=2", "--segments", "2")
+    result = run("plan", recorded, "--executor", "dask-slurm:20", *more)
+    text = " ".join(result.stdout.split())
+    assert "restarts that go to workers are planned as if they were searched here" in text
 
 
 def test_a_run_that_has_begun_says_how_its_pool_grows(recorded):

@@ -94,7 +94,7 @@ def test_untagged_hypothesis_matches_nothing_but_its_words():
 def test_wrong_number_of_tags_names_the_text(metric, side):
     wrong = tagged("a b c", "DT NN")
     texts = {"hypothesis": TREE, "reference": TREE, side: wrong}
-    with pytest.raises(ValueError, match=f"{side} 0 has 2 tags for 3 tokens"):
+    with pytest.raises(ValueError, match=f"{side} 0 has tags: 2, tokens: 3; a text"):
         stats_of(metric, texts["hypothesis"], texts["reference"])
 
 

@@ -185,9 +185,17 @@ def test_forests_without_a_production_are_alike_if_they_are_equal():
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("hwcm", {"heads": [[(2, 0)]]}, "hypothesis 0 has 1 heads for 5 tokens"),
-        ("dstm", {"heads": [[(0, 0)] * 4 + [(6, 0)]]}, "hypothesis 0 has a head outside its 5"),
-        ("dtkm", {"heads": [[(0, 0)] * 4 + [(-1, 0)]]}, "hypothesis 0 has a head outside its 5"),
+        ("hwcm", {"heads": [[(2, 0)]]}, "hypothesis 0 has heads: 1, tokens: 5; a text"),
+        (
+            "dstm",
+            {"heads": [[(0, 0)] * 4 + [(6, 0)]]},
+            "hypothesis 0 has a head outside 0..5",
+        ),
+        (
+            "dtkm",
+            {"heads": [[(0, 0)] * 4 + [(-1, 0)]]},
+            "hypothesis 0 has a head outside 0..5",
+        ),
         ("stm", {"trees": [[(0, -1), (0, 1)]]}, "the tree of hypothesis 0 is not in preorder"),
         ("stm", {"trees": [[(0, -1), (0, -1)]]}, "the tree of hypothesis 0 is not in preorder"),
         ("tkm", {"trees": [[(0, 0)]]}, "the tree of hypothesis 0 is not in preorder"),

@@ -273,8 +273,8 @@ class TextAnnotator:
         if self.failed >= max(1, 2 * self._failed_told):
             self._failed_told = self.failed
             self._notice(
-                f"annotator {self._name}: {self.failed} of {len(self._seen)} sentences have no "
-                f"parse and count as unparsed"
+                f"annotator {self._name}: {self.failed} of "
+                f"{counted(len(self._seen), 'sentence')} have no parse and count as unparsed"
             )
         return found
 
@@ -390,8 +390,8 @@ class TextAnnotator:
         self._cache.forget([str(layer) for layer in layers], keys)
         one = shown(_words(lines[0]))
         raise ProgramError(
-            f"annotator {self._name}: no parse of {failed} of {seen} sentences, more than the "
-            f"share of {self._max_failed:g} that may fail (one is {one}); is it "
+            f"annotator {self._name}: no parse of {failed} of {counted(seen, 'sentence')}, more "
+            f"than the share of {self._max_failed:g} that may fail (one is {one}); is it "
             f"the right model for this language?"
         )
 

@@ -82,6 +82,10 @@ def check_links(links: TextLike, gold: TextLike) -> Agreement:
         marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
     if len(rows) != len(marks):
         raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
+    if not rows:
+        raise InputError(
+            f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
+        )
     return agreement(rows, marks)
 
 

@@ -85,7 +85,8 @@ def lists_of_arrays(
         table = np.ascontiguousarray(table.reshape(-1, table.shape[-1]))
         if table.shape != (rows, len(metric.stat_names)):
             raise ValueError(
-                f"stats of {table.shape[0]} hypotheses with {table.shape[1]} numbers each; "
+                f"stats of {counted(table.shape[0], 'hypothesis')} with "
+                f"{counted(table.shape[1], 'number')} each; "
                 f"expected {rows} with {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
             )
     called = [f"f{n}" for n in range(width)] if names is None else list(names)

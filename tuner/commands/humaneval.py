@@ -90,8 +90,9 @@ def make(
         )
     api.make_sheets(first, second, out, judges=judges, notice=notice, **given)
     click.echo(
-        f"{out / 'judges'}: sheets of {len(judges)} judges, {counted(given['items'], 'item')} "
-        f"each, {given['common']} of them common\n{out / 'key.json'}: keep it from the judges"
+        f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
+        f"{counted(given['items'], 'item')} each, {given['common']} of them common\n"
+        f"{out / 'key.json'}: keep it from the judges"
     )
 
 

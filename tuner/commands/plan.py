@@ -186,10 +186,12 @@ def _assumed(found: Plan) -> str:
     ]
     if one.elsewhere is not None:
         said.append(f"the cluster's workers are as fast as this machine{_pace(one.elsewhere)}")
+        if one.experiment.optimizer.restarts > one.experiment.threads:
+            said.append("restarts that go to workers are planned as if they were searched here")
     if tune.replicas > 1:
         said.append(f"{tune.replicas} replicas are alike; they share the first decoding")
     if tune.bootstrap:
-        said.append(f"{tune.bootstrap} bootstrap samples are searched like the last pool")
+        said.append(f"{counted(tune.bootstrap, 'bootstrap sample')}, searched like the last pool")
     if len(found.runs) > 1:
         said.append("the comparison at the end of `reproduce` is not measured")
     return "Assumed:\n" + "\n".join(fold(f"- {line}") for line in said)

@@ -405,8 +405,8 @@ class _Process:
                 if not ready:
                     process.kill()
                     raise self.error(
-                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of {expected} "
-                        f"answers are there"
+                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of "
+                        f"{counted(expected, 'answer')} are there"
                     )
                 for key, _ in ready:
                     if key.fd == stdin:
@@ -420,14 +420,17 @@ class _Process:
                     chunk = os.read(stdout, CHUNK)
                     if not chunk:
                         raise self.error(
-                            f"{self._ended(process)} after {lines} of {expected} answers"
+                            f"{self._ended(process)} after {lines} of "
+                            f"{counted(expected, 'answer')}"
                         )
                     chunks.append(chunk)
                     lines += chunk.count(b"\n")
                     unended = self._unended(process, chunk, unended)
         answers = b"".join(chunks).split(b"\n")
         if len(answers) != expected + 1 or answers[-1] or rest:
-            raise self.error(f"wrote more than one line for each of {expected} questions")
+            raise self.error(
+                f"wrote more than one line for each of {counted(expected, 'question')}"
+            )
         return [answer.decode(errors="replace") for answer in answers[:-1]]
 
     def _unended(self, process: subprocess.Popen[bytes], chunk: bytes, before: int) -> int:

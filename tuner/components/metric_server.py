@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import Batch, Ragged, Texts, Vocabulary
 from tuner.components.external import LINKS_FIELD, format_number
 from tuner.errors import InputError
@@ -139,16 +140,17 @@ class MetricServer:
         source, groups = found
         if len(groups) != len(fields):
             raise InputError(
-                f"stdin:{number}: links of {len(groups)} texts, references and hypothesis "
-                f"are {len(fields)}"
+                f"stdin:{number}: links of {counted(len(groups), 'text')}, references and "
+                f"hypothesis are {len(fields)}"
             )
         for text, group in zip(fields, groups, strict=True):
             length = len(text.encode().split())
             for i, j in group:
                 if i >= source or j >= length:
                     raise InputError(
-                        f"stdin:{number}: link {i}-{j} is out of range: {source} source tokens, "
-                        f"{length} tokens in '{text[:60]}'"
+                        f"stdin:{number}: link {i}-{j} is out of range: "
+                        f"{counted(source, 'source token')}, {counted(length, 'token')} in "
+                        f"'{text[:60]}'"
                     )
         return source, groups
 

@@ -167,7 +167,7 @@ class StepFolder:
         if len(values) != width or any(value is None for value in values):
             raise StateError(
                 f"{self.path}: step {step} found {counted(len(values), 'weight')}, the decoder "
-                f"has {width} features"
+                f"has {counted(width, 'feature')}"
             )
         vector = np.array(values, dtype=np.float64)
         if match is None:

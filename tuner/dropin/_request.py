@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aligners._errors import counted
 from tuner.components import registry
 from tuner.decoders._moses_program import PATIENCE_SECONDS
 from tuner.dropin import extractor, kbmira, mert, pro
@@ -170,8 +171,8 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Req
         given |= {name: [word] for name, word in zip(names, words, strict=True)}
     elif words:
         raise click.UsageError(
-            f"{len(words)} words that are no options ({' '.join(words)}); expected four: SRC REF "
-            f"DECODER INI"
+            f"{counted(len(words), 'word')} besides options ({' '.join(words)}); expected four: "
+            f"SRC REF DECODER INI"
         )
     if "help" in given:
         return None

@@ -118,7 +118,7 @@ def _work(given: dict[str, list[str]]) -> int:
     duplicates = "allow-duplicates" in given
     lists = parts[0] if duplicates and len(parts) == 1 else merge_dat(parts)
     write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))
-    say(f"{counted(len(lists.features), 'hypothesis')} of {len(lists)} segments")
+    say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return SUCCESS
 
 

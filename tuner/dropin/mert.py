@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tuner.weights.feature_weights import FeatureNames
 
 NO_STARTS = 3
-"""Exit status where the starting points cannot be read."""
+"""Exit status where starting points are at fault, as Moses' mert has it."""
 
 WEIGHTS = "weights.txt"
 
@@ -100,8 +100,6 @@ def _work(given: dict[str, list[str]]) -> int:
             f"-d {width}, but the feature files have {counted(found, 'feature')}: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
-    if (starts.lowest > starts.highest).any():
-        raise InputError(f"{files[0]}: a lowest weight is above the highest one")
     scorer = scorer_of(lists, given)
     ignored(given)
     weights, score = search(
@@ -145,7 +143,7 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
     Raises
     ------
     InputError
-        A file cannot be read, has too few numbers or others than numbers.
+        A file cannot be read, has too few numbers or others than numbers, or a range is empty.
     """
     points: list[FloatArray] = []
     ranges = np.empty((2, width))
@@ -160,6 +158,8 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)
+            if (ranges[0] > ranges[1]).any():
+                raise InputError(f"{path}: a lowest weight is above the highest one")
         points.append(values[:width])
     if not points:
         raise InputError("no starting point given: --ifile")

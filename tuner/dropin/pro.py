@@ -75,7 +75,7 @@ def _work(given: dict[str, list[str]]) -> int:
     with writing(last(given, "output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())
-    say(f"{counted(len(better), 'pair')} of {len(lists.features)} hypotheses")
+    say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")
     return SUCCESS
 
 

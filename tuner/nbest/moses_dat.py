@@ -87,8 +87,8 @@ def read_dat(
     """
     if not features or len(features) != len(scores):
         raise InputError(
-            f"{len(features)} feature files and {len(scores)} score files; give as many "
-            f"--features as --scores, in the same order"
+            f"{counted(len(features), 'feature file')} and {counted(len(scores), 'score file')}; "
+            f"give as many --features as --scores, in the same order"
         )
     pool: HypothesisPool | None = None
     first_features = first_scores = None
@@ -447,7 +447,7 @@ def _check_names(file: _DatFile) -> None:
     """Check that each column of features has a name of its own."""
     if len(file.names) != file.table.shape[1]:
         raise InputError(
-            f"{file.where}:1: {len(file.names)} feature names for {file.table.shape[1]} columns"
+            f"{file.where}:1: names of features: {len(file.names)}, columns: {file.table.shape[1]}"
         )
     repeated = sorted(name for name, count in Counter(file.names).items() if count > 1)
     if repeated:

@@ -359,7 +359,7 @@ class _Run:
         counts = counts_of(ready.annotator)
         asked = ""
         if found is not None:
-            asked = f"{found.known} of {found.hypotheses} hypotheses annotated, "
+            asked = f"{found.known} of {counted(found.hypotheses, 'hypothesis')} annotated, "
             counts |= {"annotated": found.known, "hypotheses": found.hypotheses}
         self.note(
             f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
@@ -411,7 +411,7 @@ class _Run:
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
-            self.note(f"tuning on {len(missing)} bootstrap samples")
+            self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
             # What there is to be noticed each iteration has said.
             nbest, stats = self.lists.searched(lists, lambda _: None)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COPIES = 3
 """How often the arrays of a pool are held at most: while lists are merged, and while one is
-searched. Once is the least."""
+searched. Once is the least. Each bootstrap sample that is searched holds them once more."""
 VECTORS = 8
 """Numbers of each hypothesis of a pool on disk that a search holds in memory at most."""
 LINES, SENTENCES, PARTS = 32, 64, 8
@@ -267,7 +267,8 @@ class _Arithmetic:
 
     def held_bytes(self) -> float:
         """Return what the command holds of hypotheses: all lists, or one of those on disk."""
-        copies = COPIES if self.case.is_new else 1
+        most = max(COPIES, 1 + self._samples(available_processors()))
+        copies = most if self.case.is_new else 1
         pool = self.pool(self.case.searches)
         if not self.experiment.tune.pool:
             return self.sample.hypothesis_bytes * pool * copies
@@ -365,13 +366,21 @@ class _Arithmetic:
         annotating = self._timed(sample.sentence).times(self.sentences())
         return total.plus(Cost(annotating.wall / self._at_work(workers), annotating.cpu))
 
+    def _samples(self, workers: int) -> int:
+        """Return how many bootstrap samples are searched here at once; 0 where they travel."""
+        tune = self.experiment.tune
+        if self.elsewhere is not None and not (tune.pool or self.sample.annotated):
+            return 0
+        return min(1 if tune.pool else self._threads(workers), tune.bootstrap)
+
     def _sampling(self, workers: int) -> Cost:
-        """Return the cost of the bootstrap samples; those that cannot travel are searched here."""
+        """Return the cost of the bootstrap samples."""
         tune, search = self.experiment.tune, self._search(self.case.searches)
-        if self.elsewhere is None or tune.pool or self.sample.annotated:
-            return self._threaded(search, workers).times(tune.bootstrap)
-        at_once = min(self._at_work(workers), max(tune.bootstrap, 1))
         cost = self._timed(search).times(tune.bootstrap)
+        here = self._samples(workers)
+        if here:
+            return Cost(cost.wall / here, cost.cpu)
+        at_once = min(self._at_work(workers), max(tune.bootstrap, 1))
         return self._tasks(tune.bootstrap).plus(Cost(cost.wall / at_once, cost.cpu))
 
     def total(self, workers: int) -> Cost:

@@ -235,7 +235,7 @@ class _Taking:
             decoder.train()
         training = meter.cost
         weights = start_weights(self.experiment)
-        self.note(f"decoding {len(self.chosen)} of {len(self.lines)} dev segments")
+        self.note(f"decoding {len(self.chosen)} of {counted(len(self.lines), 'dev segment')}")
         start, segment, decoder_bytes = self._decoded(weights)
         with meter.measured():
             _ = evaluator.references

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner import streams
 from tuner.annotation.annotating import open_annotator
@@ -186,8 +187,8 @@ class Evaluator:
         held = max(1, round(share * count))
         if held >= count:
             raise ConfigError(
-                f"{self.experiment.path}: [tune] held_out: {share:g} of {count} segments leaves "
-                f"none to tune on"
+                f"{self.experiment.path}: [tune] held_out: {share:g} of "
+                f"{counted(count, 'segment')} leaves none to tune on"
             )
         return held_out_split(count, share, self.split_seed)
 

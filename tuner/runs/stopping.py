@@ -100,7 +100,7 @@ def stop_reason(
     if stale >= patience:
         return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
     if last.number > most:
-        return f"the limit of {most} searches is reached"
+        return f"the limit of {counted(most, 'search')} is reached"
     if last.change is not None and last.change < min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
     return None

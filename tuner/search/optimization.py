@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from tuner.search.constraints import Bounds, Constraints
@@ -181,8 +182,8 @@ def optimize_stats(
         sparse, sparse_names = _matrix(nbest.sparse), nbest.sparse.names
     elif nbest.sparse is not None:
         notice(
-            f"{len(nbest.sparse.names)} sparse features keep their start weights: this search is "
-            f"for dense ones (pro, kbmira and expected search both)"
+            f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
+            f"this search is for dense ones (pro, kbmira and expected search both)"
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
         sparse_scores = model_scores(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner import streams
 from tuner.executors.team import Threads
 from tuner.mapped import is_mapped
@@ -58,7 +59,10 @@ class Confidence:
             for name, values in self.weights.items()
             for i, value in enumerate(values)
         ]
-        headers = [f"weight, {self.samples} samples", *(f"{p:g} %" for p in PERCENTILES)]
+        headers = [
+            f"weight, {counted(self.samples, 'sample')}",
+            *(f"{p:g} %" for p in PERCENTILES),
+        ]
         return aligned(headers, rows)
 
 
@@ -81,9 +85,9 @@ def bootstrap(
 ) -> Iterator[tuple[int, FeatureWeights]]:
     """Yield samples and the weights found on each, in the order in which their searches end.
 
-    Workers of `setup.team` search them where that is a cluster, else they are searched here one
-    after the other: each has a copy of the features. Lists on disk are searched here, and so are
-    those whose statistics are not all known: a sample asks for few.
+    Workers of `setup.team` search them where that is a cluster, else threads here, each with a
+    copy of the features; samples of lists on disk one after the other, for the room they take
+    there. Lists whose statistics are not all known are searched here, too: a sample asks for few.
 
     Parameters
     ----------
@@ -102,7 +106,7 @@ def bootstrap(
     progress
         Called as progress(samples done, samples in all), from this thread.
     """
-    team: Team = Threads(1)
+    team: Team = Threads(1 if is_mapped(nbest.features) else setup.threads)
     if setup.team is not None and setup.team.is_remote:
         if is_mapped(nbest.features):
             notice("bootstrap samples are searched on this machine: the lists are on its disk")

@@ -153,7 +153,7 @@ class Linker:
                 found[key] = [(int(i), int(j)) for i, j in packed]
         missing = [key for key in wanted if key not in found]
         if missing:
-            self.notice(f"aligning {len(missing)} new hypotheses")
+            self.notice(f"aligning {counted(len(missing), 'new hypothesis')}")
             made = self._align([wanted[key] for key in missing])
             # A transaction is on disk whole or not at all, whenever the process dies.
             database.execute("BEGIN")
@@ -186,8 +186,8 @@ class Linker:
             )
         if len(made) != len(full):
             raise ProgramError(
-                f"aligner {type(self.aligner).__name__}: {len(made)} alignments for {len(full)} "
-                f"pairs; see {workdir}"
+                f"aligner {type(self.aligner).__name__}: {counted(len(made), 'alignment')} for "
+                f"{counted(len(full), 'pair')}; see {workdir}"
             )
         links: list[Links] = [[] for _ in pairs]
         for index, row in zip(full, made, strict=True):

@@ -36,7 +36,7 @@ def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
     Raises
     ------
     InputError
-        A line is something else, or a name stands twice.
+        A line is something else, a weight is not finite, or a name stands twice.
     """
     found: dict[str, tuple[float, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -44,11 +44,15 @@ def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
             continue
         name, *values = line.split()
         value = parse_number(values[0]) if len(values) == 1 else None
-        if value is None or not math.isfinite(value):
+        if value is None:
             raise InputError(
                 f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
             )
         name = name.removesuffix("=")
+        if not math.isfinite(value):
+            raise InputError(
+                f"{path}:{number}: weight {values[0]} of feature {name} is not finite"
+            )
         if name in found:
             raise InputError(f"{path}:{number}: feature {name} stands twice; leave one line of it")
         found[name] = (value,)

@@ -302,7 +302,7 @@ def test_failures_are_told_again_when_there_are_twice_as_many():
     assert [int(line.split(" of ")[0].split()[-1]) for line in one.said] == [1, 2, 4, 8]
     one.annotator.reset()
     one.annotate(rows[:1], ["heads"])
-    assert "1 of 1 sentences" in one.said[-1]
+    assert "1 of 1 sentence " in one.said[-1]
 
 
 @pytest.mark.parametrize("heads", BAD_PARSES)

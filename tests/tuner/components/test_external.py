@@ -109,7 +109,7 @@ def test_program_that_fails_shows_its_last_words(tmp_path):
     message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert message.startswith(f"metric program `{sys.executable} -u ")
     assert message.endswith(
-        "ended with status 1 after 0 of 1 answers; its stderr ends: noise / no such language: xx"
+        "ended with status 1 after 0 of 1 answer; its stderr ends: noise / no such language: xx"
     )
 
 
@@ -125,7 +125,7 @@ def test_program_that_is_silent_is_given_up(tmp_path):
     text = "import sys, time\nsys.stdin.readline()\ntime.sleep(60)"
     metric = Command(program(tmp_path, text), timeout_seconds=0.3)
     message = fails(metric, texts_batch(["a"], ["a"]))
-    assert "wrote nothing for 0.3 s, 0 of 1 answers are there" in message
+    assert "wrote nothing for 0.3 s, 0 of 1 answer are there" in message
 
 
 @pytest.mark.parametrize(

@@ -343,7 +343,7 @@ def test_starting_points_of_mert_are_within_their_ranges(capsys, more):
     with Path("init.opt").open("a") as file:
         file.write(more)
     capsys.readouterr()
-    assert run_mert() == 1
+    assert run_mert() == mert.NO_STARTS
     said = capsys.readouterr().err
     assert said == "mert: error: init.opt: a lowest weight is above the highest one\n"
 
@@ -428,6 +428,9 @@ def test_sparse_features_are_written_and_merged_into_one(capsys):
     assert "weights:1: 'wt_c' is not a sparse weight, expected `name value`" in (
         capsys.readouterr().err
     )
+    Path("weights").write_text("wt_c nan\n")
+    assert run_mert("--sparse-weights", "weights", *QUICK, width=3) == 1
+    assert "weights:1: weight nan of feature wt_c is not finite" in capsys.readouterr().err
 
 
 def test_kbmira_writes_weights_that_mert_moses_reads(capsys):

@@ -178,7 +178,7 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
         (FEATURES[:-19], SCORES, "f1:7: expected FEATURES_TXT_END after the 1 line of segment 1"),
         (FEATURES[:-27], SCORES, "f1:6: "),
         (FEATURES.replace("TM0_1", "TM0_0"), SCORES, "f1:1: feature TM0_0 stands twice"),
-        (FEATURES.replace(" TM0_1", ""), SCORES, "f1:1: 2 feature names for 3 columns"),
+        (FEATURES.replace(" TM0_1", ""), SCORES, "f1:1: names of features: 2, columns: 3"),
         (FEATURES.replace("0 0 2 3", "0 0 9999 3"), SCORES, "f1:1: the headers announce 30000 n"),
         (FEATURES, SCORES.replace(" 1 1 2", " 2 1 2"), "s1: its segments are not those of f1"),
         (
@@ -296,7 +296,7 @@ def test_written_files_are_of_the_form_of_moses(tmp_path):
 
 
 def test_as_many_feature_files_as_score_files():
-    with pytest.raises(InputError, match="2 feature files and 1 score files; give as many"):
+    with pytest.raises(InputError, match="2 feature files and 1 score file; give as many"):
         read_dat(["a", "b"], ["c"])
 
 

@@ -147,8 +147,19 @@ def test_bootstrap_samples_go_to_workers_where_lists_can(stays):
         for samples in (0, 20)
     )  # fmt: skip
     more = 1.2 * (many.wall.low - few.wall.low)
-    # Idle, each search is one of 1 + 4; four threads here search half of it at once.
-    assert more == pytest.approx(20 * 5 * 0.625 if stays else 20 * 5 / 8 + 20 * 0.1)
+    # Idle, each search is one of 1 + 4; here four at once, or one of lists on disk.
+    at_once = {"pool": 1, "annotated": 4}
+    here = [20 * 5 / at_once[kind] for kind in stays]
+    assert more == pytest.approx(here[0] if here else 20 * 5 / 8 + 20 * 0.1)
+
+
+@pytest.mark.parametrize(("samples", "copies"), [(1, 3), (3, 4), (20, 5)])
+def test_each_bootstrap_sample_holds_a_copy_of_the_features(samples, copies):
+    # 2 bytes of each of 2800 hypotheses; the lists once, and one a sample, four at once.
+    found = planned(experiment(nbest=10, bootstrap=samples), SAMPLE, [1])
+    assert found.command_bytes.high == pytest.approx(1.2 * (1000 + copies * 2 * 2800))
+    far = planned(experiment(nbest=10, bootstrap=samples), SAMPLE, [1], elsewhere=Elsewhere())
+    assert far.command_bytes.high == pytest.approx(1.2 * (1000 + 3 * 2 * 2800))
 
 
 def test_what_is_done_is_not_planned_again_and_says_how_pools_grow():

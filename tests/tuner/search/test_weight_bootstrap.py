@@ -1,10 +1,14 @@
 """Samples of segments, and what is said about weights over them."""
 
+import threading
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.tuner.search.test_optimization import LIST, read
 from tuner.components import registry
+from tuner.search import weight_bootstrap
 from tuner.search.optimization import Setup, optimize_stats
 from tuner.search.stat_tables import statistics_table
 from tuner.search.weight_bootstrap import bootstrap, confidence, found_on, resampled
@@ -68,3 +72,24 @@ def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     assert found_on(nbest, stats, metric, setup, 2) == found[2]
     assert len({str(one.values) for one in found.values()}) > 1
     assert confidence(list(found.values())).samples == 4
+
+
+def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch):
+    nbest, references = read(tmp_path, LIST)
+    metric = registry.metric("bleu:max_order=2")
+    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    setup = Setup(registry.optimizer("mert", {"effort": 30}), (START,))
+
+    def searched():
+        return dict(bootstrap(nbest, stats, metric, setup, range(4), notice=lambda _: None))
+
+    alone = searched()
+    setup = replace(setup, threads=2)
+    together = threading.Barrier(2, timeout=60)  # passed by two samples at once, or by none
+
+    def drawn(*arguments, **named):
+        together.wait()
+        return resampled(*arguments, **named)
+
+    monkeypatch.setattr(weight_bootstrap, "resampled", drawn)
+    assert searched() == alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aligners._errors import counted
 from tuner.evaluation.comparison.scores import ORDERING, shown
 from tuner.evaluation.comparison.summary import tuned_apart, untested_luck
 from tuner.numbers import shown_p
@@ -141,7 +142,7 @@ def _tests(comparison: Comparison) -> Table:
     note = (both if several else "") + (
         "p rand.: approximate randomization, two-sided, stratified over segments and replicas; "
         "p boot.: paired bootstrap, one-sided for better than "
-        f"{comparison.systems[0].name}; {comparison.samples} samples each, seed "
+        f"{comparison.systems[0].name}; {counted(comparison.samples, 'sample')} each, seed "
         f"{comparison.seed}. Holm: corrected for all rows of this table."
     )
     luck = untested_luck(names, replicas)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import tuner
+from aligners._errors import counted
 from tuner import streams
 from tuner.documents import parse_json
 from tuner.errors import InputError
@@ -211,9 +212,9 @@ def make(
     needed = common + own * len(judges)
     if needed > len(segments):
         raise InputError(
-            f"{len(segments)} segments pass the filters, but {needed} are needed ({common} common "
-            f"and {own} for each of {len(judges)} judges); ask for fewer items, or widen the "
-            f"filters"
+            f"the filters let {counted(len(segments), 'segment')} pass, but {needed} are needed "
+            f"({common} common and {own} for each of {counted(len(judges), 'judge')}); ask for "
+            f"fewer items, or widen the filters"
         )
     rng = streams.whole(seed)
     drawn = rng.permutation(segments)[:needed].tolist()

@@ -211,9 +211,9 @@ def _agreement(
     if drop:
         if drop > len(judges) - 2 or kappa is None:
             raise InputError(
-                f"{', '.join(conditions)}: {counted(len(judges), 'judge')} and {len(counts)} "
-                f"common items; leaving out {drop} needs {drop + 2} judges or more, and common "
-                f"items"
+                f"{', '.join(conditions)}: {counted(len(judges), 'judge')} and "
+                f"{counted(len(counts), 'common item')}; leaving out {drop} needs "
+                f"{drop + 2} judges or more, and common items"
             )
         table = np.array([value for value in without if value is not None])
         left_out = outliers(kappa, table, count=drop, literal=literal)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aligners._errors import counted
 from tuner.evaluation.metaeval.report import named, scenario_table, shown
 from tuner.tables import Table, fold
 
@@ -59,7 +60,9 @@ def combined_summary(found: Combined) -> str:
     whole = means[-1] if means else None
     parts = [] if whole is not None else [summary(found.parts[0])]
     if whole is not None:
-        title = f"Agreement with people, means over {len(whole.sets)} test sets, best first"
+        title = (
+            f"Agreement with people, means over {counted(len(whole.sets), 'test set')}, best first"
+        )
         parts.append(_ranking(title, labels, whole.correlations, whole.differences).text())
         parts += _beaten(labels, whole.differences, whole.correlations)
     groups = _groups(found.columns, labels)

@@ -171,7 +171,7 @@ class Reader(ABC):
             "word alignment" if new.has_links else "no word alignment",
         ]
         if new.sparse_names:
-            parts.insert(2, f"{len(new.sparse_names)} sparse features")
+            parts.insert(2, f"{counted(len(new.sparse_names), 'sparse feature')}")
         if new.remark:
             parts.append(new.remark)
         return ", ".join(parts)

@@ -50,12 +50,12 @@ class Flat(CollectingReader):
         lines = file.lines()
         if len(lines) % self.n:
             raise InputError(
-                f"{file.where}: {len(lines)} lines are no multiple of n={self.n}; every segment "
-                f"has n hypotheses"
+                f"{file.where}: {counted(len(lines), 'line')}, no multiple of n={self.n}; every "
+                f"segment has n hypotheses"
             )
         if segments is not None and len(lines) != segments * self.n:
             raise InputError(
-                f"{file.where}: {len(lines)} lines with n={self.n} are "
+                f"{file.where}: {counted(len(lines), 'line')} with n={self.n}: "
                 f"{counted(len(lines) // self.n, 'segment')}, the references have {segments}"
             )
         others = [self._scores(path, len(lines), file) for path in self.scores.split("+") if path]

@@ -115,7 +115,9 @@ class Huggingface(JsonReader):
         if self.n is None:
             return [found]
         if len(found) % self.n:
-            file.fail(place, f"'{key}' has {len(found)} entries, no multiple of n={self.n}")
+            file.fail(
+                place, f"'{key}' has {counted(len(found), 'entry')}, no multiple of n={self.n}"
+            )
         return [found[k : k + self.n] for k in range(0, len(found), self.n)]
 
 

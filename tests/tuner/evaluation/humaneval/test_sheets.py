@@ -64,7 +64,7 @@ def test_sheets_tell_neither_systems_nor_segments():
 
 def test_too_few_segments_are_an_error():
     with pytest.raises(
-        InputError, match=r"40 segments pass the filters, but 61 are needed \(1 co"
+        InputError, match=r"the filters let 40 segments pass, but 61 are needed \(1 co"
     ):
         evaluation(per_judge=21, common=1)
     with pytest.raises(ValueError, match="common is 5"):

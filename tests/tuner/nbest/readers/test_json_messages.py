@@ -135,7 +135,7 @@ def scored(**item):
         (
             "huggingface:n=2",
             '{"sequences": ["a"], "sequences_scores": [1]}',
-            "list1:1: 'sequences' has 1 entries, no multiple of n=2",
+            "list1:1: 'sequences' has 1 entry, no multiple of n=2",
         ),
         (
             "huggingface",

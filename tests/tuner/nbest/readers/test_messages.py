@@ -192,7 +192,7 @@ def test_long_lines_are_recognised(tmp_path):
         ("fairseq:text=D", "H-0\t1\ta\n", "list1:1: no D line for this hypothesis; give text=H"),
         ("fairseq", "S-0\ta\n", "list1: no hypothesis in the file"),
         ("fairseq", "H-1\t1\ta\n", "list1: 1 of 2 segments have no hypothesis (ids 0)"),
-        ("flat:n=2", "a\t1\nb\t2\nc\t3\n", "list1: 3 lines are no multiple of n=2; every segment"),
+        ("flat:n=2", "a\t1\nb\t2\nc\t3\n", "list1: 3 lines, no multiple of n=2; every segment"),
         ("flat:n=1", "a\t1\nb\n", "list1:2: 0 scores behind tabs, line 1 has 1"),
         ("flat:n=1", "a\t1\nb\tx\n", "list1:2: 'x' for score F0 is not a number"),
         ("flat:n=1,names=a", "a\t1\t2\n", "list1: names=a must be 2 different names: there are 2"),
@@ -250,7 +250,7 @@ def test_flat_with_other_numbers_of_scores(tmp_path):
 
 def test_flat_with_other_segments_than_the_references(tmp_path):
     assert fails(tmp_path, "flat:n=2", "a\t1\nb\t2\n", segments=2) == (
-        "list1: 2 lines with n=2 are 1 segment, the references have 2"
+        "list1: 2 lines with n=2: 1 segment, the references have 2"
     )
 
 
