@@ -9,9 +9,6 @@ import numpy as np
 
 from tuner.components.comet import neural
 from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.search.length_penalty import penalised
-from tuner.search.stat_tables import statistics_table
-from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,19 +67,15 @@ def others(
 ) -> tuple[OtherScore, ...]:
     """Return what other metrics say of the hypotheses that a search began and ended with."""
     read = problem.read
-    before = penalised(read.scored, problem.start_alpha, lengths=read.lengths)
     chosen = [
-        best_hypotheses(before, model_scores(before, start)),
+        read.best(start, problem.start_alpha),
         best_hypotheses(ended.nbest, model_scores(ended.nbest, ended.found.weights)),
     ]
     if ended.found.unseen_rows is not None:
         chosen.append(ended.found.unseen_rows)
     found = []
     for metric in metrics:
-        take = read.annotate if needs_of([metric]) else read.scored.texts.take
-        stats = statistics_table(
-            read.scored, read.references, metric, threads=threads, notice=notice, annotate=take
-        )
+        stats = read.statistics(metric, threads=threads, notice=notice, lazily=True)
 
         def score(rows: IntArray, metric: Metric = metric, stats: StatTable = stats) -> float:
             return float(metric.score(stats.total(np.asarray(rows, dtype=np.int64))))

@@ -23,12 +23,9 @@ from tuner.executors.opening import opened
 from tuner.files import write_text
 from tuner.processors import available_processors
 from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.length_penalty import penalised
 from tuner.search.problem import StatTable
-from tuner.search.stat_tables import statistics_table
 from tuner.tables import as_text
 from tuner.texts.prepare import signature as signature_of
-from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,7 +231,7 @@ def crossval(
                 extra_features=extra_features,
                 notice=notice,
             )
-            nbest = penalised(read.scored, alpha, lengths=read.lengths)
+            nbest = read.penalised(alpha)
             judges = {
                 label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()
             }
@@ -279,14 +276,7 @@ def _label(given: object) -> str:
 def _judged(
     read: Lists, ready: Preparation, metric: Metric, threads: int, notice: Notice
 ) -> Judge:
-    table = statistics_table(
-        read.scored,
-        read.references,
-        metric,
-        threads=threads,
-        notice=notice,
-        annotate=read.annotate if needs_of([metric]) else None,
-    )
+    table = read.statistics(metric, threads=threads, notice=notice)
     signature = ready.signature(metric, read.references.offsets)
     if not table.is_lazy:
         return Judge(metric, table, signature, digest(table.rows))

@@ -15,18 +15,23 @@ from tuner.components.features import with_features
 from tuner.errors import InputError
 from tuner.nbest import read as files
 from tuner.nbest.check import check_links
-from tuner.nbest.model import NBest
+from tuner.nbest.model import NBest, best_hypotheses, model_scores
 from tuner.nbest.segment_names import SegmentNames, positions
+from tuner.search.length_penalty import penalised
+from tuner.search.stat_tables import statistics_table
 from tuner.texts import corpus
 from tuner.texts.by_id import LinesById, read_by_id
+from tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from metrics._base import IntArray, Metric
     from tuner.api.texts import Notice, TextLike
     from tuner.nbest.readers._base import Reader
+    from tuner.search.problem import StatTable
     from tuner.search.stat_tables import Annotate
     from tuner.texts.corpus import References
     from tuner.texts.prepare import Preparation
+    from tuner.weights.feature_weights import FeatureWeights
 
 ListsLike = NBest | PathLike | Sequence[PathLike]
 """N-best lists: read before, or the names of files."""
@@ -103,6 +108,26 @@ class Lists:
     def lengths(self) -> IntArray:
         """(H,) tokens of each hypothesis as it stands in the lists."""
         return self.nbest.texts.tokens.lengths
+
+    def penalised(self, alpha: float) -> NBest:
+        """Return the lists as they are scored, with a length penalty."""
+        return penalised(self.scored, alpha, lengths=self.lengths)
+
+    def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
+        """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
+        nbest = self.penalised(alpha)
+        return best_hypotheses(nbest, model_scores(nbest, weights))
+
+    def statistics(
+        self, metric: Metric, *, threads: int, notice: Notice, lazily: bool = False
+    ) -> StatTable:
+        """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
+        annotate = self.annotate if needs_of([metric]) else None
+        if lazily and annotate is None:
+            annotate = self.scored.texts.take
+        return statistics_table(
+            self.scored, self.references, metric, threads=threads, notice=notice, annotate=annotate
+        )
 
 
 def read_lists(

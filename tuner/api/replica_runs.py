@@ -15,14 +15,12 @@ from tuner.api.lists import in_order, read_lists
 from tuner.api.reranking import Reranked
 from tuner.errors import InputError
 from tuner.files import write_text
-from tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from tuner.nbest.model import without_texts
 from tuner.nbest.write import write_nbest
 from tuner.runs.scorer import NUMBER, Scored, read_json, write_json
 from tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
-from tuner.search.length_penalty import penalised
 from tuner.search.optimization import equal_weights, optimize_stats
 from tuner.search.oracle import oracle
-from tuner.search.stat_tables import statistics_table
 from tuner.weights.feature_weights import FeatureWeights
 from tuner.weights.weights_file import WeightsFile, read_weights_file
 
@@ -84,7 +82,7 @@ class ReplicaRun:
             for number in missing
         ]
         problem, step, progress = self.problem, searching, None
-        nbest = penalised(problem.read.scored, self._alpha, lengths=problem.read.lengths)
+        nbest = problem.read.penalised(self._alpha)
         stats = problem.stats
         if team.is_remote:
             stats.complete(self.notice)
@@ -133,9 +131,7 @@ class ReplicaRun:
         """Average the weights, score them, write what was found and return it."""
         paths = [self.folder.path / one["folder"] / "weights.json" for one in replicas]
         found = [read_weights_file(path).weights for path in paths]
-        searched = penalised(
-            self.problem.read.scored, self._alpha, lengths=self.problem.read.lengths
-        )
+        searched = self.problem.read.penalised(self._alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(found)
         if len(searched.texts) > len(searched):
@@ -173,7 +169,7 @@ class ReplicaRun:
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> float:
         read = self.problem.read
-        return self._score(self.problem.stats, _best(read, weights, alpha)).score
+        return self._score(self.problem.stats, read.best(weights, alpha)).score
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
         metric, total = self.problem.metric, stats.total(rows)
@@ -184,7 +180,7 @@ class ReplicaRun:
         if self.test_set is None:
             return None
         read, stats = self.test_set.read, self.test_set.stats
-        rows = _best(read, weights, self._alpha)
+        rows = read.best(weights, self._alpha)
         scored = None if stats is None else self._score(stats, rows)
         if folder is not None:
             out = folder()
@@ -210,10 +206,10 @@ class ReplicaRun:
             name: read_weights_file(self.folder.path / name / "weights.json").weights
             for name in names
         } | {"averaged": average}
-        chosen = {name: _best(read, one, self._alpha) for name, one in weights.items()}
+        chosen = {name: read.best(one, self._alpha) for name, one in weights.items()}
         chosen["first"] = read.nbest.offsets[:-1]
         for name, alone in self._single_features():
-            chosen[f"only {name}"] = _best(read, alone, 0.0)
+            chosen[f"only {name}"] = read.best(alone, 0.0)
         if stats is not None:
             stats.need(np.arange(len(stats.rows)))
             offsets, metric = read.nbest.offsets, self.problem.metric
@@ -235,11 +231,6 @@ class ReplicaRun:
             more, less = (FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0))
             gain = self.problem.metric.oriented(self._dev(less, 0.0) - self._dev(more, 0.0))
             yield (f"-{label}", less) if gain > 0 else (label, more)
-
-
-def _best(read: Lists, weights: FeatureWeights, alpha: float) -> IntArray:
-    nbest = penalised(read.nbest, alpha, lengths=read.lengths)
-    return best_hypotheses(nbest, model_scores(nbest, weights))
 
 
 def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:
@@ -310,15 +301,7 @@ def read_test_lists(
         if data.test_references:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
         return TestLists(read, None)
-    stats = statistics_table(
-        read.scored,
-        read.references,
-        metric,
-        threads=threads,
-        notice=notice,
-        annotate=read.annotate,
-    )
-    return TestLists(read, stats)
+    return TestLists(read, read.statistics(metric, threads=threads, notice=notice))
 
 
 def in_order_of_lists(

@@ -15,9 +15,7 @@ from tuner.api.searching import as_weights
 from tuner.api.texts import log_notice, pipeline_of, preparing
 from tuner.errors import InputError
 from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.search.length_penalty import penalised
 from tuner.search.oracle import oracle
-from tuner.search.stat_tables import statistics_table
 from tuner.weights.moses_ini import NEVER_TUNED
 
 if TYPE_CHECKING:
@@ -174,8 +172,7 @@ def _model_scores(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -
         weights = found
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
-    nbest = penalised(lists.nbest, alpha, lengths=lists.lengths)
-    return model_scores(nbest, weights, origin=origin)
+    return model_scores(lists.penalised(alpha), weights, origin=origin)
 
 
 def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
@@ -198,9 +195,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
 
 def _oracle(lists: Lists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
     """Return hypotheses chosen for the metric, and say what they score."""
-    stats = statistics_table(
-        lists.scored, lists.references, metric, threads=1, notice=notice, annotate=lists.annotate
-    )
+    stats = lists.statistics(metric, threads=1, notice=notice)
     stats.need(np.arange(len(stats.rows)))
     score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
     notice(f"oracle {metric.signature}: {metric.shown(score)}")

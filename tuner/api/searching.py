@@ -17,9 +17,8 @@ from tuner.api.texts import pipeline_of, preparing
 from tuner.components.formula import Formula
 from tuner.processors import available_processors
 from tuner.search.constraints import Constraints
-from tuner.search.length_penalty import LengthPenalty, optimize_penalised, penalised
+from tuner.search.length_penalty import LengthPenalty, optimize_penalised
 from tuner.search.optimization import Setup
-from tuner.search.stat_tables import statistics_table
 from tuner.texts.corpus import make_batch
 from tuner.texts.statistics import check_texts, needs_of
 from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
@@ -144,9 +143,8 @@ class ListProblem:
             notice=notice,
             progress=searching,
         )
-        nbest = penalised(self.read.scored, alpha, lengths=self.read.lengths)
         known_alpha = alpha if self.has_penalty else None
-        return Ended(found, known_alpha, self.seconds, nbest, self.stats)
+        return Ended(found, known_alpha, self.seconds, self.read.penalised(alpha), self.stats)
 
 
 @contextmanager
@@ -203,14 +201,7 @@ def list_problem(
                 nbest = read.scored
                 check_texts(one, make_batch(nbest.texts, nbest.offsets, read.references))
         read_at = time.perf_counter()
-        stats = statistics_table(
-            read.scored,
-            read.references,
-            chosen,
-            threads=threads,
-            notice=notice,
-            annotate=read.annotate if needs_of([chosen]) else None,
-        )
+        stats = read.statistics(chosen, threads=threads, notice=notice)
         if isinstance(chosen, Formula) and len(chosen.metrics) > 1 and not stats.is_lazy:
             notice(influences(chosen, stats, read.nbest.offsets))
         yield ListProblem(

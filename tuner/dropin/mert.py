@@ -100,6 +100,9 @@ def _work(given: dict[str, list[str]]) -> int:
             f"-d {width}, but the feature files have {counted(found, 'feature')}: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
+    if (starts.lowest > starts.highest).any():
+        say(f"mert: error: {files[0]}: a lowest weight is above the highest one")
+        return NO_STARTS
     scorer = scorer_of(lists, given)
     ignored(given)
     weights, score = search(
@@ -143,7 +146,7 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
     Raises
     ------
     InputError
-        A file cannot be read, has too few numbers or others than numbers, or a range is empty.
+        A file cannot be read, has too few numbers or others than numbers.
     """
     points: list[FloatArray] = []
     ranges = np.empty((2, width))
@@ -158,8 +161,6 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)
-            if (ranges[0] > ranges[1]).any():
-                raise InputError(f"{path}: a lowest weight is above the highest one")
         points.append(values[:width])
     if not points:
         raise InputError("no starting point given: --ifile")

@@ -132,7 +132,7 @@ def test_ragged_arrays_with_scores():
         ({"scores": [1.0]}, "1 score for 2 hypotheses"),
         ({"scores": [1.0, np.nan]}, "scores must be finite"),
         ({"stats": [[1.0], [1.0]]}, "stats need the metric"),
-        ({"stats": [[1.0], [1.0]], "metric": "ter"}, "with 1 numbers each; expected 2 with"),
+        ({"stats": [[1.0], [1.0]], "metric": "ter"}, "with 1 number each; expected 2 with"),
         ({"scores": [1.0, 2.0], "metric": "ter"}, "give scores, or stats and their metric"),
         ({"scores": [1.0, 2.0], "offsets": [0, 1]}, r"expected \(H, F\) with offsets"),
         ({"scores": [1.0, 2.0], "feature_names": ["a", "a"]}, "1 different names for 2 features"),

@@ -134,7 +134,7 @@ def test_program_that_is_silent_is_given_up(tmp_path):
         ("'one 2'", "answered 'one 2', expected finite numbers"),
         ("'nan'", "answered 'nan', expected finite numbers"),
         ("''", "answered an empty line to SCORE, expected numbers"),
-        ("'1\\n2', end=''", "wrote more than one line for each of 1 questions"),
+        ("'1\\n2', end=''", "wrote more than one line for each of 1 question;"),
     ],
 )
 def test_answers_that_are_no_statistics(tmp_path, answer, expected):
