@@ -1,4 +1,4 @@
-"""Learns from lists, segment by segment, in plain numpy: minimum risk and MIRA."""
+"""Learns from lists, segment by segment, and chooses what was learnt, in plain numpy."""
 
 from itertools import pairwise
 
@@ -33,3 +33,37 @@ def mira(lists, worth, numbers, *, lower, upper, c):
         ways.append(numbers)
         hopes.append(hope if gain > 0 else -1)
     return ways, hopes
+
+
+def preferred(score, stats, penalties, segments, samples):
+    """Return the first of (n, S, K) rows that is better than row 0 and hardly below the best."""
+    scores = [score(row[segments].sum(axis=0)) for row in stats]
+    values = [one - penalty for one, penalty in zip(scores, penalties, strict=True)]
+    best = values.index(max(values))
+    for row in range(1, len(values) if best else 0):
+        differences = [
+            score(stats[best][sample].sum(axis=0)) - score(stats[row][sample].sum(axis=0))
+            for sample in samples
+        ]
+        is_hardly_worse = values[best] - values[row] <= np.std(differences, ddof=1)
+        if values[row] > values[0] and is_hardly_worse:
+            return row
+    return 0
+
+
+def preferred_by_others(score, stats, penalties, fold_of, samples):
+    """Return for each segment the row that the segments of the other folds prefer."""
+
+    def without(segments, fold):
+        return [segment for segment in segments if fold_of[segment] != fold]
+
+    return [
+        preferred(
+            score,
+            stats,
+            penalties,
+            without(range(len(fold_of)), fold),
+            [without(sample, fold) for sample in samples],
+        )
+        for fold in fold_of
+    ]

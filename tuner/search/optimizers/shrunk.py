@@ -122,15 +122,15 @@ class Shrunk(Optimizer):
                 chosen[row, held_out] = winners
                 weights = _unscaled(_mixture(from_start, found, share, blend))
                 penalties[row] += problem.penalty(weights) * float(held_out.mean())
-        row, unseen = _choose(problem, chosen, penalties, seed)
+        row, before, unseen = _choose(problem, chosen, penalties, fold_of, seed)
         at_start = problem.goal(start)
         if row:
             mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(from_start, mean, *candidates[row - 1])))
             value = problem.goal(weights)
             if value > at_start:
-                return Found(weights, value, unseen=unseen[row])
-        return Found(start, at_start, unseen=unseen[0])
+                return Found(weights, value, unseen=unseen)
+        return Found(start, at_start, unseen=before)
 
     def _learn(
         self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
@@ -187,11 +187,16 @@ def _unscaled(numbers: FloatArray) -> FloatArray:
 
 
 def _choose(
-    problem: TuningProblem, chosen: IntArray, penalties: FloatArray, seed: int
-) -> tuple[int, list[Unseen]]:
-    """Return which (n, S) hypotheses to believe in, 0 for the first, and what each is worth.
+    problem: TuningProblem,
+    chosen: IntArray,
+    penalties: FloatArray,
+    fold_of: IntArray,
+    seed: int,
+) -> tuple[int, Unseen, Unseen]:
+    """Return which row of (n, S) hypotheses to believe in, and the worth of the first and of it.
 
-    Earlier rows, but for the first, are preferred where they are hardly worse than the best.
+    Its worth is the score of the segments of each fold by the row that the other folds choose:
+    what a choice gains by knowing the segments that judge it does not count.
     """
     rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
     stats = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
@@ -199,14 +204,30 @@ def _choose(
     drawn = np.random.default_rng(seed).multinomial(
         segments, np.full(segments, 1 / segments), size=RESAMPLES
     )
-    samples = problem.objective(np.einsum("ns,rsk->rnk", drawn.astype(np.float64), stats))
-    worth = problem.objective(stats.sum(axis=1))
-    unseen = [
-        Unseen(float(value), float(np.std(sample, ddof=1)), held_out)
-        for value, sample, held_out in zip(worth, samples, rows, strict=True)
-    ]
-    values = worth - penalties
+    counts = np.vstack([np.ones(segments), drawn])
+    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], stats[:, at]) for at in folds])
+
+    def unseen(row_of: IntArray) -> Unseen:
+        taken = row_of, np.arange(segments)
+        worth = problem.objective(np.einsum("ns,sk->nk", counts, stats[taken]))
+        return Unseen(float(worth[0]), float(np.std(worth[1:], ddof=1)), rows[taken])
+
+    best = _preferred(problem.objective(sums.sum(axis=0)), penalties)
+    others = np.zeros_like(fold_of)
+    for fold, at in enumerate(folds if best else ()):
+        worths = problem.objective(np.delete(sums, fold, axis=0).sum(axis=0))
+        others[at] = _preferred(worths, penalties)
+    return best, unseen(np.zeros_like(fold_of)), unseen(others)
+
+
+def _preferred(worths: FloatArray, penalties: FloatArray) -> int:
+    """Return which of n rows to believe in, by what they and (1 + RESAMPLES, n) samples are worth.
+
+    Earlier rows, but for the first, are preferred where they are hardly worse than the best.
+    """
+    values = worths[0] - penalties
     best = int(np.argmax(values))  # of equal ones the start
-    errors = np.std(samples[best] - samples, axis=1, ddof=1)
+    errors = np.std(worths[1:, [best]] - worths[1:], axis=0, ddof=1)
     good = (values > values[0]) & (values[best] - values <= errors)
-    return int(np.flatnonzero(good)[0]) if best else 0, unseen
+    return int(np.flatnonzero(good)[0]) if best else 0

@@ -5,11 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.learning import preferred, preferred_by_others
 from tests.tuner.search.test_line_search import Share
 from tuner.search.constraints import Bounds
 from tuner.search.optimizers._mira import Mira
 from tuner.search.optimizers.kbmira import Kbmira
-from tuner.search.optimizers.shrunk import Shrunk, _choose, _mixture, _scaled, _unscaled
+from tuner.search.optimizers.shrunk import (
+    RESAMPLES,
+    Shrunk,
+    _choose,
+    _mixture,
+    _scaled,
+    _unscaled,
+)
 from tuner.search.problem import StatTable, TuningProblem
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])
@@ -185,13 +193,18 @@ def shares_of_hits(*hits):
     return problem, np.array(hits)
 
 
+HALVES = np.array([0, 1] * 200)
+"""The fold of each segment."""
+
+
 def test_the_error_is_that_of_a_mean():
     # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
     problem, chosen = shares_of_hits([0, 10] * 200)
-    row, unseen = _choose(problem, chosen, np.zeros(1), 3)
+    row, start, unseen = _choose(problem, chosen, np.zeros(1), HALVES, 3)
     assert row == 0
-    assert unseen[0].value == 0.5
-    assert unseen[0].error == pytest.approx(0.025, rel=0.15)
+    assert start == unseen
+    assert start.value == 0.5
+    assert start.error == pytest.approx(0.025, rel=0.15)
 
 
 def test_the_first_that_is_hardly_worse_than_the_best_is_taken():
@@ -200,8 +213,53 @@ def test_the_first_that_is_hardly_worse_than_the_best_is_taken():
     # of the difference is 0.2 / 20. The first is 0.05 lower, with an error of 0.05 / 20.
     hardly, clearly = [7, 5] * 199 + [6, 5] * 1, [4, 7] * 200
     problem, chosen = shares_of_hits([5, 5] * 200, clearly, hardly, best, better)
-    assert _choose(problem, chosen, np.zeros(5), 1)[0] == 2
+
+    def choice(*penalties):
+        return _choose(problem, chosen, np.array(penalties), HALVES, 1)[0]
+
+    assert choice(0, 0, 0, 0, 0) == 2
     # A penalty counts; and where nothing is better than the start, it stays.
-    assert _choose(problem, chosen, np.array([0, 0, 0.2, 0, 0.0]), 1)[0] == 3
-    assert _choose(problem, chosen, np.array([0, 1.0, 1.0, 1.0, 1.0]), 1)[0] == 0
-    assert _choose(problem, chosen[[0, 0, 0]], np.zeros(3), 1)[0] == 0
+    assert choice(0, 0, 0.2, 0, 0) == 3
+    assert choice(0, 1, 1, 1, 1) == 0
+    assert _choose(problem, chosen[[0, 0, 0]], np.zeros(3), HALVES, 1)[0] == 0
+
+
+def test_no_fold_chooses_what_it_is_judged_by():
+    # Of all segments the first has 0.65, the second 0.05 less with an error of 0.45 / 20, the
+    # start 0.5. By the second fold alone the second row is best, of which the first fold has 4
+    # of 10; by the first fold alone the first row, of which the second fold has 4 too.
+    problem, chosen = shares_of_hits([5, 5] * 200, [9, 4] * 200, [4, 8] * 200)
+    row, start, unseen = _choose(problem, chosen, np.zeros(3), HALVES, 1)
+    assert row == 1
+    assert start.value == 0.5
+    assert unseen.value == 0.4
+    assert unseen.rows.tolist() == [4] * 400
+    assert unseen.error == 0
+    # Dealt the other way round, both folds choose as all do.
+    row, _, unseen = _choose(problem, chosen, np.zeros(3), np.repeat([0, 1], 200), 1)
+    assert row == 1
+    assert unseen.rows.tolist() == [9, 4] * 200
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
+def test_choices_are_those_of_the_slow_twin(seed, segments):
+    rng = np.random.default_rng(seed)
+    problem, chosen = shares_of_hits(*rng.integers(0, 11, (4, segments)))
+    # Some rows choose the same for most segments.
+    chosen[2:, : segments // 2] = chosen[1, : segments // 2]
+    penalties = rng.choice([0.0, 0.05], 4)
+    fold_of = rng.permutation(segments) % 3
+    drawn = np.random.default_rng(7).multinomial(
+        segments, np.full(segments, 1 / segments), size=RESAMPLES
+    )
+    samples = [np.repeat(np.arange(segments), counts).tolist() for counts in drawn]
+    stats = problem.stats.rows[chosen]
+
+    def score(sums):
+        return sums[0] / sums[1] if sums[1] else 0.0
+
+    row, _, unseen = _choose(problem, chosen, penalties, fold_of, 7)
+    assert row == preferred(score, stats, penalties, list(range(segments)), samples)
+    taken = preferred_by_others(score, stats, penalties, fold_of, samples) if row else 0
+    assert unseen.rows.tolist() == chosen[taken, np.arange(segments)].tolist()
