@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._options import FOLDER
+from tuner.commands._options import FOLDER, all_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tuner.commands._options import Decorator
 
 
-def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --annotator and --annotation-cache."""
-    command = cache_option("annotation_cache")(command)
-    return click.option(
-        "--annotator",
-        metavar="NAME[:OPTION=VALUE,...]",
-        help="What tags or parses the texts, as udpipe:model=FILE; needed by metrics that compare "
-        "syntax.",
-    )(command)
-
-
-def cache_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def cache_option(name: str) -> Decorator:
     """Declare --annotation-cache."""
     return click.option(
         "--annotation-cache",
@@ -32,3 +21,14 @@ def cache_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
         metavar="DIR",
         help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
     )
+
+
+annotator_options = all_of(
+    click.option(
+        "--annotator",
+        metavar="NAME[:OPTION=VALUE,...]",
+        help="What tags or parses the texts, as udpipe:model=FILE; needed by metrics that compare "
+        "syntax.",
+    ),
+    cache_option("annotation_cache"),
+)

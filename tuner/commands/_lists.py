@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.commands._annotating import annotator_options
 from tuner.commands._options import (
     FILE,
+    all_of,
     defaulted,
     ref_links_option,
     refs_option,
@@ -18,8 +19,6 @@ from tuner.commands._options import (
 from tuner.families import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tuner.commands._options import Decorator
 
 
@@ -35,35 +34,30 @@ class _FormatOption(click.Option):
         return super().get_help_record(ctx)
 
 
-def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --nbest-format."""
-    return click.option(
-        "--nbest-format",
-        default="auto",
-        show_default=True,
-        metavar="NAME[:OPTION=VALUE,...]",
-        cls=_FormatOption,
-    )(command)
+format_option = click.option(
+    "--nbest-format",
+    default="auto",
+    show_default=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    cls=_FormatOption,
+)
 
-
-def feature_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --feature."""
-    return click.option(
-        "--feature",
-        "extra_features",
-        multiple=True,
-        metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
-        help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
-        ".npy; of several lists with commas between them); -NAME=FILE where less is better; "
-        "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length; "
-        "mbr:chrf, the mean score against the others of the list. "
-        "Repeat for more.",
-    )(command)
+feature_option = click.option(
+    "--feature",
+    "extra_features",
+    multiple=True,
+    metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
+    help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
+    ".npy; of several lists with commas between them); -NAME=FILE where less is better; "
+    "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length; "
+    "mbr:chrf, the mean score against the others of the list. "
+    "Repeat for more.",
+)
 
 
 def options_of_test(*, required: bool = False) -> Decorator:
     """Add what names a test set of n-best lists."""
-    options = (
+    return all_of(
         several(
             "--test-nbest",
             "test_lists",
@@ -90,22 +84,13 @@ def options_of_test(*, required: bool = False) -> Decorator:
         ),
     )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return add
-
-
-def ids_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --ids."""
-    return click.option(
-        "--ids",
-        is_flag=True,
-        help="Lines of references (and of source and links) begin with the ids of their segments, "
-        "as in Kaldi's text; segments are found by them.",
-    )(command)
+ids_option = click.option(
+    "--ids",
+    is_flag=True,
+    help="Lines of references (and of source and links) begin with the ids of their segments, "
+    "as in Kaldi's text; segments are found by them.",
+)
 
 
 def missing_features_option(help_text: str) -> Decorator:
@@ -113,43 +98,36 @@ def missing_features_option(help_text: str) -> Decorator:
     return defaulted("--missing-features", click.Choice(["refuse", "zero"]), "refuse", help_text)
 
 
-def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --text and --text-model."""
-    command = click.option(
-        "--text-model",
-        type=FILE,
-        help="Sentencepiece model of spm-decode and spm-encode, or of flores101 and flores200.",
-    )(command)
-    return click.option(
+text_options = all_of(
+    click.option(
         "--text",
         default="",
         metavar="STEP,...",
         help="What is done to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
         "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab, flores101, flores200; hyp:STEP or "
         "ref:STEP for one side.",
-    )(command)
+    ),
+    click.option(
+        "--text-model",
+        type=FILE,
+        help="Sentencepiece model of spm-decode and spm-encode, or of flores101 and flores200.",
+    ),
+)
+lowercase_option = click.option("--lowercase", is_flag=True, help="Short for --text lowercase.")
 
 
-def lowercase_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --lowercase."""
-    return click.option("--lowercase", is_flag=True, help="Short for --text lowercase.")(command)
-
-
-def list_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what says how lists are read, what they are compared with, and what texts become."""
-    for option in (
-        ids_option,
-        annotator_options,
-        text_options,
-        lowercase_option,
-        ref_links_option,
-        source_option,
-        refs_option("References; repeat for more than one."),
-        feature_option,
-        format_option,
-    ):
-        command = option(command)
-    return command
+list_options = all_of(
+    format_option,
+    feature_option,
+    refs_option("References; repeat for more than one."),
+    source_option,
+    ref_links_option,
+    lowercase_option,
+    text_options,
+    annotator_options,
+    ids_option,
+)
+"""How lists are read, what they are compared with, and what texts become."""
 
 
 def steps(text: str, *, lowercase: bool) -> str:

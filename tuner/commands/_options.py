@@ -85,6 +85,17 @@ def renamed(*names: str, old: Sequence[str], **rest: Any) -> Decorator:
     return click.option(*names, cls=Renamed, old=old, **rest)
 
 
+def all_of(*options: Decorator) -> Decorator:
+    """Declare several options, which help shows in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def several(*names: str, kind: Any = FILE, **rest: Any) -> Decorator:
     """Declare an option that may be repeated."""
     return click.option(*names, multiple=True, type=kind, **rest)
@@ -111,7 +122,7 @@ def metrics_option(
 
 def human_options(help_text: str, *, old: Sequence[str] = (), required: bool = True) -> Decorator:
     """Declare --human, --penalties, --outputs, --ref."""
-    options: tuple[Decorator, ...] = (
+    return all_of(
         renamed("--human", old=old, required=required, type=FILE, help=help_text),
         click.option(
             "--penalties",
@@ -127,56 +138,32 @@ def human_options(help_text: str, *, old: Sequence[str] = (), required: bool = T
         refs_option(required=required),
     )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return add
+systems_option = several(
+    "--system", "systems", kind=Name(), help="Only this system; repeat for more. Default: all."
+)
 
+source_option = click.option(
+    "--source", type=FILE, help="Source text; links, and some metrics and features, need it."
+)
 
-def systems_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --system."""
-    return several(
-        "--system", "systems", kind=Name(), help="Only this system; repeat for more. Default: all."
-    )(command)
+ref_links_option = several(
+    "--ref-links",
+    help="Links of source and reference; one file for each --ref, in the same order.",
+)
 
+html_option = click.option(
+    "--html", "html_out", type=FILE, help="Write a page, one file that needs no network."
+)
 
-def source_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --source."""
-    return click.option(
-        "--source", type=FILE, help="Source text; links, and some metrics and features, need it."
-    )(command)
+seed_option = defaulted("--seed", Whole(0), 1, "Equal seeds give equal results.")
 
-
-def ref_links_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --ref-links."""
-    return several(
-        "--ref-links",
-        help="Links of source and reference; one file for each --ref, in the same order.",
-    )(command)
-
-
-def html_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --html."""
-    return click.option(
-        "--html", "html_out", type=FILE, help="Write a page, one file that needs no network."
-    )(command)
-
-
-def seed_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --seed."""
-    return defaulted("--seed", Whole(0), 1, "Equal seeds give equal results.")(command)
-
-
-def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --threads."""
-    return click.option(
-        "--threads",
-        type=Whole(0),
-        default=0,
-        help="0, the default: one for each processor. No number of them changes a result.",
-    )(command)
+threads_option = click.option(
+    "--threads",
+    type=Whole(0),
+    default=0,
+    help="0, the default: one for each processor. No number of them changes a result.",
+)
 
 
 _PLACES = (
@@ -185,34 +172,25 @@ _PLACES = (
     "(docs/how-to/cluster.md). No place changes a result."
 )
 
+executor_option = click.option(
+    "--executor", default="local", show_default=True, metavar="PLACE", help=_PLACES
+)
 
-def executor_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --executor."""
-    return click.option(
-        "--executor", default="local", show_default=True, metavar="PLACE", help=_PLACES
-    )(command)
+run_executor_option = click.option(
+    "--executor",
+    metavar="PLACE",
+    help=f"{_PLACES} Default: what the table [executor] of CONFIG says, else local.",
+)
 
-
-def run_executor_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --executor in place of the table of a configuration."""
-    return click.option(
-        "--executor",
-        metavar="PLACE",
-        help=f"{_PLACES} Default: what the table [executor] of CONFIG says, else local.",
-    )(command)
-
-
-def confidence_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --confidence."""
-    return renamed(
-        "--confidence",
-        "level",
-        old=["--level"],
-        type=FiniteRange(0, 1, min_open=True, max_open=True),
-        default=0.95,
-        show_default=True,
-        help="Level of the intervals.",
-    )(command)
+confidence_option = renamed(
+    "--confidence",
+    "level",
+    old=["--level"],
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
 
 
 def set_option(help_text: str, *, old: Sequence[str] = ()) -> Decorator:

@@ -7,35 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._options import OUT_FILE
+from tuner.commands._options import OUT_FILE, all_of
 from tuner.documents import to_json
 from tuner.files import check_writable, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tuner.api.judging import Report
 
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json."""
-    return click.option(
-        "--json",
-        "json_out",
-        type=OUT_FILE,
-        is_flag=False,
-        flag_value=Path("-"),
-        metavar="[FILE]",
-        help="Write everything as JSON; without FILE, or with -, to stdout.",
-    )(command)
+json_option = click.option(
+    "--json",
+    "json_out",
+    type=OUT_FILE,
+    is_flag=False,
+    flag_value=Path("-"),
+    metavar="[FILE]",
+    help="Write everything as JSON; without FILE, or with -, to stdout.",
+)
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json and --latex."""
-    command = click.option(
+output_options = all_of(
+    json_option,
+    click.option(
         "--latex", "latex_out", type=OUT_FILE, help="Write the tables as LaTeX; - is stdout."
-    )(command)
-    return json_option(command)
+    ),
+)
 
 
 def check_outputs(*paths: Path | None) -> None:

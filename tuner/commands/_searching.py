@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,72 +12,58 @@ from tuner.commands._options import (
     FILE,
     FiniteRange,
     Whole,
+    all_of,
     seed_option,
     set_option,
     threads_option,
 )
 from tuner.search import DEFAULT_OPTIMIZER
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tuner.commands._options import Decorator
-
 _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 
-
-def start_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --weights."""
-    return click.option(
-        "--weights", type=FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
-    )(command)
+start_option = click.option(
+    "--weights", type=FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
+)
 
 
-def constraint_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --fix, --bound, --sign and --tie."""
-    options = (
-        ("--fix", "fixed", "NAME", "Keep a feature's weight."),
-        ("--bound", "bounds", "NAME=LOW:HIGH", "Keep a weight in a range."),
-        ("--sign", "signs", "NAME=+", "Demand a weight's sign."),
-        ("--tie", "tied", "NAME,NAME", "Keep the ratios of some weights."),
+constraint_options = all_of(
+    *(
+        click.option(name, kept_as, multiple=True, metavar=form, help=text)
+        for name, kept_as, form, text in (
+            ("--fix", "fixed", "NAME", "Keep a feature's weight."),
+            ("--bound", "bounds", "NAME=LOW:HIGH", "Keep a weight in a range."),
+            ("--sign", "signs", "NAME=+", "Demand a weight's sign."),
+            ("--tie", "tied", "NAME,NAME", "Keep the ratios of some weights."),
+        )
     )
-    for name, kept_as, form, text in reversed(options):
-        command = click.option(name, kept_as, multiple=True, metavar=form, help=text)(command)
-    return command
-
-
-def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what says how weights are searched."""
-    options: tuple[Decorator, ...] = (
-        start_option,
-        click.option(
-            "--optimizer",
-            default=DEFAULT_OPTIMIZER,
-            show_default=True,
-            metavar="NAME[:OPTION=VALUE,...]",
-            help="What searches; `portmert components optimizer` lists all.",
-        ),
-        set_option("Option of the optimizer, as effort=1600."),
-        click.option("--restarts", type=Whole(1), help="Independent searches."),
-        seed_option,
-        threads_option,
-        constraint_options,
-        click.option(
-            "--length-penalty",
-            metavar="ALPHA|LOW:HIGH",
-            help="Divide model scores by length^ALPHA; a range is searched. Default: that of "
-            "--weights.",
-        ),
-        click.option(
-            "--prior",
-            type=FiniteRange(0),
-            default=0.0,
-            help="Strength of a pull towards the start weights. 0, the default: none.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+)
+search_options = all_of(
+    start_option,
+    click.option(
+        "--optimizer",
+        default=DEFAULT_OPTIMIZER,
+        show_default=True,
+        metavar="NAME[:OPTION=VALUE,...]",
+        help="What searches; `portmert components optimizer` lists all.",
+    ),
+    set_option("Option of the optimizer, as effort=1600."),
+    click.option("--restarts", type=Whole(1), help="Independent searches."),
+    seed_option,
+    threads_option,
+    constraint_options,
+    click.option(
+        "--length-penalty",
+        metavar="ALPHA|LOW:HIGH",
+        help="Divide model scores by length^ALPHA; a range is searched. Default: that of "
+        "--weights.",
+    ),
+    click.option(
+        "--prior",
+        type=FiniteRange(0),
+        default=0.0,
+        help="Strength of a pull towards the start weights. 0, the default: none.",
+    ),
+)
 
 
 def take_search(given: dict[str, Any]) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from aligners._errors import counted
+from tuner.commands._annotating import cache_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MIB = 1 << 20
 
-_folder = click.option(
-    "--annotation-cache",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where annotations are kept. Default: PORTMERT_CACHE or the user's cache folder.",
-)
+_folder = cache_option("folder")
 
 
 @click.group()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +10,7 @@ from tuner.documents import to_json
 from tuner.families import FAMILIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from tuner.components.catalogue import Component, Option
 
@@ -26,10 +26,7 @@ _NEEDS = {
     "arcs": "arcs: weighted dependency links, from an annotator",
 }
 
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
