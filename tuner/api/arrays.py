@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from aligners._errors import counted
-from metrics._base import Metric
+from tuner.components.mean_of_scores import MeanOfScores
 from tuner.nbest.model import without_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Batch, FloatArray, IntArray
+    from metrics._base import Batch, FloatArray, IntArray, Metric
     from tuner.nbest.model import NBest
 
 
 @dataclass(frozen=True)
-class Mean(Metric):
+class Mean(MeanOfScores):
     """Averages scores that are given, one number for each hypothesis."""
 
     source: ClassVar[str] = "whatever made the numbers"
-    in_percent: ClassVar[bool] = False
     reads_references: ClassVar[bool] = False
 
     @classmethod
@@ -31,22 +30,9 @@ class Mean(Metric):
         """Return what signatures call it."""
         return "mean"
 
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The score, and 1 for the hypothesis."""
-        return ("sum", "segments")
-
     def stats(self, batch: Batch) -> FloatArray:  # noqa: ARG002  the base's signature
         """Refuse texts: the scores are given."""
         raise TypeError("scores are given, texts are not scored")
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean."""
-        return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], 1.0))
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return how many there are."""
-        return {"segments": float(stats[1])}
 
 
 def lists_of_arrays(

@@ -15,7 +15,7 @@ from tuner.api.arrays import lists_of_arrays
 from tuner.api.components import as_metric
 from tuner.api.pooling import Pooled
 from tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
-from tuner.api.texts import log_notice, once
+from tuner.api.texts import log_notice, once, pipeline_of, text_file, text_files
 from tuner.components.formula import Formula
 from tuner.documents import to_json
 from tuner.errors import ConfigError, InputError
@@ -284,18 +284,18 @@ def optimize(
         }
         if given := [name for name, value in beyond.items() if value]:
             raise ConfigError(f"a pool on disk does not go with {' or '.join(given)}")
-        pooled = Pooled.of(
-            pool,
-            cast("ListsLike", lists),
-            refs,
-            source=source,
-            ref_links=ref_links,
-            nbest_format=nbest_format,
-            metric=chosen,
-            text=text,
-            text_model=text_model,
-            threads=setup.threads,
-            notice=notice,
+        files = [lists] if isinstance(lists, Path | str) else lists
+        pooled = Pooled(
+            Path(pool),
+            tuple(map(Path, files)) if isinstance(files, list | tuple) else (),
+            text_files(refs, "references"),
+            None if source is None else text_file(source, "the source"),
+            text_files(ref_links, "links of references"),
+            nbest_format,
+            chosen,
+            pipeline_of(text, text_model),
+            setup.threads,
+            notice,
         )
         ended, signature = _on_disk(pooled, setup, searching)
         return _result(ended, chosen, signature, begin)

@@ -12,7 +12,6 @@ import numpy as np
 
 import tuner
 from metrics._base import Vocabulary, offsets_of
-from tuner.api.texts import pipeline_of, text_file, text_files
 from tuner.components import registry
 from tuner.errors import InputError
 from tuner.files import Lines, file_digest
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics._base import Metric
-    from tuner.api.lists import ListsLike
-    from tuner.api.texts import Notice, PathLike, TextLike
+    from tuner.api.texts import Notice
     from tuner.files import TextFile
     from tuner.nbest.pool_files import Pool
     from tuner.nbest.readers._base import Reader
@@ -73,51 +71,15 @@ class Pooled:
     threads: int
     notice: Notice
 
-    @classmethod
-    def of(
-        cls,
-        folder: PathLike,
-        lists: ListsLike,
-        refs: Sequence[TextLike] | PathLike,
-        *,
-        source: TextLike | None,
-        ref_links: Sequence[TextLike] | PathLike,
-        nbest_format: str | Reader,
-        metric: Metric,
-        text: str | Sequence[str] | TextPipeline,
-        text_model: PathLike | None,
-        threads: int,
-        notice: Notice,
-    ) -> Pooled:
-        """Check what callers of `optimize` give.
-
-        Raises
-        ------
-        InputError
-            The lists are no files, or there is no reference.
-        ConfigError
-            The metric needs what a pool has not.
-        """
-        given = [lists] if isinstance(lists, Path | str) else lists
-        if not isinstance(given, list | tuple) or "-" in map(str, given):
+    def __post_init__(self) -> None:
+        """Refuse what is no file, no reference, and a metric that needs what a pool has not."""
+        if not self.lists or Path("-") in self.lists:
             raise InputError("a pool on disk is made of lists in files, which are read again")
-        if not refs:
+        if not self.refs:
             raise InputError(
                 "a pool on disk needs references: they say how many segments there are"
             )
-        check_pooled(metric)
-        return cls(
-            Path(folder),
-            tuple(map(Path, given)),
-            text_files(refs, "references"),
-            None if source is None else text_file(source, "the source"),
-            text_files(ref_links, "links of references"),
-            nbest_format,
-            metric,
-            pipeline_of(text, text_model),
-            threads,
-            notice,
-        )
+        check_pooled(self.metric)
 
     def open(self) -> tuple[Pool, str, dict[str, float]]:
         """Return the pool, what scores depend on, and the seconds it took.

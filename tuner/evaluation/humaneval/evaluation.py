@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
+from collections.abc import Mapping  # noqa: TC003  pydantic reads it
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 import tuner
 from aligners._errors import counted
 from tuner import streams
-from tuner.documents import parse_json
+from tuner.documents import parse_json, plain
 from tuner.errors import InputError
 from tuner.files import read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from metrics._base import IntArray
@@ -102,31 +105,13 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the key."""
+        held = plain(self)
+        name = held.pop("id")
         return {
             "portmert_humaneval_key": FORM,
             "version": tuner.__version__,
-            "evaluation": self.id,
-            "condition": self.condition,
-            "systems": list(self.systems),
-            "seed": self.seed,
-            "filters": dict(self.filters),
-            "items": {
-                name: {
-                    "segment": item.segment,
-                    "common": item.common,
-                    "source": item.source,
-                    "reference": item.reference,
-                    "outputs": list(item.outputs),
-                }
-                for name, item in self.items.items()
-            },
-            "sheets": {
-                judge: [
-                    {"item": placed.item, "first_is_left": placed.first_is_left}
-                    for placed in sheet
-                ]
-                for judge, sheet in self.sheets.items()
-            },
+            "evaluation": name,
+            **held,
         }
 
 
@@ -140,29 +125,9 @@ def read_key(path: Path) -> Evaluation:
     """
     try:
         held = parse_json(read_bytes(path))
-        evaluation = Evaluation(
-            held["evaluation"],
-            held["condition"],
-            (held["systems"][0], held["systems"][1]),
-            held["seed"],
-            held["filters"],
-            {
-                name: Item(
-                    item["segment"],
-                    item["common"],
-                    item["source"],
-                    item["reference"],
-                    (item["outputs"][0], item["outputs"][1]),
-                )
-                for name, item in held["items"].items()
-            },
-            {
-                judge: tuple(Placed(row["item"], row["first_is_left"]) for row in sheet)
-                for judge, sheet in held["sheets"].items()
-            },
-        )
+        evaluation = TypeAdapter(Evaluation).validate_python({**held, "id": held["evaluation"]})
         whole = held["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         whole = False
     if not whole:
         raise InputError(
