@@ -104,7 +104,7 @@ class Difference:
     ----------
     difference
         System - first.
-    low, high
+    difference_low, difference_high
         Its interval: of the bootstrap where neither has replicas, else of both kinds of chance.
     p
         Two-sided, of the verdict: `p_randomization` where neither has replicas, else that of a
@@ -116,8 +116,8 @@ class Difference:
     """
 
     difference: float
-    low: float
-    high: float
+    difference_low: float
+    difference_high: float
     p: float
     p_randomization: float
     p_bootstrap: float
@@ -191,8 +191,8 @@ def systems_tested(
             found.append(
                 Difference(
                     difference=difference,
-                    low=low,
-                    high=high,
+                    difference_low=low,
+                    difference_high=high,
                     p=p_of_both,
                     p_randomization=p,
                     p_bootstrap=(1 + not_better) / (resampling.samples + 1),

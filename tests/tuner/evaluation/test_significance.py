@@ -110,9 +110,9 @@ def test_both_kinds_of_chance_agree_with_all_samples(metric, some, more):
     first, second = draw_stats(rng, some, 4), draw_stats(rng, more, 4)
     _, found = pair(first, second, metric)
     assert found.p == pytest.approx(exact_both_kinds(metric, first, second), abs=0.03)
-    assert found.difference == pytest.approx((found.low + found.high) / 2)
+    assert found.difference == pytest.approx((found.difference_low + found.difference_high) / 2)
     _, at_p = pair(first, second, metric, confidence=1 - found.p)
-    assert min(abs(at_p.low), abs(at_p.high)) == pytest.approx(0, abs=1e-9)
+    assert min(abs(at_p.difference_low), abs(at_p.difference_high)) == pytest.approx(0, abs=1e-9)
 
 
 def test_both_kinds_of_chance_by_hand():

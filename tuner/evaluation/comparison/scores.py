@@ -109,40 +109,17 @@ def score_systems(
         team,
     )
     flat = [found for of_metric in differences for found in of_metric]
-    corrected = iter(
-        zip(
-            holm([found.p for found in flat]),
-            holm([found.p_randomization for found in flat]),
-            holm([found.p_bootstrap for found in flat]),
-            strict=True,
-        )
-    )
+    tests = ("p", "p_randomization", "p_bootstrap")
+    corrected = iter(zip(*(holm([getattr(f, p) for f in flat]) for p in tests), strict=True))
     scores = []
     for one, of_metric, changes in zip(counted, spreads, differences, strict=True):
         for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
-            known = (
-                one.label, name, spread.score, spread.replica_scores, spread.low, spread.high,
-                spread.s_sel, spread.s_opt,
-            )  # fmt: skip
-            if number == 0:
-                scores.append(SystemScore(*known))
-                continue
-            change = changes[number - 1]
-            p_holm, p_randomization_holm, p_bootstrap_holm = next(corrected)
-            scores.append(
-                SystemScore(
-                    *known,
-                    difference=change.difference,
-                    difference_low=change.low,
-                    difference_high=change.high,
-                    p=change.p,
-                    p_randomization=change.p_randomization,
-                    p_bootstrap=change.p_bootstrap,
-                    p_holm=p_holm,
-                    p_randomization_holm=p_randomization_holm,
-                    p_bootstrap_holm=p_bootstrap_holm,
-                )
-            )
+            known = {"metric": one.label, "system": name, **vars(spread)}
+            if number:
+                ps = dict(zip(tests, next(corrected), strict=True))
+                known |= vars(changes[number - 1])
+                known |= {f"{test}_holm": p for test, p in ps.items()}
+            scores.append(SystemScore(**known))
     return tuple(scores)
 
 
