@@ -28,32 +28,30 @@ def run_charts(document: Mapping[str, Any]) -> Iterable[Chart]:
     yield _weights(numbered)
     yield _dev_scores(numbered)
     yield _projected(numbered)
-    yield chart(
+    yield _lines(
         "hypotheses",
-        "runs",
-        "lines",
         "Growth of the n-best lists",
+        "hypotheses",
         caption="Distinct hypotheses of all lists so far.",
-        x="iteration",
-        y="hypotheses",
-        whole=True,
         choices=_one_choice(numbered, lambda one: one["hypotheses"]),
     )
-    yield chart(
+    yield _lines(
         "change",
-        "runs",
-        "lines",
         "How far the weights moved",
+        "change of weights",
         caption="From each iteration to the next, each vector scaled to absolute values that add "
         "to 1; 2 would be all of it.",
-        x="iteration",
-        y="change of weights",
-        whole=True,
         choices=_one_choice(numbered, lambda one: one["change"]),
     )
     yield _annotations(numbered)
     for number, run in numbered:
         yield _surface(number, run)
+
+
+def _lines(name: str, title: str, y: str, *, caption: str, choices: Any) -> Chart:
+    """Return a chart over the iterations of runs."""
+    more = {"caption": caption, "x": "iteration", "y": y, "whole": True}
+    return chart(name, "runs", "lines", title, choices=choices, **more)
 
 
 def _series(number: int, run: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
@@ -180,15 +178,11 @@ def _dev_scores(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
     if held:
         percent = numbered[0][1]["in_percent"]
         choices.append({"label": "held out", "percent": percent, "series": held})
-    return chart(
+    return _lines(
         "dev",
-        "runs",
-        "lines",
         "Dev score of each iteration",
+        "dev score",
         caption="Of the decoder's own best output under the weights of that iteration.",
-        x="iteration",
-        y="dev score",
-        whole=True,
         choices=[choice for choice in choices if choice["series"]],
     )
 
@@ -217,17 +211,13 @@ def _projected(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
             if series:
                 label = f"{_name(run, replica)} ({run['metric']})"
                 choices.append({"label": label, "percent": run["in_percent"], "series": series})
-    return chart(
+    return _lines(
         "projected",
-        "runs",
-        "lines",
         "Projected, real, possible",
+        "dev score",
         caption="Projected: the score that the weights of an iteration had over the lists they "
         "were found on. Real: what the decoder then made of them. Oracle: one hypothesis a "
         "segment chosen by score alone; what lies between is headroom.",
-        x="iteration",
-        y="dev score",
-        whole=True,
         choices=choices,
     )
 
@@ -242,15 +232,11 @@ def _annotations(numbered: Sequence[tuple[int, Mapping[str, Any]]]) -> Chart:
     ):
         found = _one_choice(numbered, lambda one, key=key: (one["annotations"] or {}).get(key))
         choices += [{**choice, "label": label} for choice in found]
-    return chart(
+    return _lines(
         "annotations",
-        "runs",
-        "lines",
         "Annotation",
+        "sentences",
         caption="Distinct sentences that the metric had annotated in each iteration.",
-        x="iteration",
-        y="sentences",
-        whole=True,
         choices=choices,
     )
 
