@@ -18,7 +18,7 @@ from tuner.annotation import layers as layers_of
 from tuner.annotation import records
 from tuner.annotation.annotators._base import Annotation
 from tuner.annotation.annotators._lookup import shown
-from tuner.annotation.cache import AnnotationCache, default_folder, line_key
+from tuner.annotation.cache import AnnotationCache, line_key
 from tuner.annotation.distinct import Distinct, places_of
 from tuner.annotation.shards import annotated
 from tuner.errors import AnnotatorError, InputError, ProgramError
@@ -459,32 +459,6 @@ class TextAnnotator:
 
     def _program_error(self, error: AnnotatorError) -> ProgramError:
         return ProgramError(f"annotator {self._name}: {error}")
-
-
-def open_annotator(
-    annotator: Annotator,
-    *,
-    cache: Path | None,
-    processes: int,
-    notice: Callable[[str], None],
-    progress: Callable[[int, int], None] | None = None,
-    team: Team | None = None,
-) -> TextAnnotator:
-    """Return what annotates texts, with the cache in a folder; None: the user's own.
-
-    Raises
-    ------
-    InputError
-        The annotator lacks its library or model.
-    """
-    return TextAnnotator(
-        annotator,
-        cache=default_folder() if cache is None else cache,
-        processes=processes,
-        notice=notice,
-        progress=progress,
-        team=team,
-    )
 
 
 def _words(line: str) -> Words:

@@ -11,7 +11,8 @@ import numpy as np
 
 from metrics._learned import Features, Model, checked_groups
 from metrics._lexicon_files import content_hash
-from tuner.annotation.annotating import open_annotator
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.cache import default_folder
 from tuner.api.judging import Report, human_scores, read_judged
 from tuner.api.texts import log_notice, pipeline_of
 from tuner.components import registry
@@ -256,9 +257,9 @@ def _preparation(
         if annotator is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
         return Preparation(pipeline)
-    found = open_annotator(
+    found = TextAnnotator(
         registry.annotator(annotator),
-        cache=cache,
+        cache=cache or default_folder(),
         processes=available_processors(),
         notice=notice,
         progress=progress,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotating import TextAnnotator, open_annotator
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.cache import default_folder
 from tuner.components import registry
 from tuner.components.comet import Place, neural
 from tuner.errors import InputError
@@ -152,9 +153,9 @@ def preparing(
                 return None
             key = repr(chosen)
             if key not in opened:
-                opened[key] = open_annotator(
+                opened[key] = TextAnnotator(
                     chosen,
-                    cache=None if cache is None else Path(cache),
+                    cache=default_folder() if cache is None else Path(cache),
                     processes=available_processors(),
                     notice=notice,
                     progress=progress,

@@ -11,7 +11,8 @@ import numpy as np
 
 from aligners._errors import counted
 from metrics._base import Vocabulary
-from tuner.annotation.annotating import open_annotator
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.cache import default_folder
 from tuner.components import registry
 from tuner.demo.bitext import TREEBANK, write_bitext
 from tuner.errors import StateError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import Metric
-    from tuner.annotation.annotating import TextAnnotator
     from tuner.annotation.annotators._base import Annotator
     from tuner.decoders._base import Progress
     from tuner.runs.config import Experiment
@@ -332,9 +332,9 @@ def _score(
 
 def _annotator(experiment: Experiment, log: Callable[[str], None]) -> TextAnnotator:
     assert experiment.annotator is not None  # noqa: S101  the caller has seen to it
-    return open_annotator(
+    return TextAnnotator(
         experiment.annotator,
-        cache=experiment.tune.annotation_cache,
+        cache=experiment.tune.annotation_cache or default_folder(),
         processes=experiment.threads,
         notice=log,
     )

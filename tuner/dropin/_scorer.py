@@ -15,7 +15,8 @@ import numpy as np
 from aligners._errors import counted
 from aligners._watching import Bound, Watch, started, wait
 from metrics._base import Ragged, Texts
-from tuner.annotation.annotating import open_annotator
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.cache import default_folder
 from tuner.components import registry
 from tuner.dropin._program import UsageError, last, say
 from tuner.errors import ConfigError, InputError, ProgramError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics._base import Metric, Vocabulary
-    from tuner.annotation.annotating import TextAnnotator
     from tuner.nbest.moses_dat import DatLists
     from tuner.texts.corpus import References
 
@@ -136,7 +136,7 @@ class Scorer:
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
         found = registry.annotator(self.annotator)
-        return open_annotator(found, cache=None, processes=1, notice=say)
+        return TextAnnotator(found, cache=default_folder(), processes=1, notice=say)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

@@ -15,7 +15,8 @@ import numpy as np
 from aligners._errors import counted
 from metrics._base import Vocabulary
 from tuner import streams
-from tuner.annotation.annotating import open_annotator
+from tuner.annotation.annotating import TextAnnotator
+from tuner.annotation.cache import default_folder
 from tuner.documents import parse_json, to_json
 from tuner.errors import ConfigError, StateError
 from tuner.executors.team import Threads
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metrics._base import FloatArray, IntArray, Texts
-    from tuner.annotation.annotating import TextAnnotator
     from tuner.decoders._base import Progress
     from tuner.executors.team import Team
     from tuner.nbest.model import NBest
@@ -125,9 +125,9 @@ class Evaluator:
         def opened() -> TextAnnotator | None:
             if experiment.annotator is None:
                 return None
-            return open_annotator(
+            return TextAnnotator(
                 experiment.annotator,
-                cache=experiment.tune.annotation_cache,
+                cache=experiment.tune.annotation_cache or default_folder(),
                 processes=experiment.threads,
                 notice=self.note,
                 progress=self.annotated,
