@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aligners._errors import counted
@@ -11,7 +12,7 @@ from tuner.numbers import shown_p
 from tuner.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tuner.evaluation.comparison.model import Bucket, ComparedMetric, Comparison, SystemScore
 
@@ -27,12 +28,33 @@ EXAMPLES = 1
 
 def all_tables(comparison: Comparison) -> list[Table]:
     """Return the tables of a comparison that have something to say."""
-    builders: tuple[Callable[[Comparison], Table | None], ...] = (
-        _matrix, _systems, _scores, _tests, _similarity, _ordering, _port_forms, _qmean_port,
-        _ngrams, _links, _agreement, _timing, _by_length, _by_reordering, _ngram_differences,
-        _segments,
-    )  # fmt: skip
-    tables = [build(comparison) for build in builders]
+    order, buckets = partial(_order_table, comparison), partial(_bucket_table, comparison)
+    differences = comparison.differences
+    tables = (
+        _matrix(comparison),
+        _systems(comparison),
+        _scores(comparison),
+        _tests(comparison),
+        _similarity(comparison),
+        order("ordering", "Word order", ORDERING[:3]),
+        order("port-forms", "PORT with other measures of word order", ORDERING[3:6]),
+        order("qmean-port", "Qmean against PORT", ("qmean", "port")),
+        _ngrams(comparison),
+        _links(comparison),
+        _agreement(comparison),
+        _timing(comparison),
+        buckets(
+            "by-length", "Scores by reference length in tokens", "tokens", differences.by_length
+        ),
+        buckets(
+            "by-reordering",
+            "Scores by the reference's amount of reordering, 1 - v (0: the source's order)",
+            "reordering",
+            differences.by_reordering,
+        ),
+        _ngram_differences(comparison),
+        _segments(comparison),
+    )
     return [table for table in tables if table is not None and table.rows]
 
 
@@ -164,22 +186,6 @@ def _similarity(comparison: Comparison) -> Table:
     return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
 
 
-def _ordering(comparison: Comparison) -> Table:
-    names = ORDERING[:3]
-    return _order_table(comparison, "ordering", "Word order", names)
-
-
-def _port_forms(comparison: Comparison) -> Table:
-    names = ORDERING[3:6]
-    title = "PORT with other measures of word order"
-    return _order_table(comparison, "port-forms", title, names)
-
-
-def _qmean_port(comparison: Comparison) -> Table:
-    title = "Qmean against PORT"
-    return _order_table(comparison, "qmean-port", title, ("qmean", "port"))
-
-
 def _order_table(comparison: Comparison, key: str, title: str, names: Sequence[str]) -> Table:
     rows = [
         (one.system, *(_percent(one.scores[name]) for name in names))
@@ -257,18 +263,6 @@ def _timing(comparison: Comparison) -> Table:
     columns = ("metric", "milliseconds", "ratio to bleu")
     title = "Time to count one output"
     return Table(title, columns, rows, label="timing")
-
-
-def _by_length(comparison: Comparison) -> Table:
-    buckets = comparison.differences.by_length
-    title = "Scores by reference length in tokens"
-    return _bucket_table(comparison, "by-length", title, "tokens", buckets)
-
-
-def _by_reordering(comparison: Comparison) -> Table:
-    buckets = comparison.differences.by_reordering
-    title = "Scores by the reference's amount of reordering, 1 - v (0: the source's order)"
-    return _bucket_table(comparison, "by-reordering", title, "reordering", buckets)
 
 
 def _bucket_table(
