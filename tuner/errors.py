@@ -111,6 +111,17 @@ def aligner_faults() -> Iterator[None]:
         raise ProgramError(str(error)) from None
 
 
+@contextmanager
+def faults_at(
+    where: object, caught: type[Exception] | tuple[type[Exception], ...], raised: type[Exception]
+) -> Iterator[None]:
+    """Turn a fault of the block into another one: where it is, and what the first one says."""
+    try:
+        yield
+    except caught as error:
+        raise raised(f"{where}: {getattr(error, 'strerror', None) or error}") from None
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest known name; all of them if none is near."""
     names = sorted(known)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from aligners._compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
-from tuner.errors import InputError, PortmertError
+from tuner.errors import InputError, PortmertError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,14 +126,9 @@ def reading(path: Path) -> Iterator[bytes]:
     InputError
         As `read_bytes`.
     """
-    try:
-        with path.open("rb") as file:
-            blocks = iter(lambda: file.read(_READ), b"")
-            yield from expanding(blocks, path.suffix, os.fstat(file.fileno()).st_size)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except DamagedError as error:
-        raise InputError(f"{path}: {error}") from None
+    with faults_at(path, (OSError, DamagedError), InputError), path.open("rb") as file:
+        blocks = iter(lambda: file.read(_READ), b"")
+        yield from expanding(blocks, path.suffix, os.fstat(file.fileno()).st_size)
 
 
 def read_lines(path: TextFile) -> list[str]:
@@ -179,11 +174,8 @@ def _byte_lines(path: Path | str) -> Iterator[bytes]:
         if last := b"".join(begun):
             yield last
     else:
-        try:
-            with Path(path).open("rb") as file:
-                yield from file
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
+        with faults_at(path, OSError, InputError), Path(path).open("rb") as file:
+            yield from file
 
 
 def text_digest(text: str) -> str:
@@ -199,11 +191,8 @@ def file_digest(path: Path) -> str:
     InputError
         The file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+    with faults_at(path, OSError, InputError), path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def decode_line(line: bytes, path: Path | str, number: int) -> str:
@@ -237,22 +226,18 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     path = Path(path)
-    if _is_stream(path):
-        try:
-            with path.open("wb") as stream, _compressor(stream, path.suffix) as out:
-                yield out
-        except OSError as error:
-            raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
-        return
-    if path.is_symlink():  # replace the file it points to, not the link
+    is_stream = _is_stream(path)
+    if path.is_symlink() and not is_stream:  # replace the file it points to, not the link
         path = path.resolve()
-    try:
-        with _aside(path) as raw:
-            with _compressor(raw, path.suffix) as out:
-                yield out
-            raw.flush()
-    except OSError as error:
-        raise PortmertError(f"{path}: cannot write: {error.strerror or error}") from None
+    fault = faults_at(f"{path}: cannot write", OSError, PortmertError)
+    if is_stream:
+        with fault, path.open("wb") as stream, _compressor(stream, path.suffix) as out:
+            yield out
+        return
+    with fault, _aside(path) as raw:
+        with _compressor(raw, path.suffix) as out:
+            yield out
+        raw.flush()
 
 
 @contextmanager
@@ -297,10 +282,8 @@ def make_folder(path: Path) -> None:
     PortmertError
         It cannot be made; says why.
     """
-    try:
+    with faults_at(f"{path}: cannot be made", OSError, PortmertError):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PortmertError(f"{path}: cannot be made: {error.strerror or error}") from None
 
 
 def check_writable(path: Path | str) -> None:
@@ -343,12 +326,10 @@ def copy_file(source: Path, path: Path) -> None:
     PortmertError
         The file cannot be read or written.
     """
-    try:
-        with _aside(path) as out:
-            out.write(source.read_bytes())
-            out.flush()
-    except OSError as error:
-        raise PortmertError(f"{path}: cannot copy {source}: {error.strerror or error}") from None
+    fault = faults_at(f"{path}: cannot copy {source}", OSError, PortmertError)
+    with fault, _aside(path) as out:
+        out.write(source.read_bytes())
+        out.flush()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from tuner.annotation.layers import MEANING
 from tuner.annotation.shards import SHARD
 from tuner.api.texts import log_notice, text_file
 from tuner.components import registry
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 from tuner.executors.opening import opened
 from tuner.files import check_writable, read_lines, writing
 from tuner.processors import available_processors
@@ -215,10 +215,8 @@ def _write(
                 file.write(f"{_meaning_json.written(words, answer)}\n".encode())
             elif words:
                 comments = [*first, f"sent_id = {number}"]
-                try:
+                with faults_at(f"{where}:{number}", ValueError, InputError):
                     file.write(_trees(words, answer, comments).encode())
-                except ValueError as error:
-                    raise InputError(f"{where}:{number}: {error}") from None
                 first = []
         bar.end()
 

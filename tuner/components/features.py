@@ -26,7 +26,7 @@ from pydantic import BeforeValidator
 
 from aligners._errors import counted
 from tuner.components import registry
-from tuner.errors import ConfigError, InputError
+from tuner.errors import ConfigError, InputError, faults_at
 from tuner.nbest.extra import numbers_of
 from tuner.texts.corpus import make_batch, read_references
 from tuner.texts.mbr import expected_scores, uniform
@@ -256,10 +256,8 @@ def with_features(
         if name in known or len(name.split()) != 1 or "=" in name:
             what = "the lists have it already" if name in known else "a name is one word without ="
             raise ConfigError(f"{where}: there can be no feature '{name}': {what}")
-        try:
+        with faults_at(where, ConfigError, ConfigError):
             column = feature.values(on)
-        except ConfigError as error:
-            raise ConfigError(f"{where}: {error}") from None
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             notice(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         known.add(name)

@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,13 +57,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _print(path: Path) -> str:
     """Return the size of a file and a hash of its two ends."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            ends = file.read(READ)
-            file.seek(max(0, size - READ))
-            ends += file.read(READ)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+    with faults_at(path, OSError, InputError), path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        ends = file.read(READ)
+        file.seek(max(0, size - READ))
+        ends += file.read(READ)
     return f"{size} {hashlib.sha256(ends).hexdigest()}"

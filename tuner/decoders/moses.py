@@ -26,7 +26,7 @@ from tuner.decoders._moses_program import (
 from tuner.decoders._moses_work import MosesWork, answer_parts
 from tuner.decoders._same_files import prints_of
 from tuner.decoders._shards import decoded
-from tuner.errors import InputError, ProgramError
+from tuner.errors import InputError, ProgramError, faults_at
 from tuner.executors.team import Threads
 from tuner.files import read_bytes, write_text, writing
 from tuner.processors import available_processors
@@ -128,10 +128,8 @@ class Moses(Decoder):
 
     def shown(self) -> ShownFeatures:
         """Return what `-show-weights` says; asked once for each state of moses.ini."""
-        try:
+        with faults_at(self.config, OSError, InputError):
             stat = self.config.stat()
-        except OSError as error:
-            raise InputError(f"{self.config}: {error.strerror}") from None
         return _shown(self, (stat.st_mtime_ns, stat.st_size))
 
     @staticmethod

@@ -14,7 +14,7 @@ from metrics._base import Vocabulary, offsets_of, rows_taken
 from tuner.components import registry
 from tuner.components.features import FeatureLike, with_features
 from tuner.decoders._base import Decoder, Progress
-from tuner.errors import ConfigError, InputError
+from tuner.errors import ConfigError, InputError, faults_at
 from tuner.files import read_lines, write_text, writing
 from tuner.nbest.model import NBest, SparseFeatures, model_scores
 from tuner.nbest.read import read_nbest
@@ -68,14 +68,10 @@ class Recorded(Decoder):
     def __post_init__(self) -> None:
         if not self.lists:
             raise ValueError("lists is empty, name at least one n-best list")
-        try:
+        with faults_at("format", ConfigError, ValueError):
             registry.reader(self.format)
-        except ConfigError as error:
-            raise ValueError(f"format: {error}") from None
-        try:
+        with faults_at("text", ConfigError, ValueError):
             TextPipeline.from_names(self.text, self.text_model)
-        except ConfigError as error:
-            raise ValueError(f"text: {error}") from None
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the lists have."""

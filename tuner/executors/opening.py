@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.documents import parse_toml
-from tuner.errors import ConfigError, suggest
+from tuner.errors import ConfigError, faults_at, suggest
 from tuner.executors.cluster import KINDS, connected, started
 from tuner.executors.team import Threads
 from tuner.files import read_bytes
@@ -91,20 +91,16 @@ class Place:
             raise ConfigError(
                 f'{where}: [executor]: name must be given, as name = "dask-slurm:20"'
             )
-        try:
+        with faults_at(f"{where}: [executor]", ConfigError, ConfigError):
             place = cls.parse(name, options)
-        except ConfigError as error:
-            raise ConfigError(f"{where}: [executor]: {error}") from None
         if not place.address or "://" in place.address:
             return place
         return replace(place, address=str(folder / place.address))
 
 
 def _table(path: Path) -> Mapping[str, Any]:
-    try:
+    with faults_at(f"{path}: is not TOML", ValueError, ConfigError):
         tables = parse_toml(read_bytes(path).decode("utf-8"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from None
     table = tables.get("executor")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: has no table [executor]")

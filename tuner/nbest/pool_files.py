@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tuner.documents import parse_json, to_json
-from tuner.errors import InputError, PortmertError
+from tuner.errors import InputError, PortmertError, faults_at
 from tuner.files import read_bytes, write_text, writing
 from tuner.mapped import map_array
 
@@ -136,11 +136,9 @@ def locked(folder: Path) -> Iterator[None]:
     PortmertError
         It cannot be made, or another process is at work in it.
     """
-    try:
+    with faults_at(f"{folder}: cannot write", OSError, PortmertError):
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("a")
-    except OSError as error:
-        raise PortmertError(f"{folder}: cannot write: {error.strerror or error}") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

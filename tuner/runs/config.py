@@ -22,7 +22,7 @@ from aligners._errors import counted
 from tuner.components import registry
 from tuner.components.features import Feature
 from tuner.documents import parse_toml
-from tuner.errors import AnnotatorError, ConfigError, suggest
+from tuner.errors import AnnotatorError, ConfigError, faults_at, suggest
 from tuner.executors.opening import Place
 from tuner.numbers import LARGEST
 from tuner.processors import available_processors
@@ -416,10 +416,8 @@ def _check_text(path: Path, data: Data) -> None:
         raise ConfigError(
             f"{path}: [data] lowercase and text: make lowercase one of the steps of text"
         )
-    try:
+    with faults_at(f"{path}: [data] text", ConfigError, ConfigError):
         _ = data.pipeline
-    except ConfigError as error:
-        raise ConfigError(f"{path}: [data] text: {error}") from None
 
 
 def _check_files(experiment: Experiment) -> None:

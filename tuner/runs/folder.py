@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.documents import parse_json, to_json
-from tuner.errors import StateError
+from tuner.errors import StateError, faults_at
 from tuner.files import write_text
 
 if TYPE_CHECKING:
@@ -190,11 +190,9 @@ def open_run(
         Another process works there; the work is of another fingerprint (the message names the
         first key that differs); the folder holds files of these names that no run made.
     """
-    try:
+    with faults_at(f"{path}: cannot be the output folder", OSError, StateError):
         path.mkdir(parents=True, exist_ok=True)
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StateError(f"{path}: cannot be the output folder: {error.strerror}") from None
     try:
         _lock(lock, path, wait)
         _claim(path, fingerprint, origin=origin, fresh=fresh)

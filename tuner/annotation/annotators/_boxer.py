@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
 from tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -145,10 +145,8 @@ class _Reader:
         tops = [child for child in self._element.children if child.name in TAGS]
         if len(tops) != 1:
             raise InputError(f"{self._where}: {len(tops)} representations in <xdrs>, expected one")
-        try:
+        with faults_at(self._where, ValueError, InputError):
             drs = discourse_tree(self._part(tops[0], 1))
-        except ValueError as error:
-            raise InputError(f"{self._where}: {error}") from None
         tags = tuple(self._tags) if all(self._tags) else ()
         return Analysed(self._where, tuple(self._words), tags, drs=drs)
 

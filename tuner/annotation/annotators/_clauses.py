@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tuner.annotation.annotators._analysed import Analysed, whole_number
 from tuner.annotation.annotators._boxer import TIMES
 from tuner.annotation.annotators._meaning import Part, discourse_tree
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -131,10 +131,8 @@ def _sentence(path: str, document: _Document) -> Analysed:
     places = {span: place for place, span in enumerate(order)}
     builder = _Builder(path, where, document, places)
     tokens = tuple(document.tokens[span] for span in order)
-    try:
+    with faults_at(where, ValueError, InputError):
         return Analysed(where, tokens, drs=discourse_tree(builder.root()))
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 class _Builder:

@@ -14,7 +14,7 @@ from tuner.annotation.annotators import _forest
 from tuner.annotation.annotators._analysed import Analysed, whole_number
 from tuner.annotation.annotators._meaning import roles_tree
 from tuner.annotation.annotators._propositions import Sentence
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,10 +107,8 @@ def _sentence(path: str, form: Form, rows: list[Row]) -> Analysed:
             raise InputError(f"{path}:{row.line}: the word is empty")
     where = f"{path}:{rows[0].line}"
     reader = _heads if form.head >= 0 else _spans
-    try:
+    with faults_at(where, ValueError, InputError):
         roles = roles_tree(reader(path, form, rows, words))
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
     return Analysed(where, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles)
 
 

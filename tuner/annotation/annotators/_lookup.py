@@ -11,7 +11,7 @@ from aligners._errors import counted
 from tuner.annotation.annotators import _models
 from tuner.annotation.annotators._base import Annotation, Annotator
 from tuner.annotation.annotators._tokens import as_parsed, comparable
-from tuner.errors import AnnotatorError
+from tuner.errors import AnnotatorError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,10 +122,8 @@ def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
         raise AnnotatorError("no file is given; name them: files = [...]")
     found = []
     for path in files:
-        try:
+        with faults_at(path, OSError, AnnotatorError):
             state = path.stat()
-        except OSError as error:
-            raise AnnotatorError(f"{path}: {error.strerror or error}") from None
         if path.is_dir():  # else the whole folder would be hashed first
             raise AnnotatorError(f"{path}: a folder; name the files in it")
         found.append((str(path), state.st_mtime_ns, state.st_size))

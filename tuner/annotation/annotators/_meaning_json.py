@@ -24,7 +24,7 @@ from tuner.annotation.annotators._meaning import (
     roles_tree,
 )
 from tuner.documents import parse_json, to_json
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,10 +91,8 @@ def _box(structure: Structure) -> dict[str, Any]:
 
 
 def _sentence(where: str, line: str) -> Analysed:
-    try:
+    with faults_at(f"{where}: no JSON", ValueError, InputError):
         found = parse_json(line)
-    except ValueError as error:
-        raise InputError(f"{where}: no JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError(f"{where}: expected an object with {', '.join(KEYS)}")
     words = _strings(where, found, "words")
@@ -104,15 +102,13 @@ def _sentence(where: str, line: str) -> Analysed:
     if tags and len(tags) != len(words):
         raise InputError(f"{where}: {counted(len(tags), 'tag')} for {counted(len(words), 'word')}")
     roles = drs = None
-    try:
+    with faults_at(where, ValueError, InputError):
         if "roles" in found:
             roles = roles_tree(_roles(where, words, found["roles"]))
         elif "verbs" in found:
             roles = roles_tree(_verbs(where, words, found["verbs"]))
         if found.get("drs") is not None:
             drs = discourse_tree(_part(where, len(words), found["drs"]))
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
     return Analysed(where, words, tags, roles, drs)
 
 

@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from tuner.errors import AnnotatorError
+from tuner.errors import AnnotatorError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +49,10 @@ def digest(model: Path) -> str:
     AnnotatorError
         It cannot be read.
     """
-    try:
+    with faults_at(model, OSError, AnnotatorError):
         files = sorted(path for path in model.rglob("*") if path.is_file()) or [model]
         states = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         return _digest(model, tuple(files), states)
-    except OSError as error:
-        raise AnnotatorError(f"{model}: {error.strerror or error}") from None
 
 
 @functools.lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from tuner.annotation.annotators._base import Annotation, Layer
 from tuner.annotation.annotators._conllu import Tagset
 from tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from tuner.annotation.annotators._tokens import as_parsed, comparable
-from tuner.errors import InputError
+from tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,10 +180,8 @@ def _tree(path: str, block: Block) -> tuple[str, Heads]:
     if not block.tree:
         return "", ()
     where = f"{path}:{block.tree_line}"
-    try:
+    with faults_at(where, ValueError, InputError):
         tree = _brackets.parse(block.tree)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
     if len(tree.leaves) != len(block.words):
         raise InputError(
             f"{where}: the tree has {counted(len(tree.leaves), 'token')}, the sentence "

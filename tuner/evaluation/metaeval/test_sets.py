@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from tuner.documents import parse_toml
-from tuner.errors import InputError, suggest
+from tuner.errors import InputError, faults_at, suggest
 from tuner.evaluation.human_scores import Several
 from tuner.families import reason
 from tuner.files import read_lines
@@ -66,10 +66,8 @@ def read_test_sets(path: Path) -> tuple[TestSet, ...]:
         test sets alike.
     """
     text = "\n".join(read_lines(path))
-    try:
+    with faults_at(f"{path}: not TOML", ValueError, InputError):
         content = parse_toml(text)
-    except ValueError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
     listed = content.get("set")
     if set(content) != {"set"} or not isinstance(listed, list) or not listed:
         raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")
