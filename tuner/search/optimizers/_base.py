@@ -71,31 +71,19 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Holds what an optimizer found.
+class Outcome(Found):
+    """Holds what an optimizer found: its best restart, with the line searches of all of them.
 
     Parameters
     ----------
-    weights : (F,) float64
-        Or (F + P,) where the problem has P sparse features.
-    value : float
-        Objective at `weights`, from scratch, less the prior's penalty.
     restarts : tuple of float
-        The same for the end of each restart. The highest won, or the one with the highest estimate
+        The value of the end of each restart. The highest won, or the one with the highest estimate
         for unseen segments where there are estimates; of equal ones the first.
-    line_searches : int
-        0 where the optimizer makes none.
-    unseen : Unseen or None
-        Of optimizers that hold segments out.
     cpu_seconds : float
         Processor time of all restarts together.
     """
 
-    weights: FloatArray
-    value: float
-    restarts: tuple[float, ...]
-    line_searches: int
-    unseen: Unseen | None = None
+    restarts: tuple[float, ...] = ()
     cpu_seconds: float = 0.0
 
 
@@ -179,9 +167,9 @@ class Optimizer(ABC):
         return Outcome(
             best.weights,
             best.value,
-            tuple(found.value for found in ends),
             sum(found.line_searches for found in ends),
             best.unseen,
+            tuple(found.value for found in ends),
             sum(seconds),
         )
 
