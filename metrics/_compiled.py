@@ -11,7 +11,7 @@ from numba import njit
 from numba.core import types
 from numba.core.types.misc import unliteral
 
-from metrics._compiler import quick
+from metrics._compiler import PIPELINE, quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     """Return a function compiled without the way in for C, which nothing takes."""
-    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **PIPELINE, **options)(function)
     if dispatcher is not function:  # where NUMBA_DISABLE_JIT is set it is the function itself
         resolve = dispatcher.get_call_template
 

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 from numba import version_info
 from numba.core import event, types
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
+from numba.core.compiler_machinery import PassManager
 from numba.core.environment import lookup_environment
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
+from numba.core.runtime.context import NRTContext
+from numba.core.transforms import canonicalize_cfg
+
+from metrics._pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,37 +110,54 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
 
     - The garbage collector looks again and again for cycles among millions of objects that live
       until the compiler ends.
-    - Types of calls are found anew each time that numba goes over a function, until all types are
-      known, although the same call always has the same type.
+    - Types of calls are found anew each time that numba goes over a function, and once more when
+      it writes the call, although the same call always has the same type.
     - Helpers are optimized for themselves (see `_Library`).
+    - Numbers inside of a value are taken out of it when its arrays are counted.
+    - Each step is checked and timed, and variables' lives are found anew after it, although only
+      the last steps ask for them.
     """
 
     def __init__(self) -> None:
         self.kernels: set[Any] = set()
         """Whose compilation is spared work: dispatchers."""
         self._depth = 0
-        self._within: Any = None
         self._collected = False
         self._types: dict[Any, Any] = {}
+        self._replaced: list[tuple[Any, str, Any]] = []
 
     def on_start(self, begun: event.Event) -> None:
         """Begin with the outermost function; it compiles what it calls."""
         if self._depth == 0 and begun.data["dispatcher"] in self.kernels:
-            self._within = begun.data["dispatcher"]
             self._collected = gc.isenabled()
             gc.disable()
-            cpu_target.target_context.codegen()._library_class = _Library  # noqa: SLF001  its hook
             context = cpu_target.typing_context
-            context.resolve_function_type = self._remembering(context.resolve_function_type)
+            for owner, name, value in (
+                (cpu_target.target_context.codegen(), "_library_class", _Library),
+                (
+                    context,
+                    "resolve_function_type",
+                    self._remembering(context.resolve_function_type),
+                ),
+                (types.Function, "get_call_type", self._remembering_method()),
+                (NRTContext, "get_meminfos", _meminfos),
+                (PassManager, "_runPass", _take),
+                (PostProcessor, "run", _process),
+            ):
+                self._replaced.append((owner, name, vars(owner).get(name)))
+                setattr(owner, name, value)
         self._depth += 1
 
     def on_end(self, _: event.Event) -> None:
         """Put everything back."""
         self._depth -= 1
-        if self._depth == 0 and self._within is not None:
-            self._within = None
-            del cpu_target.target_context.codegen()._library_class  # noqa: SLF001  its hook
-            del cpu_target.typing_context.resolve_function_type
+        if self._depth == 0 and self._replaced:
+            while self._replaced:
+                owner, name, value = self._replaced.pop()
+                if value is None:
+                    delattr(owner, name)  # it is inherited
+                else:
+                    setattr(owner, name, value)
             if self._collected:
                 gc.enable()
 
@@ -151,10 +174,56 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
 
         return remembered
 
+    def _remembering_method(self) -> Callable[..., Any]:
+        """Return `_remembering` for a method of numba's own functions."""
+        resolve = types.Function.get_call_type
+
+        def get_call_type(function: Any, context: Any, args: Any, keywords: Any) -> Any:
+            return self._remembering(lambda *call: resolve(call[0], context, *call[1:]))(
+                function, args, keywords
+            )
+
+        return get_call_type
+
+
+def _meminfos(nrt: Any, builder: Any, kind: types.Type, value: Any) -> list[tuple[Any, Any]]:
+    """Return what counts the uses of arrays in a value, and their types."""
+    models = nrt._context.data_model_manager  # noqa: SLF001  as in the method it stands for
+    model = models[kind]
+    found = []
+    if model.has_nrt_meminfo():
+        found.append((kind, model.get_nrt_meminfo(builder, value)))
+    for inner, part in model.traverse(builder):
+        if models[inner].contains_nrt_meminfo():
+            found += _meminfos(nrt, builder, inner, part(value))
+    return found
+
+
+def _take(manager: Any, _: int, step: Any, state: Any) -> None:
+    """Take a step."""
+    step.analysis = manager._analysis  # noqa: SLF001  as in the method it stands for
+    step.run_pass(state)
+
+
+def _process(processor: Any, emit_dels: bool = False, **options: Any) -> None:
+    """Find variables' lives, if their ends are to be written down."""
+    if emit_dels or processor.func_ir.is_generator:
+        _find_lives(processor, emit_dels, **options)
+    else:
+        processor.func_ir.blocks = canonicalize_cfg(processor.func_ir.blocks)
+        processor.func_ir.generator_info = None
+
+
+_find_lives = PostProcessor.run
+
 
 KNOWN = (0, 68)
 """The last version of numba whose inside is known: a later one compiles as it always does."""
 
+PIPELINE: dict[str, Any] = {}
+"""Options of `njit` for a numba whose inside is known."""
+
 quick = Quick()
 if version_info.short <= KNOWN:
+    PIPELINE["pipeline_class"] = Pipeline
     event.register("numba:compile", quick)
