@@ -13,7 +13,8 @@ from tests.support.places import ROOT
 CHECKED = ("pydantic", "annotated_types")
 """What checks the options of components."""
 ALLOWED = {
-    "metrics": {"metrics", "numpy", "numba", "Stemmer", *CHECKED},  # Stemmer: METEOR and TERp
+    # llvmlite: how kernels compile; Stemmer: METEOR and TERp
+    "metrics": {"metrics", "numpy", "llvmlite", "numba", "Stemmer", *CHECKED},
     "aligners": {"aligners", "numpy", "thot", "sentencepiece", "isal", "zstandard", *CHECKED},
 }
 
