@@ -9,7 +9,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from numba import version_info
-from numba.core import event, types
+from numba.core import errors, event, ssa, types
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler_machinery import PassManager
 from numba.core.environment import lookup_environment
@@ -114,6 +114,7 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
       it writes the call, although the same call always has the same type.
     - Helpers are optimized for themselves (see `_Library`).
     - Numbers inside of a value are taken out of it when its arrays are counted.
+    - Most messages of errors, all in colour, are of attempts that numba makes, and never seen.
     - Each step is checked and timed, and variables' lives are found anew after it, although only
       the last steps ask for them.
     """
@@ -141,10 +142,12 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
                 ),
                 (types.Function, "get_call_type", self._remembering_method()),
                 (NRTContext, "get_meminfos", _meminfos),
+                (type(errors.termcolor()), "_markup", _plain),
+                (ssa._logger, "debug", _silent),  # noqa: SLF001  nobody listens
                 (PassManager, "_runPass", _take),
                 (PostProcessor, "run", _process),
             ):
-                self._replaced.append((owner, name, vars(owner).get(name)))
+                self._replaced.append((owner, name, vars(owner).get(name)))  # else inherited
                 setattr(owner, name, value)
         self._depth += 1
 
@@ -155,7 +158,7 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
             while self._replaced:
                 owner, name, value = self._replaced.pop()
                 if value is None:
-                    delattr(owner, name)  # it is inherited
+                    delattr(owner, name)
                 else:
                     setattr(owner, name, value)
             if self._collected:
@@ -197,6 +200,15 @@ def _meminfos(nrt: Any, builder: Any, kind: types.Type, value: Any) -> list[tupl
         if models[inner].contains_nrt_meminfo():
             found += _meminfos(nrt, builder, inner, part(value))
     return found
+
+
+def _plain(_: Any, message: str, *__: Any, **___: Any) -> str:
+    """Return a message of numba without colours."""
+    return message
+
+
+def _silent(*_: Any) -> None:
+    """Log nothing."""
 
 
 def _take(manager: Any, _: int, step: Any, state: Any) -> None:
