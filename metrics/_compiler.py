@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Any
 
+from llvmlite.binding import ffi
 from numba import version_info
 from numba.core import errors, event, ssa, types
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
@@ -114,6 +115,7 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
       it writes the call, although the same call always has the same type.
     - Helpers are optimized for themselves (see `_Library`).
     - Numbers inside of a value are taken out of it when its arrays are counted.
+    - Who times LLVM is told of each call.
     - Most messages of errors, all in colour, are of attempts that numba makes, and never seen.
     - Each step is checked and timed, and variables' lives are found anew after it, although only
       the last steps ask for them.
@@ -143,6 +145,7 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
                 (types.Function, "get_call_type", self._remembering_method()),
                 (NRTContext, "get_meminfos", _meminfos),
                 (type(errors.termcolor()), "_markup", _plain),
+                (ffi.lib._lock, "_cblist", []),  # noqa: SLF001  each call of LLVM tells them
                 (ssa._logger, "debug", _silent),  # noqa: SLF001  nobody listens
                 (PassManager, "_runPass", _take),
                 (PostProcessor, "run", _process),

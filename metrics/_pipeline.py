@@ -127,12 +127,6 @@ class _Lower(Lower):  # type: ignore[misc]  # numba has no types
         super().__init__(*arguments, **keywords)
         self._freed: dict[types.Type, bool] = {}
 
-    def pre_lower(self) -> None:
-        """Keep a kernel out of its way in from Python, which would hold all of it once more."""
-        super().pre_lower()
-        if not self.flags.no_cpython_wrapper:
-            self.builder.function.attributes.add("noinline")
-
     def _is_freed(self, kind: types.Type) -> bool:
         """Return whether something is counted in a variable of this type."""
         if kind not in self._freed:
