@@ -15,6 +15,7 @@ from metrics import _bleu
 from metrics._base import Metric, Need
 from metrics._ngrams import reference_lengths
 from metrics._orders import (
+    Averaged,
     Encoding,
     Measure,
     Null,
@@ -81,7 +82,7 @@ class Ordered(Metric):
 
 
 @dataclass(frozen=True)
-class MeanOrder(Ordered):
+class MeanOrder(Averaged, Ordered):
     """Averages a measure of word order, segments weighted with the closest reference length."""
 
     order: ClassVar[Order]
@@ -102,17 +103,9 @@ class MeanOrder(Ordered):
         values, lengths = self.values(batch, self.order), reference_lengths(batch)
         return np.column_stack([values * lengths, lengths])
 
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the reference length of stats (2,)."""
-        return {self.order: float(weighted_mean(stats)), "ref_len": float(stats[1])}
-
 
 @dataclass(frozen=True)
-class Similar(Metric):
+class Similar(Averaged):
     """Measures the similarity of word order times a brevity factor, as LRscore does.
 
     A subclass says which measure it takes (`measure`).
@@ -156,14 +149,6 @@ class Similar(Metric):
             refchoice=self.refchoice,
         )
         return np.column_stack([values, np.ones_like(values)])
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the number of segments of stats (2,)."""
-        return {self.measure: float(weighted_mean(stats)), "segments": float(stats[1])}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from metrics import _kernels
+from metrics._base import Metric
 from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, require_references
 
 if TYPE_CHECKING:
@@ -92,6 +93,18 @@ def damped_similarity(
 def weighted_mean(stats: FloatArray) -> FloatArray:
     """Return (...): `stats[..., 0] / stats[..., 1]`, 0 where the weight is 0."""
     return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT))
+
+
+class Averaged(Metric):
+    """Averages: the statistics are a weight times the value of a hypothesis, and the weight."""
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean (...) for stats (..., 2)."""
+        return weighted_mean(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the mean and the sum of the weights of stats (2,)."""
+        return {self.name(): float(weighted_mean(stats)), self.stat_names[1]: float(stats[1])}
 
 
 def word_orders(

@@ -21,7 +21,7 @@ from metrics._ngrams import (
     reference_lengths,
     require_references,
 )
-from metrics._orders import weighted_mean
+from metrics._orders import Averaged, weighted_mean
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, Texts
@@ -258,7 +258,7 @@ def similarity_stats(batch: Batch, forests: Forests, weight: Weight) -> FloatArr
 
 
 @dataclass(frozen=True)
-class TreeKernel(Metric):
+class TreeKernel(Averaged):
     """Averages the cosine of the numbers of all fragments of parses.
 
     A subclass says of which parses (`needs`).
@@ -292,14 +292,4 @@ class TreeKernel(Metric):
             if of_words
             else Forests.constituency(batch, lexical=self.lexical),
             self.weight,
-        )
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the sum of the weights of stats (2,)."""
-        return dict(
-            zip(self.stat_names, (float(weighted_mean(stats)), float(stats[1])), strict=True)
         )

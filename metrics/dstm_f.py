@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._trees import MOSES, Items, Kind, Overlap
+from metrics._trees import MOSES, Kind
+from metrics.dstm import Dstm
 
 
 @dataclass(frozen=True)
-class DstmF(Overlap):
+class DstmF(Dstm):
     """Computes the F-score of the mean precision and recall of the subtrees of `dstm`.
 
     Recall of a depth counts against the reference whose number of subtrees so deep is closest to
@@ -20,6 +20,4 @@ class DstmF(Overlap):
     """
 
     kind: ClassVar[Kind] = "F"
-    items: ClassVar[Items] = "subtrees"
-    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
     source: ClassVar[str] = MOSES

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._trees import MOSES, Items, Kind, Overlap
+from metrics._trees import MOSES, Kind
+from metrics.hwcm import Hwcm
 
 
 @dataclass(frozen=True)
-class HwcmF(Overlap):
+class HwcmF(Hwcm):
     """Computes the F-score of the mean precision and recall of the head-word chains of `hwcm`.
 
     Recall of a length counts against the reference whose number of chains so long is closest to
@@ -20,6 +20,4 @@ class HwcmF(Overlap):
     """
 
     kind: ClassVar[Kind] = "F"
-    items: ClassVar[Items] = "chains"
-    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
     source: ClassVar[str] = MOSES

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
 from metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
 from metrics._ngrams import reference_lengths
-from metrics._orders import weighted_mean
+from metrics._orders import Averaged
 
 if TYPE_CHECKING:
     from metrics._base import Batch, FloatArray, Need
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Learned(Metric):
+class Learned(Averaged):
     """Averages a weighted sum of features, segments weighted by their length.
 
     Features and weights are those of a file that `portmert metric-train` wrote: expected
@@ -85,10 +84,6 @@ class Learned(Metric):
         model, length = self._model, reference_lengths(batch, "average")
         values = model.features.values(batch, self._lexicon)
         return np.column_stack([length * model.scores(values), length])
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean for stats (..., 2), of any sign; higher is better."""
-        return weighted_mean(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the reference length of stats (2,)."""

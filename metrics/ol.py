@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
-from metrics._orders import weighted_mean
+from metrics._orders import Averaged
 from metrics._semantics import PAPER, best_lexical_overlap
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ol(Metric):
+class Ol(Averaged):
     """Averages over segments the share of words that hypothesis and reference have in common.
 
     Words are lowercased, and counted as often as they occur: the smaller number of occurrences
@@ -35,11 +34,3 @@ class Ol(Metric):
         """Return (H, 2) float64 in the order of `stat_names`."""
         found = best_lexical_overlap(batch)
         return np.column_stack([found, np.ones(len(found))])
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the number of segments of stats (2,)."""
-        return {"ol": float(weighted_mean(stats)), "segments": float(stats[1])}

@@ -8,10 +8,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
 from metrics._edits import one_length, rank_agreements
 from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
-from metrics._orders import weighted_mean
+from metrics._orders import Averaged
 from metrics._references import each_reference
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ribes(Metric):
+class Ribes(Averaged):
     """Averages the rank correlation of linked words, lowered for lack of words.
 
     Hypothesis words are linked to reference words of the same form that are unique in both, by
@@ -59,11 +58,3 @@ class Ribes(Metric):
         brevity = np.minimum(1.0 - one_length(single) / lengths, 0.0)
         product = agreement * (links / lengths) ** self.alpha * np.exp(brevity * self.beta)
         return np.asarray(product)
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean in 0..1 for stats (..., 2)."""
-        return weighted_mean(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the number of segments of stats (2,)."""
-        return {"ribes": float(weighted_mean(stats)), "segments": float(stats[1])}

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._trees import MOSES, Items, Kind, Overlap
+from metrics._trees import MOSES, Kind
+from metrics.stm import Stm
 
 
 @dataclass(frozen=True)
-class StmF(Overlap):
+class StmF(Stm):
     """Computes the F-score of the mean precision and recall of the subtrees of `stm`.
 
     Recall of a depth counts against the reference whose number of subtrees so deep is closest to
@@ -20,6 +20,4 @@ class StmF(Overlap):
     """
 
     kind: ClassVar[Kind] = "F"
-    items: ClassVar[Items] = "subtrees"
-    needs: ClassVar[frozenset[Need]] = frozenset({"trees"})
     source: ClassVar[str] = MOSES

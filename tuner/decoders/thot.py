@@ -141,7 +141,7 @@ class Thot(Decoder):
                 f"{self.train_target}: {counted(len(target), 'line')}, {self.train_source} has "
                 f"{len(source)}; line n of one must be the translation of line n of the other"
             )
-        options = {
+        options: dict[str, Any] = {
             "aligner": self.aligner,
             "iterations": self.iterations,
             "lm_order": self.lm_order,
@@ -155,11 +155,7 @@ class Thot(Decoder):
                     aside,
                     source=[tokens(line) for line in source],
                     target=[tokens(line) for line in target],
-                    aligner=self.aligner,
-                    iterations=self.iterations,
-                    lm_order=self.lm_order,
-                    max_phrase_length=self.max_phrase_length,
-                    translations=self.translations,
+                    **options,
                     timeout_seconds=PATIENCE_SECONDS if self.timeout_seconds else 0,
                 )
             except AlignerError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -10,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import _conllu, _forest, _models
-from tuner.annotation.annotators._base import Annotation, Annotator, Layer
+from tuner.annotation.annotators import _conllu, _forest
+from tuner.annotation.annotators._base import Annotation, Layer
 from tuner.annotation.annotators._conllu import Tagset
+from tuner.annotation.annotators._library import LibraryAnnotator
 from tuner.annotation.annotators._tokens import as_parsed
-from tuner.annotation.annotators._workers import workers
 from tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tuner.annotation.annotators._base import Heads, Request
     from tuner.annotation.annotators._workers import Parse, Sentence
@@ -28,7 +27,7 @@ TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 
 
 @dataclass(frozen=True)
-class Udpipe(Annotator):
+class Udpipe(LibraryAnnotator):
     """Gives tags, features and one dependency tree by UDPipe (Straka and Strakova, 2017).
 
     Parameters
@@ -57,37 +56,18 @@ class Udpipe(Annotator):
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads"})
 
-    def fingerprint(self) -> str:
-        """Return the library's version, the model's hash and the options.
+    def _versions(self) -> str:
+        from ufal import udpipe  # noqa: PLC0415  start-up time
 
-        Raises
-        ------
-        AnnotatorError
-            No library or no model; the message says how to get it.
-        """
+        version = udpipe.Version.current()
+        return f"{version.major}.{version.minor}.{version.patch}{version.prerelease}"
+
+    def _hashed(self) -> list[Path | str]:
         if not self.model.is_file():
             raise AnnotatorError(
                 f"{self.model}: no such model; train one with: {TRAIN.format(model=self.model)}"
             )
-        options = {key: value for key, value in self._options().items() if key != "model"}
-        return _models.fingerprint("udpipe", _version(), options, self.model)
-
-    def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: Request,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Annotation | None]:
-        """Yield tags and trees; see `Annotator.annotate`."""
-        self.fingerprint()  # says what is missing
-        # Never in this process: the library ends it where a model is damaged.
-        found = workers(__name__, self._options(), "udpipe")
-        yield from found.annotate(sentences, request, processes=processes, progress=progress)
-
-    def _options(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "model": str(self.model)}
+        return [self.model]
 
 
 def load(options: dict[str, Any]) -> Parse:
@@ -150,10 +130,3 @@ def _tags(words: Sequence[Any], tagset: Tagset) -> tuple[str, ...]:
         or _conllu.NOTHING
         for word in words
     )
-
-
-def _version() -> str:
-    from ufal import udpipe  # noqa: PLC0415  start-up time
-
-    version = udpipe.Version.current()
-    return f"{version.major}.{version.minor}.{version.patch}{version.prerelease}"
