@@ -291,7 +291,7 @@ def _score(
     references = {"dev": data.references, "test": data.test_references}
     links = {
         "dev": linker.dev_links(),
-        "test": linker.test_links(sources["test"], references["test"]),
+        "test": linker.reference_links("test", sources["test"], references["test"]),
     }
     scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in lists}
     outputs: dict[str, list[str]] = {}

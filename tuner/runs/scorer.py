@@ -172,10 +172,9 @@ class Evaluator:
     def references(self) -> References:
         """The references of the dev set, with links where the metric needs them."""
         data = self.experiment.data
-        links = data.reference_links
-        if self._linked and not links:
-            links = self.linker.dev_links()
-        return self._references(data.source, data.references, links, self.vocabulary)
+        return self._references(
+            "dev", data.source, data.references, data.reference_links, self.vocabulary
+        )
 
     @cached_property
     def parts(self) -> tuple[IntArray, IntArray] | None:
@@ -230,11 +229,12 @@ class Evaluator:
             best = nbest.texts.take(nbest.offsets[:-1])
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
             write_text(folder() / "output.txt", "".join(lines))
-            links = data.test_reference_links
-            if self._linked and not links:
-                links = self.linker.test_links(data.test_source, data.test_references)
             references = self._references(
-                data.test_source, data.test_references, links, vocabulary
+                "test",
+                data.test_source,
+                data.test_references,
+                data.test_reference_links,
+                vocabulary,
             )
             scored = self._scored(self._stats(nbest, references))
             write_json(
@@ -253,26 +253,27 @@ class Evaluator:
     def _held_out_references(self) -> References:
         data = self.experiment.data
         assert data.held_out_source is not None  # noqa: S101  the caller has seen to it
-        links = data.held_out_reference_links
-        if self._linked and not links:
-            links = self.linker.held_out_links(data.held_out_source, data.held_out_references)
         return self._references(
-            data.held_out_source, data.held_out_references, links, self._held_out_vocabulary
+            "held-out",
+            data.held_out_source,
+            data.held_out_references,
+            data.held_out_reference_links,
+            self._held_out_vocabulary,
         )
 
     def _references(
         self,
+        name: str,
         source: Path,
         references: Sequence[Path],
         links: Sequence[Path],
         vocabulary: Vocabulary,
     ) -> References:
-        found = read_references(
-            references,
-            vocabulary=vocabulary,
-            source=source,
-            links=links if self._linked else (),
-        )
+        if self._linked:
+            links = links or self.linker.reference_links(name, source, references)
+        else:
+            links = ()
+        found = read_references(references, vocabulary=vocabulary, source=source, links=links)
         return self.ready.references(found)
 
     def _stats(self, nbest: NBest, references: References) -> FloatArray:

@@ -59,11 +59,8 @@ class Climb:
         self._ball: tuple[FloatArray, float] | None = None
         self._line = LineSearch(problem, bounds.lower, bounds.upper, smooth=smooth)
         self._searched = 0
-        self.weights = weights
-        self.scores = problem.model_scores(weights)
-        self.value = problem.value(self.scores) - problem.penalty(weights)
-        self.best_weights = weights
-        self.best_value = self.value
+        self.go(weights)
+        self.best_weights, self.best_value = weights, self.value
 
     @property
     def features(self) -> int:

@@ -64,26 +64,19 @@ class Linker:
 
     def dev_links(self) -> tuple[Path, ...]:
         """Return files of links between the dev set's source and each reference, made once."""
-        return self._reference_links(self.name, self.source, self.references)
-
-    def test_links(self, source: Path, references: Sequence[Path]) -> tuple[Path, ...]:
-        """Return files of links between the test set's source and each reference, made once."""
-        self._train()
-        return self._reference_links("test", source, references)
-
-    def held_out_links(self, source: Path, references: Sequence[Path]) -> tuple[Path, ...]:
-        """Return files of links between the held-out set's source and each reference."""
-        self._train()
-        return self._reference_links("held-out", source, references)
+        return self.reference_links(self.name, self.source, self.references)
 
     def _train(self) -> None:
         """Let the dev set be the first thing that the aligner sees, whatever else is given."""
         if self.aligner is not None:
             self.dev_links()
 
-    def _reference_links(
+    def reference_links(
         self, name: str, source: Path, references: Sequence[Path]
     ) -> tuple[Path, ...]:
+        """Return files of links between a set's source and each reference, made once."""
+        if name != self.name:
+            self._train()
         files = tuple(
             self.folder / f"{name}-{number}.links" for number in range(1, len(references) + 1)
         )

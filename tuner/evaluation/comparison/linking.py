@@ -122,7 +122,7 @@ def find_links(
             sets.append(LinkSet("given", tuple(data.test_reference_links)))
         elif own is not None:
             name = own.name()
-            sets.append(LinkSet(name, run.test_links(test.source, test.references)))
+            sets.append(LinkSet(name, run.reference_links("test", test.source, test.references)))
     return Linking(tuple(sets), linker)
 
 
