@@ -96,7 +96,7 @@ def weighted_mean(stats: FloatArray) -> FloatArray:
 
 
 class Averaged(Metric):
-    """Averages: the statistics are a weight times the value of a hypothesis, and the weight."""
+    """Averages a value of segments: the statistics are a weight times it, and the weight."""
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the mean (...) for stats (..., 2)."""
