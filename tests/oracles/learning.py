@@ -35,35 +35,35 @@ def mira(lists, worth, numbers, *, lower, upper, c):
     return ways, hopes
 
 
-def preferred(score, stats, penalties, segments, samples):
-    """Return the first of (n, S, K) rows that is better than row 0 and hardly below the best."""
-    scores = [score(row[segments].sum(axis=0)) for row in stats]
-    values = [one - penalty for one, penalty in zip(scores, penalties, strict=True)]
-    best = values.index(max(values))
-    for row in range(1, len(values) if best else 0):
-        differences = [
-            score(stats[best][sample].sum(axis=0)) - score(stats[row][sample].sum(axis=0))
-            for sample in samples
-        ]
-        is_hardly_worse = values[best] - values[row] <= np.std(differences, ddof=1)
-        if values[row] > values[0] and is_hardly_worse:
-            return row
-    return 0
+def believed(score, stats, penalties, *, blends, shares, segments, samples):
+    """Return the parts of searches that some segments choose, the start's not counted.
 
+    Rows of statistics (n, S, K) are of the start, then of each share of each blend; samples are
+    lists of segments.
+    """
 
-def preferred_by_others(score, stats, penalties, fold_of, samples):
-    """Return for each segment the row that the segments of the other folds prefer."""
+    def value(row):
+        return score(stats[row][segments].sum(axis=0)) - penalties[row]
 
-    def without(segments, fold):
-        return [segment for segment in segments if fold_of[segment] != fold]
-
-    return [
-        preferred(
-            score,
-            stats,
-            penalties,
-            without(range(len(fold_of)), fold),
-            [without(sample, fold) for sample in samples],
+    def error(one, other):
+        return np.std(
+            [
+                score(stats[one][at].sum(axis=0)) - score(stats[other][at].sum(axis=0))
+                for at in samples
+            ],
+            ddof=1,
         )
-        for fold in fold_of
-    ]
+
+    whole = range(1, 1 + len(blends))
+    best = max(whole, key=value)
+    belief = []
+    for row in whole:
+        gap = value(best) - value(row)
+        belief.append(np.exp(-gap / error(best, row)) if gap > 0 and error(best, row) else not gap)
+    mean = sum(b * blend for b, blend in zip(belief, blends, strict=True)) / sum(belief)
+    rows = range(best, len(stats), len(blends))
+    top = max(rows, key=value)
+    for row, share in zip(rows, shares, strict=True):
+        if value(row) > value(0) and value(top) - value(row) <= error(top, row):
+            return share * mean
+    return 0 * mean

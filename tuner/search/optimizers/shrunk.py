@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from tuner.search.optimizers._base import Found, Optimizer, Unseen
 from tuner.search.optimizers._linear import Linear
 from tuner.search.optimizers._mira import Lists, Mira
 from tuner.search.optimizers._risk import Risk
+from tuner.search.optimizers.coordinate import Coordinate
 from tuner.search.problem import within_segment_spread
 
 if TYPE_CHECKING:
@@ -27,13 +29,8 @@ RESAMPLES = 200
 """Bootstrap samples of the segments that a standard error is the deviation over."""
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
-"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried."""
-
-BLENDS = (0.5, 0.0, 1.0)
-"""How much of what was learnt is from expected statistics, the rest being from MIRA."""
-
-CANDIDATES = tuple((share, blend) for share in SHARES for blend in BLENDS)
-"""What the segments held out choose among, that first which is preferred."""
+"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
+the largest preferred."""
 
 SCALES = (1.0, 2.0, 4.0)
 """Sharpness of the stages of minimum risk, see `expected`."""
@@ -44,22 +41,26 @@ L2 = 1e-5
 
 @dataclass(frozen=True)
 class Shrunk(Optimizer):
-    """Averages weights learnt in two ways from parts of the segments, drawn towards the start.
+    """Averages weights learnt in three ways from parts of the segments, drawn towards the start.
 
-    The segments are dealt into `folds`; each fold is held out once while two searches learn from
-    the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs, and the
-    descent of `expected`, of few iterations. The means of all these weights, scaled to equal
-    spread of the model scores, are less at the mercy of single segments, of their order and of
-    single hypotheses than any of them; and the two searches err in different ways.
+    The segments are dealt into `folds`; each fold is held out once while three searches learn from
+    the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs, the
+    descent of `expected`, of few iterations, and one climb of `coordinate`. The means of all these
+    weights, scaled to equal spread of the model scores, are less at the mercy of single segments,
+    of their order and of single hypotheses than any of them; and the searches err in different
+    ways.
 
-    Then they are mixed with each other, half and half or one of them alone, and with the start
-    weights, which they may be no better than: in shares from none to all. Each run chooses
-    hypotheses for the segments that were held out from it, with every mixture. Of the mixtures
-    under which these score higher together than under the start weights, and not clearly below
-    the best one, by no more than one standard error of the difference, that with the largest
-    share is taken; of equal ones half and half first, then MIRA's. If there is none, the start
-    weights are the result. The score of the mixture taken is the estimate for unseen text;
-    standard errors are from bootstrap samples of segments.
+    Then they are mixed with each other and with the start weights, which they may be no better
+    than, in shares from none to all. Each run chooses hypotheses for the segments that were held
+    out from it, with every mixture of one, two or all three searches in equal parts. These
+    mixtures are averaged, each by how well the segments held out score with it, exp(-d) where it
+    is d standard errors of the difference below the best one. Of the shares with which the best
+    one scores higher than the start weights, and not clearly below its best share, by no more than
+    one standard error of the difference, the largest is taken. If there is none, the start weights
+    are the result. Standard errors are from bootstrap samples of segments.
+
+    The estimate for unseen text is the score of the segments held out when those of each fold take
+    the mixture that the other folds choose: no segment has a say in what judges it.
 
     Weights that score lower on the given lists than the start's are not returned either.
     Searches weights of sparse features too.
@@ -75,7 +76,8 @@ class Shrunk(Optimizer):
     c
         The largest step, see `kbmira`.
     iterations
-        L-BFGS iterations of each stage of minimum risk; 0: from MIRA alone.
+        L-BFGS iterations of each stage of minimum risk; 0: learn by MIRA alone. Where there are
+        sparse features, which it does not search, the climb is left out.
     longest
         Hypotheses of a segment that a run learns from, evenly out of the whole list: other ones
         in each run, unless statistics are computed on demand. Choosing is always from all.
@@ -95,47 +97,80 @@ class Shrunk(Optimizer):
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
         """Learn with each fold held out."""
-        segments = len(problem.offsets) - 1
-        fold_of = rng.permutation(segments) % self.folds
-        seed = int(rng.integers(2**63))
-        from_start, start_scores = _scaled(problem, start)
-        candidates = [one for one in CANDIDATES if self.iterations or not one[1]]
-        chosen = np.tile(problem.winners(start), (1 + len(candidates), 1))
-        penalties = np.full(len(chosen), problem.penalty(start))
-        penalties[1:] = 0.0
-        learnt = []
+        fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
+        counts = _samples(len(fold_of), int(rng.integers(2**63)))
+        at_start = problem.goal(start)
+        held_out = problem.winners(start)
+        if len(fold_of) > 1:
+            from_start, start_scores = _scaled(problem, start)
+            learnt, scores = self._learnt(problem, start, bounds, fold_of, rng)
+            blends = _blends(len(scores))
+            rows = [held_out]
+            penalties = np.zeros(1 + len(SHARES) * len(blends))
+            penalties[0] = problem.penalty(start)
+            for row, (share, blend) in enumerate(itertools.product(SHARES, blends), 1):
+                mixed = _mixture(share * blend, start_scores, scores)
+                rows.append(best_hypotheses(mixed, problem.offsets))
+                penalties[row] = np.average(
+                    [
+                        problem.penalty(_unscaled(_mixture(share * blend, from_start, one)))
+                        for one in learnt
+                    ],
+                    weights=np.bincount(fold_of),
+                )
+            parts, by_others = _choose(problem, np.stack(rows), penalties, blends, fold_of, counts)
+            mean: FloatArray = learnt.mean(axis=0)
+            weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
+            value = problem.goal(weights)
+            if parts.any() and value > at_start:
+                for fold, others in enumerate(by_others):
+                    at, offsets = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
+                    mixed = _mixture(others, start_scores[at], scores[:, at])
+                    held_out[fold_of == fold] = at[best_hypotheses(mixed, offsets)]
+                return Found(weights, value, unseen=_worth(problem, held_out, counts))
+        return Found(start, at_start, unseen=_worth(problem, held_out, counts))
+
+    def _learnt(
+        self,
+        problem: TuningProblem,
+        start: FloatArray,
+        bounds: Bounds,
+        fold_of: IntArray,
+        rng: np.random.Generator,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the searches learn with each fold held out, scaled to spread 1.
+
+        That are (folds, L, X) numbers, and (L, H) model scores by the weights that did not learn
+        from the segment.
+        """
+        learnt: list[FloatArray] = []
+        scores = np.empty((0, 0))
         lists: Lists | None = None
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
-        for fold in range(min(self.folds, segments)) if segments > 1 else ():
-            held_out = fold_of == fold
+        for fold in range(fold_of.max() + 1):
             if lists is None or not (is_whole or problem.stats.is_lazy):
                 lists = None  # the memory of the last ones
                 lists = Lists(Linear(self._thinned(problem, fold), start, bounds), start)
-            pair = [_scaled(problem, weights) for weights in self._learn(lists, ~held_out, rng)]
-            found = np.stack([weights for weights, _ in pair])
-            learnt.append(found)
-            at, offsets = rows_taken(problem.offsets, np.flatnonzero(held_out))
-            scores = np.stack([one[at] for _, one in pair])
-            for row, (share, blend) in enumerate(candidates, 1):
-                mixed = _mixture(start_scores[at], scores, share, blend)
-                winners = at[best_hypotheses(mixed, offsets)]
-                chosen[row, held_out] = winners
-                weights = _unscaled(_mixture(from_start, found, share, blend))
-                penalties[row] += problem.penalty(weights) * float(held_out.mean())
-        row, before, unseen = _choose(problem, chosen, penalties, fold_of, seed)
-        at_start = problem.goal(start)
-        if row:
-            mean: FloatArray = np.mean(learnt, axis=0)
-            weights = bounds.clip(_unscaled(_mixture(from_start, mean, *candidates[row - 1])))
-            value = problem.goal(weights)
-            if value > at_start:
-                return Found(weights, value, unseen=unseen)
-        return Found(start, at_start, unseen=before)
+            found = self._learn(lists, fold_of != fold, start, rng)
+            if not learnt:
+                scores = np.empty((len(found), problem.size))
+            at, _ = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
+            numbers = []
+            for search, weights in enumerate(found):
+                scaled, of_all = _scaled(problem, weights)
+                numbers.append(scaled)
+                scores[search, at] = of_all[at]
+            learnt.append(np.stack(numbers))
+        return np.stack(learnt), scores
 
     def _learn(
-        self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
+        self,
+        lists: Lists,
+        is_learnt: NDArray[np.bool_],
+        start: FloatArray,
+        rng: np.random.Generator,
     ) -> list[FloatArray]:
-        """Return the weights that MIRA, and minimum risk, learn from some segments."""
+        """Return the weights that MIRA, minimum risk and a climb learn from some segments."""
         linear = lists.linear
         mira = Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
@@ -147,6 +182,10 @@ class Shrunk(Optimizer):
             for numbers in risk.anneal(linear.start, SCALES, iterations=self.iterations):
                 last = numbers
             found.append(linear.weights(last))
+            if linear.sparse is None:
+                at, offsets = rows_taken(linear.problem.offsets, np.flatnonzero(is_learnt))
+                problem = linear.problem.take(at, offsets)
+                found.append(Coordinate().search(problem, start, linear.bounds, rng).weights)
         return found
 
     def _thinned(self, problem: TuningProblem, part: int) -> TuningProblem:
@@ -173,10 +212,17 @@ def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, Fl
     return np.append(weights, 1.0) / spread, scores
 
 
-def _mixture(start: FloatArray, learnt: FloatArray, share: float, blend: float) -> FloatArray:
-    """Return what (n,) numbers of the start and (1 or 2, n) learnt ones mix to."""
-    both = learnt[0] if blend == 0 else (1 - blend) * learnt[0] + blend * learnt[1]
-    mixed: FloatArray = (1 - share) * start + share * both
+def _blends(searches: int) -> FloatArray:
+    """Return (B, L) parts of searches, of each, each two and so on, equal and 1 in all."""
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=searches))[1:])
+    blends: FloatArray = sets / sets.sum(axis=1, keepdims=True)
+    return blends
+
+
+def _mixture(parts: FloatArray, start: FloatArray, learnt: FloatArray) -> FloatArray:
+    """Return (n,) numbers of the start with (L,) parts of (L, n) learnt ones in their place."""
+    mixed: FloatArray = np.einsum("l,ln->n", parts, learnt)
+    mixed += (1 - parts.sum()) * start
     return mixed
 
 
@@ -186,48 +232,67 @@ def _unscaled(numbers: FloatArray) -> FloatArray:
     return weights
 
 
+def _samples(segments: int, seed: int) -> FloatArray:
+    """Return (1 + RESAMPLES, S) counts of segments: in the text, once each, and in samples."""
+    drawn = np.random.default_rng(seed).multinomial(
+        segments, np.full(segments, 1 / segments), size=RESAMPLES
+    )
+    return np.vstack([np.ones(segments), drawn])
+
+
+def _worth(problem: TuningProblem, chosen: IntArray, counts: FloatArray) -> Unseen:
+    """Return what (S,) hypotheses are worth."""
+    rows = problem.rows_of(chosen)
+    worth = problem.objective(np.einsum("ns,sk->nk", counts, problem.stats.take(rows)))
+    return Unseen(float(worth[0]), float(np.std(worth[1:], ddof=1)), rows)
+
+
 def _choose(
     problem: TuningProblem,
     chosen: IntArray,
     penalties: FloatArray,
+    blends: FloatArray,
     fold_of: IntArray,
-    seed: int,
-) -> tuple[int, Unseen, Unseen]:
-    """Return which row of (n, S) hypotheses to believe in, and the worth of the first and of it.
+    counts: FloatArray,
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Return the parts of searches to believe in, and those that the others of each fold choose.
 
-    Its worth is the score of the segments of each fold by the row that the other folds choose:
-    what a choice gains by knowing the segments that judge it does not count.
+    Parameters
+    ----------
+    chosen : (1 + SHARES * B, S) int64
+        Hypotheses: of the start, then of each share of each blend.
+    penalties : (1 + SHARES * B,) float64
+    blends : (B, L) float64
     """
-    rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
-    stats = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
-    segments = chosen.shape[1]
-    drawn = np.random.default_rng(seed).multinomial(
-        segments, np.full(segments, 1 / segments), size=RESAMPLES
-    )
-    counts = np.vstack([np.ones(segments), drawn])
+    rows = problem.rows_of(chosen.ravel())
+    stats = problem.stats.take(rows).reshape(*chosen.shape, -1)
     folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
     sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], stats[:, at]) for at in folds])
-
-    def unseen(row_of: IntArray) -> Unseen:
-        taken = row_of, np.arange(segments)
-        worth = problem.objective(np.einsum("ns,sk->nk", counts, stats[taken]))
-        return Unseen(float(worth[0]), float(np.std(worth[1:], ddof=1)), rows[taken])
-
-    best = _preferred(problem.objective(sums.sum(axis=0)), penalties)
-    others = np.zeros_like(fold_of)
-    for fold, at in enumerate(folds if best else ()):
-        worths = problem.objective(np.delete(sums, fold, axis=0).sum(axis=0))
-        others[at] = _preferred(worths, penalties)
-    return best, unseen(np.zeros_like(fold_of)), unseen(others)
+    whole, *others = [
+        _parts(problem.objective(some.sum(axis=0)), penalties, blends)
+        for some in (sums, *(np.delete(sums, fold, axis=0) for fold in range(len(folds))))
+    ]
+    return whole, others
 
 
-def _preferred(worths: FloatArray, penalties: FloatArray) -> int:
-    """Return which of n rows to believe in, by what they and (1 + RESAMPLES, n) samples are worth.
+def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
+    """Return the (L,) parts of searches to believe in, all 0 for the start.
 
-    Earlier rows, but for the first, are preferred where they are hardly worse than the best.
+    Parameters
+    ----------
+    worths : (1 + RESAMPLES, 1 + SHARES * B) float64
+        Objectives of the start, then of each share of each blend; in each sample.
     """
-    values = worths[0] - penalties
-    best = int(np.argmax(values))  # of equal ones the start
-    errors = np.std(worths[1:, [best]] - worths[1:], axis=0, ddof=1)
-    good = (values > values[0]) & (values[best] - values <= errors)
-    return int(np.flatnonzero(good)[0]) if best else 0
+    values = (worths[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
+    samples = worths[1:, 1:].reshape(-1, *values.shape)
+    best = int(np.argmax(values[0]))
+    errors = np.std(samples[:, 0, [best]] - samples[:, 0], axis=0, ddof=1)
+    gaps = (values[0, best] - values[0]) / np.maximum(errors, np.finfo(np.float64).eps)
+    belief = np.exp(-gaps)
+    shared = values[:, best]
+    top = int(np.argmax(shared))
+    errors = np.std(samples[:, [top], best] - samples[:, :, best], axis=0, ddof=1)
+    good = (shared > worths[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
+    share = SHARES[int(np.argmax(good))] if good.any() else 0.0
+    parts: FloatArray = share * (belief @ blends) / belief.sum()
+    return parts

@@ -5,18 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles.learning import preferred, preferred_by_others
+from tests.oracles.learning import believed
 from tests.tuner.search.test_line_search import Share
 from tuner.search.constraints import Bounds
+from tuner.search.optimizers import shrunk
 from tuner.search.optimizers._mira import Mira
 from tuner.search.optimizers.kbmira import Kbmira
 from tuner.search.optimizers.shrunk import (
-    RESAMPLES,
+    SHARES,
     Shrunk,
+    _blends,
     _choose,
     _mixture,
+    _parts,
+    _samples,
     _scaled,
     _unscaled,
+    _worth,
 )
 from tuner.search.problem import StatTable, TuningProblem
 
@@ -180,10 +185,23 @@ def test_mixtures_are_of_weights_of_equal_effect():
     assert one.tolist() == [1, 1]
     assert three.tolist() == pytest.approx([1, 1 / 3])
     both = np.stack([three, one])
-    assert _unscaled(_mixture(one, both, 0.5, 0.0)) == pytest.approx([1 / (2 / 3)])
-    assert _unscaled(_mixture(one, both, 0.0, 0.0)) == pytest.approx([1])
-    assert _unscaled(_mixture(three, both, 1.0, 0.5)) == pytest.approx([1 / (2 / 3)])
-    assert _unscaled(_mixture(three, both, 1.0, 1.0)) == pytest.approx([1])
+
+    def mixed(start, *parts):
+        return _unscaled(_mixture(np.array(parts), start, both))
+
+    assert mixed(one, 0.5, 0.0) == pytest.approx([1 / (2 / 3)])
+    assert mixed(one, 0.0, 0.0) == pytest.approx([1])
+    assert mixed(three, 0.5, 0.5) == pytest.approx([1 / (2 / 3)])
+    assert mixed(three, 0.0, 1.0) == pytest.approx([1])
+
+
+def test_blends_are_of_one_two_or_all_searches():
+    assert _blends(1).tolist() == [[1]]
+    assert _blends(2).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
+    three = _blends(3)
+    assert len(three) == 7
+    assert three.sum(axis=1) == pytest.approx(np.ones(7))
+    assert three[-1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
 
 
 def shares_of_hits(*hits):
@@ -193,73 +211,114 @@ def shares_of_hits(*hits):
     return problem, np.array(hits)
 
 
-HALVES = np.array([0, 1] * 200)
-"""The fold of each segment."""
-
-
 def test_the_error_is_that_of_a_mean():
     # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
-    problem, chosen = shares_of_hits([0, 10] * 200)
-    row, start, unseen = _choose(problem, chosen, np.zeros(1), HALVES, 3)
-    assert row == 0
-    assert start == unseen
-    assert start.value == 0.5
-    assert start.error == pytest.approx(0.025, rel=0.15)
+    problem, (chosen,) = shares_of_hits([0, 10] * 200)
+    unseen = _worth(problem, chosen, _samples(400, 3))
+    assert unseen.value == 0.5
+    assert unseen.error == pytest.approx(0.025, rel=0.15)
+    assert unseen.rows.tolist() == [0, 10] * 200
 
 
-def test_the_first_that_is_hardly_worse_than_the_best_is_taken():
-    better, best = [5, 6] * 200, [5, 7] * 200
-    # Against the best 0.2 higher and lower in turn, but once: 0.00025 lower, and the error
-    # of the difference is 0.2 / 20. The first is 0.05 lower, with an error of 0.05 / 20.
-    hardly, clearly = [7, 5] * 199 + [6, 5] * 1, [4, 7] * 200
-    problem, chosen = shares_of_hits([5, 5] * 200, clearly, hardly, best, better)
+# The start, two searches at shares 1, 3/4, 1/2, 1/4: the text, then two samples of it.
+WORTHS = np.array(
+    [
+        [0.50, 0.60, 0.58, 0.70, 0.5, 0.71, 0.9, 0.40, 0.5],
+        [0.50, 0.63, 0.61, 0.71, 0.5, 0.70, 0.9, 0.40, 0.5],
+        [0.50, 0.57, 0.51, 0.69, 0.5, 0.72, 0.9, 0.40, 0.5],
+    ]
+)
 
-    def choice(*penalties):
-        return _choose(problem, chosen, np.array(penalties), HALVES, 1)[0]
 
-    assert choice(0, 0, 0, 0, 0) == 2
-    # A penalty counts; and where nothing is better than the start, it stays.
-    assert choice(0, 0, 0.2, 0, 0) == 3
-    assert choice(0, 1, 1, 1, 1) == 0
-    assert _choose(problem, chosen[[0, 0, 0]], np.zeros(3), HALVES, 1)[0] == 0
+def test_searches_count_by_errors_below_the_best_one():
+    # The differences at share 1 are 0.02 and 0.06 in the samples: an error of 0.04 / sqrt(2).
+    # Of the better one's shares 1/2 is best; 3/4 is 0.01 lower with an error of 0.04 / sqrt(2),
+    # 1 is 0.11 lower with an error of 0.08 / sqrt(2).
+    belief = np.exp(-0.02 / (0.04 / 2**0.5))
+    found = _parts(WORTHS, np.zeros(9), np.eye(2))
+    assert found == pytest.approx(0.75 * np.array([1, belief]) / (1 + belief))
+    # The same with blends that are not searches themselves.
+    halves = np.array([[1.0, 0.0], [0.5, 0.5]])
+    found = _parts(WORTHS, np.zeros(9), halves)
+    assert found == pytest.approx(0.75 * np.array([1 + belief / 2, belief / 2]) / (1 + belief))
+
+
+def test_a_penalty_counts_and_the_start_stays_where_nothing_is_better():
+    penalties = np.zeros(9)
+    penalties[3] = 0.2  # of the first search at 3/4
+    assert _parts(WORTHS, penalties, np.eye(2)).sum() == pytest.approx(0.5)
+    penalties[1:] = 0.3
+    assert _parts(WORTHS, penalties, np.eye(2)).tolist() == [0, 0]
+    assert _parts(np.full((3, 9), 0.5), np.zeros(9), np.eye(2)).tolist() == [0, 0]
 
 
 def test_no_fold_chooses_what_it_is_judged_by():
-    # Of all segments the first has 0.65, the second 0.05 less with an error of 0.45 / 20, the
-    # start 0.5. By the second fold alone the second row is best, of which the first fold has 4
-    # of 10; by the first fold alone the first row, of which the second fold has 4 too.
-    problem, chosen = shares_of_hits([5, 5] * 200, [9, 4] * 200, [4, 8] * 200)
-    row, start, unseen = _choose(problem, chosen, np.zeros(3), HALVES, 1)
-    assert row == 1
-    assert start.value == 0.5
-    assert unseen.value == 0.4
-    assert unseen.rows.tolist() == [4] * 400
-    assert unseen.error == 0
-    # Dealt the other way round, both folds choose as all do.
-    row, _, unseen = _choose(problem, chosen, np.zeros(3), np.repeat([0, 1], 200), 1)
-    assert row == 1
-    assert unseen.rows.tolist() == [9, 4] * 200
+    # By the second fold alone the second search is best, of which the first fold has 4 of 10; by
+    # the first fold alone the first search, of which the second fold has 4 too.
+    first, second = [9, 4] * 200, [4, 8] * 200
+    problem, chosen = shares_of_hits([5, 5] * 200, *[first, second] * 4)
+    folds, counts = np.array([0, 1] * 200), _samples(400, 1)
+    whole, others = _choose(problem, chosen, np.zeros(9), np.eye(2), folds, counts)
+    assert [one.tolist() for one in others] == [[0, 1], [1, 0]]
+    # Of all the first has 0.65, the second 0.05 less with an error of 0.45 / 20.
+    assert whole == pytest.approx(
+        [1, np.exp(-0.05 * 20 / 0.45)] / (1 + np.exp(-0.05 * 20 / 0.45)), abs=0.05
+    )
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
-def test_choices_are_those_of_the_slow_twin(seed, segments):
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
+def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
     rng = np.random.default_rng(seed)
-    problem, chosen = shares_of_hits(*rng.integers(0, 11, (4, segments)))
+    blends = _blends(searches)
+    problem, chosen = shares_of_hits(*rng.integers(0, 11, (1 + 4 * len(blends), segments)))
     # Some rows choose the same for most segments.
     chosen[2:, : segments // 2] = chosen[1, : segments // 2]
-    penalties = rng.choice([0.0, 0.05], 4)
+    penalties = rng.choice([0.0, 0.05], len(chosen))
     fold_of = rng.permutation(segments) % 3
-    drawn = np.random.default_rng(7).multinomial(
-        segments, np.full(segments, 1 / segments), size=RESAMPLES
+    counts = _samples(segments, seed)
+    samples = [np.repeat(np.arange(segments), of.astype(int)).tolist() for of in counts[1:]]
+
+    def by(segments):
+        return believed(
+            lambda sums: sums[0] / max(sums[1], 1),
+            problem.stats.rows[chosen],
+            penalties,
+            blends=blends,
+            shares=SHARES,
+            segments=sorted(segments),
+            samples=[[segment for segment in one if segment in segments] for one in samples],
+        )
+
+    whole, others = _choose(problem, chosen, penalties, blends, fold_of, counts)
+    everything = set(range(segments))
+    assert whole == pytest.approx(by(everything))
+    for fold, found in enumerate(others):
+        kept = everything - set(np.flatnonzero(fold_of == fold).tolist())
+        assert found == pytest.approx(by(kept))
+
+
+def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
+    problem = noisy_problem(5, segments=13, noise=4.0)
+    runs, choices = [], []
+    learnt, choose = Shrunk._learnt, shrunk._choose
+
+    def spy(*arguments):
+        runs.append((learnt(*arguments), arguments[4]))
+        return runs[-1][0]
+
+    def spy_on_choice(*arguments):
+        choices.append(choose(*arguments))
+        return choices[-1]
+
+    monkeypatch.setattr(Shrunk, "_learnt", spy)
+    monkeypatch.setattr(shrunk, "_choose", spy_on_choice)
+    found = Shrunk(folds=4).optimize(problem, [START])
+    ((numbers, _), fold_of), (whole, others) = runs[0], choices[0]
+    start, _ = _scaled(problem, START)
+    for segment, fold in enumerate(fold_of):
+        weights = _unscaled(_mixture(others[fold], start, numbers[fold]))
+        assert found.unseen.rows[segment] == problem.winners(weights)[segment]
+    assert found.weights == pytest.approx(
+        _unscaled(_mixture(whole, start, np.mean(numbers, axis=0)))
     )
-    samples = [np.repeat(np.arange(segments), counts).tolist() for counts in drawn]
-    stats = problem.stats.rows[chosen]
-
-    def score(sums):
-        return sums[0] / sums[1] if sums[1] else 0.0
-
-    row, _, unseen = _choose(problem, chosen, penalties, fold_of, 7)
-    assert row == preferred(score, stats, penalties, list(range(segments)), samples)
-    taken = preferred_by_others(score, stats, penalties, fold_of, samples) if row else 0
-    assert unseen.rows.tolist() == chosen[taken, np.arange(segments)].tolist()
