@@ -80,7 +80,8 @@ class Shrunk(Optimizer):
         sparse features, which it does not search, the climb is left out.
     longest
         Hypotheses of a segment that a run learns from, evenly out of the whole list: other ones
-        in each run, unless statistics are computed on demand. Choosing is always from all.
+        in each run, unless statistics are computed on demand. The climb learns from half as many.
+        Choosing is always from all.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
@@ -150,8 +151,15 @@ class Shrunk(Optimizer):
         for fold in range(fold_of.max() + 1):
             if lists is None or not (is_whole or problem.stats.is_lazy):
                 lists = None  # the memory of the last ones
-                lists = Lists(Linear(self._thinned(problem, fold), start, bounds), start)
-            found = self._learn(lists, fold_of != fold, start, rng)
+                lists = Lists(
+                    Linear(self._thinned(problem, fold, self.longest), start, bounds), start
+                )
+            found = self._learn(lists, fold_of != fold, rng)
+            if self.iterations and problem.sparse is None:
+                half = self._thinned(lists.linear.problem, fold, max(self.longest // 2, 2))
+                at, offsets = rows_taken(half.offsets, np.flatnonzero(fold_of != fold))
+                climb = Coordinate().search(half.take(at, offsets), start, bounds, rng)
+                found.append(climb.weights)
             if not learnt:
                 scores = np.empty((len(found), problem.size))
             at, _ = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
@@ -164,13 +172,9 @@ class Shrunk(Optimizer):
         return np.stack(learnt), scores
 
     def _learn(
-        self,
-        lists: Lists,
-        is_learnt: NDArray[np.bool_],
-        start: FloatArray,
-        rng: np.random.Generator,
+        self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
     ) -> list[FloatArray]:
-        """Return the weights that MIRA, minimum risk and a climb learn from some segments."""
+        """Return the weights that MIRA, and minimum risk, learn from some segments."""
         linear = lists.linear
         mira = Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
@@ -182,19 +186,15 @@ class Shrunk(Optimizer):
             for numbers in risk.anneal(linear.start, SCALES, iterations=self.iterations):
                 last = numbers
             found.append(linear.weights(last))
-            if linear.sparse is None:
-                at, offsets = rows_taken(linear.problem.offsets, np.flatnonzero(is_learnt))
-                problem = linear.problem.take(at, offsets)
-                found.append(Coordinate().search(problem, start, linear.bounds, rng).weights)
         return found
 
-    def _thinned(self, problem: TuningProblem, part: int) -> TuningProblem:
+    def _thinned(self, problem: TuningProblem, part: int, longest: int) -> TuningProblem:
         """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.
 
         Each of `folds` parts of it begins a little later.
         """
         lengths = np.diff(problem.offsets)
-        kept = np.minimum(lengths, self.longest)
+        kept = np.minimum(lengths, longest)
         if (kept == lengths).all():
             return problem
         offsets = offsets_of(kept)

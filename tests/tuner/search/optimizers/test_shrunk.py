@@ -1,9 +1,12 @@
 """Weights for segments that were held out: by hand, and on problems with a known truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from tests.oracles.learning import believed
 from tests.tuner.search.test_line_search import Share
@@ -159,14 +162,14 @@ def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
 
 def test_long_lists_are_thinned_evenly_and_differently_for_each_fold():
     problem = noisy_problem(1, segments=2, per_segment=7)
-    optimizer = Shrunk(longest=3, folds=2)
-    thin = optimizer._thinned(problem, 0)
+    optimizer = Shrunk(folds=2)
+    thin = optimizer._thinned(problem, 0, 3)
     # Three of seven, in steps of 7/3; the second time half a step later.
     assert thin.offsets.tolist() == [0, 3, 6]
     assert thin.rows.tolist() == [0, 2, 4, 7, 9, 11]
     assert thin.features.tolist() == problem.features[:, thin.rows].tolist()
-    assert optimizer._thinned(problem, 1).rows.tolist() == [1, 3, 5, 8, 10, 12]
-    assert Shrunk(longest=7)._thinned(problem, 3) is problem
+    assert optimizer._thinned(problem, 1, 3).rows.tolist() == [1, 3, 5, 8, 10, 12]
+    assert optimizer._thinned(problem, 3, 7) is problem
 
 
 def test_mixtures_are_of_weights_of_equal_effect():
@@ -322,3 +325,17 @@ def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
     assert found.weights == pytest.approx(
         _unscaled(_mixture(whole, start, np.mean(numbers, axis=0)))
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "sparse", "searches"), [({}, 0, 3), ({}, 2, 2), ({"iterations": 0}, 0, 1)]
+)
+def test_some_problems_are_learnt_by_fewer_searches(options, sparse, searches):
+    problem = noisy_problem(1, segments=6)
+    if sparse:
+        problem = replace(problem, sparse=csr_array(np.eye(problem.size, sparse)))
+    start = np.append(START, np.zeros(sparse))
+    folds, rng = np.arange(6) % 3, np.random.default_rng(1)
+    learnt, scores = Shrunk(**options)._learnt(problem, start, Bounds.none(4 + sparse), folds, rng)
+    assert learnt.shape == (3, searches, 4 + sparse + 1)
+    assert scores.shape == (searches, problem.size)
