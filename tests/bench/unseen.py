@@ -1,38 +1,43 @@
 """Measure what tuning is worth on segments that it has not seen.
 
 python -m tests.bench.unseen [--metric NAME ...] [--splits N] [--seeds N] [--sizes N,N,...]
-                             [--run FOLDER | --made] [--out-dir FOLDER]
+                             [--run FOLDER ... | --made] [--out-dir FOLDER]
                              [OPTIMIZER:OPTION=VALUE,... ...]
 
-`portmert crossval` over a fixed pool of n-best lists, a table for each metric and number of
-segments tuned on; the first row is what the others are compared with. The pool is
-../shared/data/moses-ja-en, the run of `portmert tune` in --run, or one that is made with the
-embedded decoder.
+`portmert crossval` over fixed pools of n-best lists, a table for each pool, metric and number of
+segments tuned on; the first row is what the others are compared with. The pools are the runs of
+`portmert tune` in --run, or else ../shared/data/moses-ja-en or one that is made with the embedded
+decoder. At the end what was attainable: the best of each table, and what each choice lost to it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import tempfile
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import portmert
 from tests.bench.lists import REAL
 from tuner.demo.bitext import write_bitext
-from tuner.evaluation.crossval.report import tables_of
+from tuner.evaluation.comparison.formats import shown, signed
+from tuner.evaluation.crossval.report import tables_of, with_error
 from tuner.runs.config import load_config
 from tuner.runs.experiment import run
+from tuner.search import DEFAULT_OPTIMIZER
 from tuner.tables import aligned
 
-METRICS = ("bleu", "port", "ter", "chrf", "meteor")
-BASE = "mert"
-"""What the others are compared with."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-OPTIMIZERS = ("shrunk", "coordinate", "kbmira", "expected")
+METRICS = ("bleu", "port", "ter", "chrf", "meteor")
+OPTIMIZERS = (DEFAULT_OPTIMIZER, "mert", "coordinate", "kbmira", "expected")
+"""The others are compared with the first."""
 MADE = {"train": 4000, "dev": 400}
 """Sentence pairs of a pool that is made."""
 
@@ -86,40 +91,74 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")])
-    parser.add_argument("--run", type=Path)
+    parser.add_argument("--run", type=Path, action="append")
     parser.add_argument("--made", action="store_true", help="Make a pool in any case.")
     parser.add_argument("--out-dir", type=Path, help="Keep what each search found.")
     parser.add_argument("optimizers", nargs="*", default=OPTIMIZERS)
     arguments = parser.parse_args()
-    optimizers = list(dict.fromkeys([BASE, *arguments.optimizers]))
+    measured = {}
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.run is not None:
-            pool = run_pool(arguments.run)
+        if arguments.run:
+            pools = [run_pool(one) for one in arguments.run]
+        elif REAL.is_dir() and not arguments.made:
+            pools = [moses_pool()]
         else:
-            pool = (
-                moses_pool() if REAL.is_dir() and not arguments.made else made_pool(Path(folder))
-            )
-        for metric in arguments.metric or METRICS:
-            for size in arguments.sizes or [None]:
-                try:
-                    found = portmert.crossval(
-                        **pool,
-                        metric=metric,
-                        optimizer=optimizers,
-                        splits=arguments.splits,
-                        seeds=arguments.seeds,
-                        size=size,
-                        threads=1,
-                        out_dir=arguments.out_dir,
-                        notice=say,
-                        progress=lambda done, of: done % 20 or say(f"{done} of {of}"),
-                    )
-                except portmert.PortmertError as error:
-                    say(f"{metric}: {error}")
-                    break
-                (table,) = tables_of(found.document)
-                click.echo(f"\n{pool['lists'][0].parent}, {table.title}\n")
-                click.echo(aligned(table.headers, table.rows, style="pipe"))
+            pools = [made_pool(Path(folder))]
+        for pool, metric, size in product(
+            pools, arguments.metric or METRICS, arguments.sizes or [None]
+        ):
+            try:
+                found = portmert.crossval(
+                    **pool,
+                    metric=metric,
+                    optimizer=list(arguments.optimizers),
+                    splits=arguments.splits,
+                    seeds=arguments.seeds,
+                    size=size,
+                    threads=1,
+                    out_dir=arguments.out_dir,
+                    notice=say,
+                    progress=lambda done, of: done % 20 or say(f"{done} of {of}"),
+                )
+            except portmert.PortmertError as error:
+                say(f"{metric}: {error}")
+                continue
+            (table,) = tables_of(found.document)
+            title = f"{pool['lists'][0].parent}, {table.title}"
+            click.echo(f"\n{title}\n\n{aligned(table.headers, table.rows, style='pipe')}")
+            measured[title] = found.document
+    click.echo("\nUnseen scores; the first against the best of all.\n")
+    click.echo(attainable(measured))
+
+
+def attainable(documents: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return tables of what the best choice reached, and of what each loses to it."""
+    rows, losses = [], {}
+    for title, document in documents.items():
+        (metric,) = document["metrics"]
+        sign = 1 if metric["higher_is_better"] else -1
+        judged = {
+            choice["name"]: choice["judged"][metric["label"]] for choice in document["choices"]
+        }
+        best = max(judged, key=lambda name: sign * judged[name]["unseen"])
+        gain, error = judged[best]["gain"], judged[best]["error"]
+        regret = "" if gain is None else with_error(-gain, error, metric)
+        rows.append(
+            [title, *(shown(one["unseen"], metric) for one in judged.values()), best, regret]
+        )
+        for name, one in judged.items():
+            loss = sign * (judged[best]["unseen"] - one["unseen"])
+            losses.setdefault(name, []).append(loss)
+    first = [
+        [name, signed(-statistics.mean(lost), metric), signed(-max(lost), metric)]
+        for name, lost in losses.items()
+    ]
+    return "\n\n".join(
+        [
+            aligned(["", *losses, "best", "first"], rows, style="pipe"),
+            aligned(["", "mean", "worst"], first, style="pipe"),
+        ]
+    )
 
 
 def say(line: str) -> None:
