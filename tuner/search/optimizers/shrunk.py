@@ -19,6 +19,8 @@ from tuner.search.optimizers.coordinate import Coordinate
 from tuner.search.problem import within_segment_spread
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from metrics._base import FloatArray, IntArray
@@ -104,32 +106,37 @@ class Shrunk(Optimizer):
         held_out = problem.winners(start)
         if len(fold_of) > 1:
             from_start, start_scores = _scaled(problem, start)
-            learnt, scores = self._learnt(problem, start, bounds, fold_of, rng)
-            blends = _blends(len(scores))
-            rows = [held_out]
-            penalties = np.zeros(1 + len(SHARES) * len(blends))
+            blends = _blends(self._searches(problem))
+            mixtures = [share * blend for share in SHARES for blend in blends]
+            chosen = np.tile(held_out, (1 + len(mixtures), 1))
+            penalties = np.zeros(len(chosen))
             penalties[0] = problem.penalty(start)
-            for row, (share, blend) in enumerate(itertools.product(SHARES, blends), 1):
-                mixed = _mixture(share * blend, start_scores, scores)
-                rows.append(best_hypotheses(mixed, problem.offsets))
-                penalties[row] = np.average(
-                    [
-                        problem.penalty(_unscaled(_mixture(share * blend, from_start, one)))
-                        for one in learnt
-                    ],
-                    weights=np.bincount(fold_of),
-                )
-            parts, by_others = _choose(problem, np.stack(rows), penalties, blends, fold_of, counts)
-            mean: FloatArray = learnt.mean(axis=0)
+            learnt = []
+            for fold, (found, scores) in enumerate(
+                self._learnt(problem, start, bounds, fold_of, rng)
+            ):
+                learnt.append(found)
+                is_out = fold_of == fold
+                at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out))
+                for row, parts in enumerate(mixtures, 1):
+                    mixed = _mixture(parts, start_scores[at], scores)
+                    chosen[row, is_out] = at[best_hypotheses(mixed, offsets)]
+                    weights = _unscaled(_mixture(parts, from_start, found))
+                    penalties[row] += problem.penalty(weights) * float(is_out.mean())
+            parts, by_others = _choose(problem, chosen, penalties, blends, fold_of, counts)
+            mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
             value = problem.goal(weights)
             if parts.any() and value > at_start:
-                for fold, others in enumerate(by_others):
-                    at, offsets = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
-                    mixed = _mixture(others, start_scores[at], scores[:, at])
-                    held_out[fold_of == fold] = at[best_hypotheses(mixed, offsets)]
+                for fold, (others, found) in enumerate(zip(by_others, learnt, strict=True)):
+                    winners = problem.winners(_unscaled(_mixture(others, from_start, found)))
+                    held_out[fold_of == fold] = winners[fold_of == fold]
                 return Found(weights, value, unseen=_worth(problem, held_out, counts))
         return Found(start, at_start, unseen=_worth(problem, held_out, counts))
+
+    def _searches(self, problem: TuningProblem) -> int:
+        """Return how many searches learn: the climb searches no sparse features."""
+        return 1 if not self.iterations else 2 if problem.sparse is not None else 3
 
     def _learnt(
         self,
@@ -138,14 +145,11 @@ class Shrunk(Optimizer):
         bounds: Bounds,
         fold_of: IntArray,
         rng: np.random.Generator,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return what the searches learn with each fold held out, scaled to spread 1.
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield what the searches learn with each fold held out, scaled to spread 1.
 
-        That are (folds, L, X) numbers, and (L, H) model scores by the weights that did not learn
-        from the segment.
+        That are (L, X) numbers, and the model scores of the fold's hypotheses, (L, H of the fold).
         """
-        learnt: list[FloatArray] = []
-        scores = np.empty((0, 0))
         lists: Lists | None = None
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         for fold in range(fold_of.max() + 1):
@@ -154,22 +158,21 @@ class Shrunk(Optimizer):
                 lists = Lists(
                     Linear(self._thinned(problem, fold, self.longest), start, bounds), start
                 )
-            found = self._learn(lists, fold_of != fold, rng)
-            if self.iterations and problem.sparse is None:
+            learnt = self._learn(lists, fold_of != fold, rng)
+            if self._searches(problem) > len(learnt):
                 half = self._thinned(lists.linear.problem, fold, max(self.longest // 2, 2))
                 at, offsets = rows_taken(half.offsets, np.flatnonzero(fold_of != fold))
                 climb = Coordinate().search(half.take(at, offsets), start, bounds, rng)
-                found.append(climb.weights)
-            if not learnt:
-                scores = np.empty((len(found), problem.size))
+                learnt.append(climb.weights)
             at, _ = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
-            numbers = []
-            for search, weights in enumerate(found):
-                scaled, of_all = _scaled(problem, weights)
-                numbers.append(scaled)
-                scores[search, at] = of_all[at]
-            learnt.append(np.stack(numbers))
-        return np.stack(learnt), scores
+            numbers, scores = (
+                np.empty((len(learnt), len(start) + 1)),
+                np.empty((len(learnt), len(at))),
+            )
+            for search, weights in enumerate(learnt):
+                numbers[search], of_all = _scaled(problem, weights)
+                scores[search] = of_all[at]
+            yield numbers, scores
 
     def _learn(
         self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator

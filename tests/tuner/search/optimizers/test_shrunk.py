@@ -307,7 +307,7 @@ def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
     learnt, choose = Shrunk._learnt, shrunk._choose
 
     def spy(*arguments):
-        runs.append((learnt(*arguments), arguments[4]))
+        runs.append((list(learnt(*arguments)), arguments[4]))
         return runs[-1][0]
 
     def spy_on_choice(*arguments):
@@ -317,7 +317,8 @@ def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
     monkeypatch.setattr(Shrunk, "_learnt", spy)
     monkeypatch.setattr(shrunk, "_choose", spy_on_choice)
     found = Shrunk(folds=4).optimize(problem, [START])
-    ((numbers, _), fold_of), (whole, others) = runs[0], choices[0]
+    (learnt_by_fold, fold_of), (whole, others) = runs[0], choices[0]
+    numbers = [found for found, _ in learnt_by_fold]
     start, _ = _scaled(problem, START)
     for segment, fold in enumerate(fold_of):
         weights = _unscaled(_mixture(others[fold], start, numbers[fold]))
@@ -336,6 +337,6 @@ def test_some_problems_are_learnt_by_fewer_searches(options, sparse, searches):
         problem = replace(problem, sparse=csr_array(np.eye(problem.size, sparse)))
     start = np.append(START, np.zeros(sparse))
     folds, rng = np.arange(6) % 3, np.random.default_rng(1)
-    learnt, scores = Shrunk(**options)._learnt(problem, start, Bounds.none(4 + sparse), folds, rng)
-    assert learnt.shape == (3, searches, 4 + sparse + 1)
-    assert scores.shape == (searches, problem.size)
+    runs = list(Shrunk(**options)._learnt(problem, start, Bounds.none(4 + sparse), folds, rng))
+    assert [numbers.shape for numbers, _ in runs] == [(searches, 4 + sparse + 1)] * 3
+    assert [scores.shape for _, scores in runs] == [(searches, problem.size // 3)] * 3
