@@ -152,7 +152,7 @@ def phrases_in(
             low, high = 0, offsets.size - 1
             depth = 0
             while low < high and start + depth < reference_offsets[s + 1]:
-                word = references[start + depth]
+                word = np.int64(references[start + depth])
                 low = _first_at_least(values, offsets, low, high, depth, word)
                 high = _first_at_least(values, offsets, low, high, depth, word + 1)
                 depth += 1

@@ -27,8 +27,8 @@ def _slot(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
 
     A node is the slot of a piece plus one, or 0 for the empty one.
     """
-    key = (np.int64(node) << 32) | np.int64(token)
-    mixed = np.int64(token) * 0x2545F491 + np.int64(node) * 0x1B873593  # below 2**62
+    key = (node << 32) | token
+    mixed = token * 0x2545F491 + node * 0x1B873593  # below 2**62
     slot = (mixed ^ (mixed >> 17)) & mask
     while keys[slot] != key:
         if keys[slot] < 0:
@@ -96,7 +96,7 @@ def _find_pieces(
                 if 2 * used >= size:
                     break
                 for i in range(begin, min(end, begin + max_order)):
-                    slot, found = _slot(keys, mask, node, tokens[i])
+                    slot, found = _slot(keys, mask, node, np.int64(tokens[i]))
                     if not found:
                         keys[slot] = (np.int64(node) << 32) | np.int64(tokens[i])
                         used += 1

@@ -18,7 +18,6 @@ from numba.core.typed_passes import (
     IRLegalization,
     NativeLowering,
     NoPythonBackend,
-    NopythonRewrites,
     NopythonTypeInference,
     PreLowerStripPhis,
 )
@@ -67,7 +66,6 @@ class _Passes:
             ReconstructSSA,
             NopythonTypeInference,
             PreLowerStripPhis,
-            NopythonRewrites,
             IRLegalization,
             _Lowering,
             NoPythonBackend,

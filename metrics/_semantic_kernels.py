@@ -192,7 +192,10 @@ def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Ite
                     made += 1
                 above = np.int64(nodes[v, 1])
         begins[t + 1] = made
-    return (numbers[: 2 * made], 2 * np.arange(made + 1), begins), sizes
+    ends = np.empty(made + 1, dtype=np.int64)
+    for k in range(made + 1):
+        ends[k] = 2 * k
+    return (numbers[: 2 * made], ends, begins), sizes
 
 
 @kernel

@@ -368,7 +368,9 @@ def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> F
             for i in range(a, b):
                 difference = (features[f, i] - mean) * scale
                 out[i - offsets[0]] += difference * difference
-    return np.sqrt(out)
+    for i in range(out.size):
+        out[i] = np.sqrt(out[i])
+    return out
 
 
 @kernel
