@@ -1,9 +1,10 @@
 """Turns kernels into LLVM's language: only the steps that kernels need, and fewer instructions.
 
 Numba's own steps also look for closures, `with`, generators and lists that are unrolled, which no
-kernel has. What it writes for an index, for a loop over a range and for each variable that goes
-out of use is right for all types; for arrays of numbers a fraction of that does the same. Each
-instruction costs time at every later stage.
+kernel has, and for expressions of whole arrays, which kernels write as loops. What it writes for
+an index, for a loop over a range and for each variable that goes out of use is right for all
+types; for arrays of numbers a fraction of that does the same. Each instruction costs time at
+every later stage.
 """
 
 from __future__ import annotations
