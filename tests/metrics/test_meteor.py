@@ -175,7 +175,7 @@ def test_wrong_option_is_named(options, message):
     ("name", "content", "message"),
     [
         ("t", "", "t: the file is empty; expected a table of paraphrases"),
-        ("t", "0.5\na\nb\n0.5\n", "t: 4 lines; expected three a pair"),
+        ("t", "0.5\na\nb\n0.5\n", "t: its number of lines, 4, is no multiple of three; expected"),
         ("t", "0.5\na\n\n", "t:1: a phrase without a word"),
         ("t", "0\na\nb\n", "t:1: probability 0; expected a number above 0, to 1"),
         ("t", "0.5\na\nb\nnan\na\nc\n", "t:4: probability nan"),
