@@ -271,9 +271,10 @@ def _choose(
     stats = problem.stats.take(rows).reshape(*chosen.shape, -1)
     folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
     sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], stats[:, at]) for at in folds])
+    counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
     whole, *others = [
-        _parts(problem.objective(some.sum(axis=0)), penalties, blends)
-        for some in (sums, *(np.delete(sums, fold, axis=0) for fold in range(len(folds))))
+        _parts(problem.objective(np.einsum("f,fnrk->nrk", some, sums)), penalties, blends)
+        for some in counted
     ]
     return whole, others
 
