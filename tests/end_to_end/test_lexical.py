@@ -49,7 +49,7 @@ def config(tmp_path):
     ],
 )
 def test_tuning_makes_the_dev_score_better(config, tmp_path, metric):
-    run("tune", config(metric), "--set", "tune.iterations=2")
+    run("tune", config(metric), "--set", "tune.iterations=4")
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     change = found["dev_score"] - found["start_dev_score"]
     assert (change < 0) if 'name = "terp"' in metric else (change > 0)

@@ -57,7 +57,7 @@ def test_links_of_each_reference_and_of_the_hypothesis():
         (
             "port",
             "SCORE ||| a ||| a ||| links: 1 ; 0-0",
-            "stdin:1: links of 1 texts, references and",
+            "stdin:1: links of 1 text, references and",
         ),
         (
             "port",

@@ -195,7 +195,7 @@ def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
     text = "\n".join(lines) + "\n"
     found, nbest = optimize(tmp_path, text=text, starts=(start,), said=said)
     assert found.weights.values["wt_cat"] == (-5.0,)
-    assert any("1 sparse features keep" in line for line in said)
+    assert any("the start weights of 1 sparse feature stay" in line for line in said)
     best = best_hypotheses(nbest, model_scores(nbest, found.weights))
     assert best.tolist() == [0, 3]
 

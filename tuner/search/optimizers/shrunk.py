@@ -272,11 +272,19 @@ def _choose(
     folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
     sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], stats[:, at]) for at in folds])
     counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
+    drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
     whole, *others = [
-        _parts(problem.objective(np.einsum("f,fnrk->nrk", some, sums)), penalties, blends)
+        _parts(problem.objective(_text_if_empty(some, sums, drawn)), penalties, blends)
         for some in counted
     ]
     return whole, others
+
+
+def _text_if_empty(some: FloatArray, sums: FloatArray, drawn: FloatArray) -> FloatArray:
+    """Return sums (1 + RESAMPLES, n, K) over some folds: the text's for a sample without any."""
+    total: FloatArray = np.einsum("f,fnrk->nrk", some, sums)
+    total[some @ drawn == 0] = total[0]
+    return total
 
 
 def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
