@@ -173,6 +173,8 @@ def test_a_wrong_file_is_an_error_that_says_where(tmp_path, change, message):
 def test_wrong_usage():
     unreadable = fault("metaeval", *ALL, "--metric", "ter", "--system", "\udced", status=2)
     assert "Invalid value for '--system': '\\udced' is not UTF-8." in unreadable
+    empty = fault("metaeval", *ALL, "--metric", "ter", "--system", "", status=2)
+    assert "Invalid value for '--system': a name is empty." in empty
     assert "names one metric twice" in fault(
         "metaeval", *ALL, "--metric", "ter", "--metric", "ter", status=2
     )

@@ -46,11 +46,13 @@ class Whole(click.IntRange):
 
 
 class Name(click.types.StringParamType):
-    """Accepts a name that can stand in a text: none whose bytes are not UTF-8."""
+    """Accepts a name that can stand in a text: not the empty one, none that is not UTF-8."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
         """Return the name, or fail as wrong usage."""
         name: str = super().convert(value, param, ctx)
+        if not name:
+            self.fail("a name is empty.", param, ctx)
         if not name.isascii() and name != name.encode(errors="replace").decode():
             self.fail(f"{name!a} is not UTF-8.", param, ctx)
         return name
