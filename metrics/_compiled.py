@@ -7,14 +7,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from numba import njit
+from numba import njit, version_info
 from numba.core import types
 from numba.core.types.misc import unliteral
 
-from metrics._compiler import PIPELINE, quick
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+KNOWN = (0, 68)
+"""The last version of numba whose inside is known: a later one compiles as it always does."""
+
+_KERNELS: set[Any] = set()
+"""Whose compilation is spared work, where numba's inside is known: dispatchers."""
+
+_PIPELINE: dict[str, Any] = {}
+"""Options of `njit` there."""
+
+if version_info.short <= KNOWN:
+    # These take from numba what another may not have.
+    from metrics._compiler import spare
+    from metrics._pipeline import Pipeline
+
+    spare(_KERNELS)
+    _PIPELINE["pipeline_class"] = Pipeline
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +47,7 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     """Return a function compiled without the way in for C, which nothing takes."""
-    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **PIPELINE, **options)(function)
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **_PIPELINE, **options)(function)
     if dispatcher is not function:  # where NUMBA_DISABLE_JIT is set it is the function itself
         resolve = dispatcher.get_call_template
 
@@ -47,7 +62,7 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
             )
 
         dispatcher.get_call_template = without_numbers
-        quick.kernels.add(dispatcher)
+        _KERNELS.add(dispatcher)
     compiled: Callable[..., Any] = dispatcher
     return compiled
 

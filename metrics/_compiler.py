@@ -9,7 +9,6 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from llvmlite.binding import ffi
-from numba import version_info
 from numba.core import errors, event, ssa, types
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler_machinery import PassManager
@@ -18,8 +17,6 @@ from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.runtime.context import NRTContext
 from numba.core.transforms import canonicalize_cfg
-
-from metrics._pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,9 +118,8 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
       the last steps ask for them.
     """
 
-    def __init__(self) -> None:
-        self.kernels: set[Any] = set()
-        """Whose compilation is spared work: dispatchers."""
+    def __init__(self, kernels: set[Any]) -> None:
+        self._kernels = kernels
         self._depth = 0
         self._collected = False
         self._types: dict[Any, Any] = {}
@@ -131,7 +127,7 @@ class Quick(event.Listener):  # type: ignore[misc]  # numba has no types
 
     def on_start(self, begun: event.Event) -> None:
         """Begin with the outermost function; it compiles what it calls."""
-        if self._depth == 0 and begun.data["dispatcher"] in self.kernels:
+        if self._depth == 0 and begun.data["dispatcher"] in self._kernels:
             self._collected = gc.isenabled()
             gc.disable()
             context = cpu_target.typing_context
@@ -232,13 +228,6 @@ def _process(processor: Any, emit_dels: bool = False, **options: Any) -> None:
 _find_lives = PostProcessor.run
 
 
-KNOWN = (0, 68)
-"""The last version of numba whose inside is known: a later one compiles as it always does."""
-
-PIPELINE: dict[str, Any] = {}
-"""Options of `njit` for a numba whose inside is known."""
-
-quick = Quick()
-if version_info.short <= KNOWN:
-    PIPELINE["pipeline_class"] = Pipeline
-    event.register("numba:compile", quick)
+def spare(kernels: set[Any]) -> None:
+    """Spare the compiler work from now on while it compiles one of these."""
+    event.register("numba:compile", Quick(kernels))

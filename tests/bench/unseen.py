@@ -127,8 +127,9 @@ def main() -> None:
             title = f"{pool['lists'][0].parent}, {table.title}"
             click.echo(f"\n{title}\n\n{aligned(table.headers, table.rows, style='pipe')}")
             measured[title] = found.document
-    click.echo("\nUnseen scores; the first against the best of all.\n")
-    click.echo(attainable(measured))
+    if measured:
+        click.echo("\nUnseen scores; the first against the best of all.\n")
+        click.echo(attainable(measured))
 
 
 def attainable(documents: Mapping[str, Mapping[str, Any]]) -> str:

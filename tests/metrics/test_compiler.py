@@ -1,6 +1,7 @@
 """Compiling with less work: what is compiled does the same, and others' code is left alone."""
 
 import gc
+import subprocess
 import sys
 
 import numpy as np
@@ -13,11 +14,13 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 
 from metrics import _compiled
-from metrics._compiler import KNOWN, _Library
+from tests.support.places import ROOT
 
 pytestmark = [
     pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled"),
-    pytest.mark.skipif(version_info.short > KNOWN, reason="a numba whose inside is not known"),
+    pytest.mark.skipif(
+        version_info.short > _compiled.KNOWN, reason="a numba whose inside is not known"
+    ),
 ]
 
 
@@ -60,6 +63,29 @@ def test_a_kernel_that_another_calls_can_be_called():
 
     assert more(3) == 7
     assert twice(3) == 6
+
+
+LATER = """
+import sys
+import numba
+numba.version_info = numba.version_info._replace(short=(0, 1000))
+sys.modules["metrics._compiler"] = sys.modules["metrics._pipeline"] = None  # as if they failed
+from metrics import _compiled
+
+@_compiled.helper
+def twice(n):
+    return 2 * n
+
+more = _compiled._compiled(lambda n: twice(n) + 1)
+print(more(3), more.signatures)
+"""
+
+
+def test_a_later_numba_is_left_as_it_is():
+    done = subprocess.run(
+        [sys.executable, "-c", LATER], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "7 [(int64,)]\n"
 
 
 def test_a_helper_may_call_itself():
@@ -120,7 +146,7 @@ def test_what_others_compile_is_left_alone():
         return plus(n) - 2
 
     assert minus(1) == 0
-    assert type(library(minus)) is _Library
+    assert type(library(minus)) is not JITCodeLibrary
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64, np.bool_])

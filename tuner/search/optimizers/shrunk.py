@@ -112,14 +112,18 @@ class Shrunk(Optimizer):
             penalties = np.zeros(len(chosen))
             penalties[0] = problem.penalty(start)
             learnt = []
-            for fold, (found, scores) in enumerate(
-                self._learnt(problem, start, bounds, fold_of, rng)
-            ):
-                learnt.append(found)
+            for fold, runs in enumerate(self._learnt(problem, start, bounds, fold_of, rng)):
                 is_out = fold_of == fold
                 at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out))
+                pairs = [
+                    (numbers, scores[at])
+                    for numbers, scores in (_scaled(problem, weights) for weights in runs)
+                ]
+                found, scores = (np.stack(some) for some in zip(*pairs, strict=True))
+                learnt.append(found)
+                own_scores = start_scores[at]
                 for row, parts in enumerate(mixtures, 1):
-                    mixed = _mixture(parts, start_scores[at], scores)
+                    mixed = _mixture(parts, own_scores, scores)
                     chosen[row, is_out] = at[best_hypotheses(mixed, offsets)]
                     weights = _unscaled(_mixture(parts, from_start, found))
                     penalties[row] += problem.penalty(weights) * float(is_out.mean())
@@ -145,11 +149,8 @@ class Shrunk(Optimizer):
         bounds: Bounds,
         fold_of: IntArray,
         rng: np.random.Generator,
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield what the searches learn with each fold held out, scaled to spread 1.
-
-        That are (L, X) numbers, and the model scores of the fold's hypotheses, (L, H of the fold).
-        """
+    ) -> Iterator[list[FloatArray]]:
+        """Yield the weights that the searches learn with each fold held out."""
         lists: Lists | None = None
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         for fold in range(fold_of.max() + 1):
@@ -164,15 +165,7 @@ class Shrunk(Optimizer):
                 at, offsets = rows_taken(half.offsets, np.flatnonzero(fold_of != fold))
                 climb = Coordinate().search(half.take(at, offsets), start, bounds, rng)
                 learnt.append(climb.weights)
-            at, _ = rows_taken(problem.offsets, np.flatnonzero(fold_of == fold))
-            numbers, scores = (
-                np.empty((len(learnt), len(start) + 1)),
-                np.empty((len(learnt), len(at))),
-            )
-            for search, weights in enumerate(learnt):
-                numbers[search], of_all = _scaled(problem, weights)
-                scores[search] = of_all[at]
-            yield numbers, scores
+            yield learnt
 
     def _learn(
         self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
