@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import AlignerError, counted
+from portmert.aligners._errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 

@@ -6,19 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import AlignerError, counted
-from aligners._escape import escape
-from aligners._program import Command, failure, find_program, run_program, run_programs
-from aligners._program import write_lines as write
-from aligners._symmetrize import symmetrize
+from portmert.aligners._errors import AlignerError, counted
+from portmert.aligners._escape import escape
+from portmert.aligners._program import Command, failure, find_program, run_program, run_programs
+from portmert.aligners._program import write_lines as write
+from portmert.aligners._symmetrize import symmetrize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from aligners._base import Links
-    from aligners._symmetrize import Heuristic
-    from aligners._training import Rows
+    from portmert.aligners._base import Links
+    from portmert.aligners._symmetrize import Heuristic
+    from portmert.aligners._training import Rows
 
 PACKAGE = "MGIZA++"
 PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")

@@ -9,7 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-_OURS = Path(__file__).resolve().parent.parent
+import portmert
+
+_OURS = Path(portmert.__file__).resolve().parent.parent
 
 
 def python(module: str, *arguments: str) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import AlignerError
+from portmert.aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 MODEL = "subword.model"
 SEED = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 Heuristic = Literal[
     "srctotgt",

@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
-from aligners._errors import AlignerError, counted
-from aligners._program import Command, run_programs
-from aligners._python import module_path, python
+from portmert.aligners._errors import AlignerError, counted
+from portmert.aligners._program import Command, run_programs
+from portmert.aligners._python import module_path, python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 
@@ -119,7 +119,7 @@ def train(
     run_programs(
         [
             Command(
-                python("aligners._thot_train", ".", kind, str(iterations), way),
+                python("portmert.aligners._thot_train", ".", kind, str(iterations), way),
                 log=f"{way}.log",
                 environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
                 name=f"thot: training {kind} ({way}) on {counted(used, 'pair')}",

@@ -1,6 +1,6 @@
 """Trains one direction, in a process of its own.
 
-python -m aligners._thot_train FOLDER KIND ITERATIONS DIRECTION
+python -m portmert.aligners._thot_train FOLDER KIND ITERATIONS DIRECTION
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aligners._thot import DIRECTIONS, SOURCE, TARGET
+from portmert.aligners._thot import DIRECTIONS, SOURCE, TARGET
 
 HMM_P0 = 0.1
 HMM_LEXICAL_SMOOTHING = 0.1

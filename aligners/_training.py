@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from aligners._base import Aligner, Links, tokens
-from aligners._bitext import digest, read_bitext
-from aligners._errors import AlignerError
-from aligners._folders import make_folder, read_record
-from aligners._subword import MODEL, Subwords, project, train_subwords
+from portmert.aligners._base import Aligner, Links, tokens
+from portmert.aligners._bitext import digest, read_bitext
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._folders import make_folder, read_record
+from portmert.aligners._subword import MODEL, Subwords, project, train_subwords
 
 Rows = Sequence[Sequence[str]]
 """The tokens of each line."""

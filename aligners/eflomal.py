@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from aligners._base import Aligner, Links, format_links, parse_links
-from aligners._bitext import digest, read_lines
-from aligners._errors import AlignerError, counted
-from aligners._escape import escape
-from aligners._folders import read_record
-from aligners._program import (
+from portmert.aligners._base import Aligner, Links, format_links, parse_links
+from portmert.aligners._bitext import digest, read_lines
+from portmert.aligners._errors import AlignerError, counted
+from portmert.aligners._escape import escape
+from portmert.aligners._folders import read_record
+from portmert.aligners._program import (
     PATIENCE_SECONDS,
     Command,
     failure,
@@ -23,11 +23,11 @@ from aligners._program import (
     scratch,
     write_lines,
 )
-from aligners._symmetrize import (
+from portmert.aligners._symmetrize import (
     Heuristic,
     symmetrize,
 )
-from aligners._training import Rows, align_full, align_with, check_lengths, training_of
+from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from aligners import _giza
-from aligners._base import Aligner, Links
-from aligners._folders import read_record
-from aligners._program import PATIENCE_SECONDS, scratch
-from aligners._symmetrize import Heuristic
-from aligners._training import Rows, align_full, align_with, check_lengths, training_of
+from portmert.aligners import _giza
+from portmert.aligners._base import Aligner, Links
+from portmert.aligners._folders import read_record
+from portmert.aligners._program import PATIENCE_SECONDS, scratch
+from portmert.aligners._symmetrize import Heuristic
+from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from aligners import _thot
-from aligners._base import Aligner, Links
-from aligners._program import PATIENCE_SECONDS
-from aligners._training import Rows, align_with, training_of
+from portmert.aligners import _thot
+from portmert.aligners._base import Aligner, Links
+from portmert.aligners._program import PATIENCE_SECONDS
+from portmert.aligners._training import Rows, align_with, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

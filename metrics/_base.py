@@ -25,7 +25,7 @@ from pydantic.dataclasses import dataclass as component_dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    from metrics._pairs import WeightedLists
+    from portmert.metrics._pairs import WeightedLists
 
 T = TypeVar("T")
 Value = TypeVar("Value", bound="float | FloatArray")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from metrics._ngrams import (
+from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     ReferenceLength,
     hypothesis_lengths,
@@ -20,8 +20,8 @@ from metrics._ngrams import (
 )
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
-    from metrics._pairs import WeightedLists
+    from portmert.metrics._base import Batch, FloatArray
+    from portmert.metrics._pairs import WeightedLists
 
 Smoothing = Literal["none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from metrics._base import Ragged, Texts, Vocabulary, offsets_of
+from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
 
 if TYPE_CHECKING:
-    from metrics._base import Batch
+    from portmert.metrics._base import Batch
 
 T = TypeVar("T", bound="Batch")
 

@@ -1,72 +1,54 @@
-"""Compiles kernels: one place says how.
+"""Say in one place how kernels are compiled.
 
-A kernel is called from Python, a helper from kernels only.
+Python calls a kernel; only kernels call a helper.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import gc
+from collections.abc import Callable
+from typing import Any
 
-from numba import njit, version_info
-from numba.core import types
-from numba.core.types.misc import unliteral
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-KNOWN = (0, 68)
-"""The last version of numba whose inside is known: a later one compiles as it always does."""
-
-_KERNELS: set[Any] = set()
-"""Whose compilation is spared work, where numba's inside is known: dispatchers."""
-
-_PIPELINE: dict[str, Any] = {}
-"""Options of `njit` there."""
-
-if version_info.short <= KNOWN:
-    # These take from numba what another may not have.
-    from metrics._compiler import spare
-    from metrics._pipeline import Pipeline
-
-    spare(_KERNELS)
-    _PIPELINE["pipeline_class"] = Pipeline
+from numba import njit
+from numba.core import event
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk."""
-    return _compiled(function, cache=True)
-
-
-def helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do so for a function that only kernels call: it is kept as a part of them.
-
-    A way in from Python would take as long again.
-    """
-    return _compiled(function, no_cpython_wrapper=True)
-
-
-def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    """Return a function compiled without the way in for C, which nothing takes."""
-    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **_PIPELINE, **options)(function)
-    if dispatcher is not function:  # where NUMBA_DISABLE_JIT is set it is the function itself
-        resolve = dispatcher.get_call_template
-
-        def without_numbers(args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-            """Compile for int where a caller says 0: not once more for each constant.
-
-            True and False stay what they are: they choose between two kinds of a function.
-            """
-            return resolve(
-                [_general(each) for each in args],
-                {name: _general(each) for name, each in keywords.items()},
-            )
-
-        dispatcher.get_call_template = without_numbers
-        _KERNELS.add(dispatcher)
-    compiled: Callable[..., Any] = dispatcher
+    compiled: Callable[..., Any] = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
     return compiled
 
 
-def _general(kind: types.Type) -> types.Type:
-    """Return the type of all numbers for that of one number."""
-    return unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that only kernels call, as a part of each kernel that calls it.
+
+    A wrapper for calls from Python would double the time that this takes.
+    """
+    compiled: Callable[..., Any] = njit(
+        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+    )(function)
+    return compiled
+
+
+class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Turns the garbage collector off while the compiler runs: it finds nothing to free there."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._was_on = False
+
+    def on_start(self, _: event.Event) -> None:
+        """Turn the collector off with the outermost function."""
+        if self._depth == 0:
+            self._was_on = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, _: event.Event) -> None:
+        """Turn it on again after the outermost function."""
+        self._depth -= 1
+        if self._depth == 0 and self._was_on:
+            gc.enable()
+
+
+event.register("numba:compile", _Uncollected())

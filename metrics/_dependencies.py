@@ -14,16 +14,16 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Arcs, Metric, Need, Texts
-from metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
-from metrics._ngrams import flat, hypothesis_lengths, matched, totals
-from metrics._references import best_reference
+from portmert.metrics._base import Arcs, Metric, Need, Texts
+from portmert.metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
+from portmert.metrics._ngrams import flat, hypothesis_lengths, matched, totals
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Batch, FloatArray
-    from metrics._dependency_kernels import Linked
+    from portmert.metrics._base import Batch, FloatArray
+    from portmert.metrics._dependency_kernels import Linked
 
 Combination = Literal["f", "mu-pr"]
 

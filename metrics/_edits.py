@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics import _edit_kernels
-from metrics._base import Metric
-from metrics._ngrams import SMALLEST_COUNT, token_arrays
-from metrics._references import best_reference
+from portmert.metrics import _edit_kernels
+from portmert.metrics._base import Metric
+from portmert.metrics._ngrams import SMALLEST_COUNT, token_arrays
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:

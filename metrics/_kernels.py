@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 V, RHO, DISCORDANCE, AGREEMENT = range(4)
 """The values of `measure` in `compare_orders`."""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from metrics._base import Arcs, Need
-from metrics._dependencies import item_counts
-from metrics._edits import one_length
-from metrics._lexicon import Lexicon, check_language, read_lexicon
-from metrics._lexicon_files import content_hash
-from metrics._ngrams import hypothesis_lengths, reference_lengths
-from metrics._references import best_reference
-from metrics._terp import COUNTS, PRESETS, terp_counts
+from portmert.metrics._base import Arcs, Need
+from portmert.metrics._dependencies import item_counts
+from portmert.metrics._edits import one_length
+from portmert.metrics._lexicon import Lexicon, check_language, read_lexicon
+from portmert.metrics._lexicon_files import content_hash
+from portmert.metrics._ngrams import hypothesis_lengths, reference_lengths
+from portmert.metrics._references import best_reference
+from portmert.metrics._terp import COUNTS, PRESETS, terp_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 _LINKS = ("lh", "dl", "dlh", "dh")
 _NGRAMS = ("1g", "2g")

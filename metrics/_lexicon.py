@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import Stemmer
 
-from metrics._base import Ragged
-from metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
-from metrics._lexicon_kernels import Phrases as FoundPhrases
-from metrics._lexicon_kernels import Segments, Words, phrases_in
-from metrics._ngrams import flat
+from portmert.metrics._base import Ragged
+from portmert.metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
+from portmert.metrics._lexicon_kernels import Phrases as FoundPhrases
+from portmert.metrics._lexicon_kernels import Segments, Words, phrases_in
+from portmert.metrics._ngrams import flat
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from metrics._base import Batch, FloatArray, Texts, TokenArray
-    from metrics._lexicon_files import Paraphrases, WordNet
+    from portmert.metrics._base import Batch, FloatArray, Texts, TokenArray
+    from portmert.metrics._lexicon_files import Paraphrases, WordNet
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from metrics._base import Ragged, Vocabulary
+from portmert.metrics._base import Ragged, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray
+    from portmert.metrics._base import FloatArray
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  numba reads the records
 
-from metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads the records
-from metrics._compiled import helper, kernel
+from portmert.metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads the records
+from portmert.metrics._compiled import helper, kernel
 
 
 class Words(NamedTuple):

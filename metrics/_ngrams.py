@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from metrics._base import Ragged
-from metrics._kernels import ngram_matches
-from metrics._pair_kernels import mean_matches, pair_matches
-from metrics._pairs import PairBatch
+from portmert.metrics._base import Ragged
+from portmert.metrics._kernels import ngram_matches
+from portmert.metrics._pair_kernels import mean_matches, pair_matches
+from portmert.metrics._pairs import PairBatch
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
-    from metrics._pairs import WeightedLists
+    from portmert.metrics._base import Batch, FloatArray
+    from portmert.metrics._pairs import WeightedLists
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics import _bleu
-from metrics._base import Metric, Need
-from metrics._ngrams import reference_lengths
-from metrics._orders import (
+from portmert.metrics import _bleu
+from portmert.metrics._base import Metric, Need
+from portmert.metrics._ngrams import reference_lengths
+from portmert.metrics._orders import (
     Averaged,
     Encoding,
     Measure,
@@ -29,7 +29,7 @@ from metrics._orders import (
 )
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 LR_MAX_ORDER = 4
 """N of the BLEU in LRscore."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from metrics import _kernels
-from metrics._base import Metric
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, require_references
+from portmert.metrics import _kernels
+from portmert.metrics._base import Metric
+from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, require_references
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
 
 Order = Literal["v", "rho", "tau"]
 Measure = Literal["hamming", "kendall"]
@@ -36,7 +36,7 @@ def ordering(
     """Return (H,) float64 in 0..1: v, rho or tau against the reference that gives most.
 
     0 for an empty hypothesis. The options are those of the metrics (see
-    `metrics._order_metrics.Ordered`).
+    `portmert.metrics._order_metrics.Ordered`).
     """
     if order == "v":
         values = _pairs(batch, _kernels.V, null=null, encoding=encoding)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 AGAIN = 2**31 - 1
 """Stands for a token behind an n-gram that a text has once more: no token has this number."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
+from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,21 +11,21 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
-from metrics._ngrams import (
+from portmert.metrics._base import Metric
+from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     hypothesis_lengths,
     matched,
     reference_lengths,
     totals,
 )
-from metrics._order_metrics import Ordered
-from metrics._orders import Order
+from portmert.metrics._order_metrics import Ordered
+from portmert.metrics._orders import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 MAX_ORDER = 4
 REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15

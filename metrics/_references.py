@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._ngrams import require_references
+from portmert.metrics._ngrams import require_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 def each_reference(batch: Batch) -> Iterator[Batch]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
     Analysed = tuple[TokenArray, IntArray, TokenArray, IntArray, TokenArray, IntArray]
     """Nodes, words at them, tokens (or tags) of the texts, and where those of each text begin."""

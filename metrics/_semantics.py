@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics import _semantic_kernels, _tree_kernels
-from metrics._base import Metric, Need, Ragged, Vocabulary
-from metrics._ngrams import SMALLEST_COUNT, flat
-from metrics._references import each_reference
-from metrics._semantic_kernels import ANY, NAMES, NO_TYPE, REFERENTS, WORDS
+from portmert.metrics import _semantic_kernels, _tree_kernels
+from portmert.metrics._base import Metric, Need, Ragged, Vocabulary
+from portmert.metrics._ngrams import SMALLEST_COUNT, flat
+from portmert.metrics._references import each_reference
+from portmert.metrics._semantic_kernels import ANY, NAMES, NO_TYPE, REFERENTS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import Batch, FloatArray, IntArray, Structures, Texts
-    from metrics._semantic_kernels import Analysed, Items
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Structures, Texts
+    from portmert.metrics._semantic_kernels import Analysed, Items
 
     BoolArray = NDArray[np.bool_]
 

@@ -12,13 +12,13 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric, Need
-from metrics._bleu import Smoothing, bleu_score, bleu_stats, root
-from metrics._ngrams import SMALLEST_COUNT, ReferenceLength, matched, totals
-from metrics._references import best_reference
+from portmert.metrics._base import Metric, Need
+from portmert.metrics._bleu import Smoothing, bleu_score, bleu_stats, root
+from portmert.metrics._ngrams import SMALLEST_COUNT, ReferenceLength, matched, totals
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, Texts
+    from portmert.metrics._base import Batch, FloatArray, Texts
 
 Mean = Literal["gm", "am"]
 Figure = Literal["precision", "recall", "F"]

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics import _terp_kernels
-from metrics._lexicon import found_phrases, segments_of
-from metrics._lexicon_kernels import Occurrences, Segments, first_alike
-from metrics._lexicon_kernels import Phrases as FoundPhrases
-from metrics._ngrams import flat
-from metrics._references import best_reference
-from metrics._terp_kernels import Limits, Worths
+from portmert.metrics import _terp_kernels
+from portmert.metrics._lexicon import found_phrases, segments_of
+from portmert.metrics._lexicon_kernels import Occurrences, Segments, first_alike
+from portmert.metrics._lexicon_kernels import Phrases as FoundPhrases
+from portmert.metrics._ngrams import flat
+from portmert.metrics._references import best_reference
+from portmert.metrics._terp_kernels import Limits, Worths
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray
-    from metrics._lexicon import Lexicon
-    from metrics._lexicon_kernels import Words
+    from portmert.metrics._base import Batch, FloatArray, IntArray
+    from portmert.metrics._lexicon import Lexicon
+    from portmert.metrics._lexicon_kernels import Words
 
 COUNTS = (
     "match", "insert", "delete", "substitute", "stem", "synonym", "shift",

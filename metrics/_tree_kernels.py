@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 ABSENT, UNKNOWN = -1, -2
 """In the place of a slot: there is no such item; there is, but no reference has one like it."""

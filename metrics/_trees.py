@@ -12,19 +12,19 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics import _tree_kernels
-from metrics._base import Metric, Ragged
-from metrics._ngrams import (
+from portmert.metrics import _tree_kernels
+from portmert.metrics._base import Metric, Ragged
+from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     flat,
     kernel_arrays,
     reference_lengths,
     require_references,
 )
-from metrics._orders import Averaged, weighted_mean
+from portmert.metrics._orders import Averaged, weighted_mean
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, Texts
+    from portmert.metrics._base import Batch, FloatArray, Texts
 
 Kind = Literal["precision", "F"]
 Noparse = Literal["ignore", "worst"]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics import _bleu
-from metrics._base import Metric
-from metrics._bleu import Smoothing
-from metrics._ngrams import ReferenceLength
+from portmert.metrics import _bleu
+from portmert.metrics._base import Metric
+from portmert.metrics._bleu import Smoothing
+from portmert.metrics._ngrams import ReferenceLength
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
-    from metrics._pairs import WeightedLists
+    from portmert.metrics._base import Batch, FloatArray
+    from portmert.metrics._pairs import WeightedLists
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics import _port
-from metrics._base import Metric
-from metrics._bleu import root
-from metrics._ngrams import SMALLEST_COUNT
+from portmert.metrics import _port
+from portmert.metrics._base import Metric
+from portmert.metrics._bleu import root
+from portmert.metrics._ngrams import SMALLEST_COUNT
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

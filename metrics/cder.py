@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._edits import DistanceRate
+from portmert.metrics._edits import DistanceRate
 
 
 @dataclass(frozen=True)

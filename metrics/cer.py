@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._characters import in_characters
-from metrics._edits import DistanceRate
+from portmert.metrics._characters import in_characters
+from portmert.metrics._edits import DistanceRate
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
-from metrics._characters import in_characters, without_punctuation
-from metrics._edits import one_length
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, mean_matched, totals
-from metrics._references import best_reference
+from portmert.metrics._base import Metric
+from portmert.metrics._characters import in_characters, without_punctuation
+from portmert.metrics._edits import one_length
+from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, mean_matched, totals
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import Batch, FloatArray
-    from metrics._pairs import WeightedLists
+    from portmert.metrics._base import Batch, FloatArray
+    from portmert.metrics._pairs import WeightedLists
 
     T = TypeVar("T", bound=Batch)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from metrics._dependencies import DependencyMatch
+from portmert.metrics._dependencies import DependencyMatch
 
 
 @dataclass(frozen=True)

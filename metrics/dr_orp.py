@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._semantics import DiscourseOverlap
+from portmert.metrics._base import Need
+from portmert.metrics._semantics import DiscourseOverlap
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._semantics import Overlaps, SegmentMean, path_overlaps
+from portmert.metrics._base import Need
+from portmert.metrics._semantics import Overlaps, SegmentMean, path_overlaps
 
 if TYPE_CHECKING:
-    from metrics._base import Batch
+    from portmert.metrics._base import Batch
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._trees import MOSES, Kind
-from metrics.dstm import Dstm
+from portmert.metrics._trees import MOSES, Kind
+from portmert.metrics.dstm import Dstm
 
 
 @dataclass(frozen=True)

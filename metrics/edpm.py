@@ -7,7 +7,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._dependencies import DependencyMatch
+from portmert.metrics._dependencies import DependencyMatch
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._dependencies import PAPER, DependencyMatch
+from portmert.metrics._dependencies import PAPER, DependencyMatch
 
 
 @dataclass(frozen=True)

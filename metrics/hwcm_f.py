@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._trees import MOSES, Kind
-from metrics.hwcm import Hwcm
+from portmert.metrics._trees import MOSES, Kind
+from portmert.metrics.hwcm import Hwcm
 
 
 @dataclass(frozen=True)

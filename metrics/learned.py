@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
-from metrics._ngrams import reference_lengths
-from metrics._orders import Averaged
+from portmert.metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
+from portmert.metrics._ngrams import reference_lengths
+from portmert.metrics._orders import Averaged
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, Need
-    from metrics._lexicon import Lexicon
+    from portmert.metrics._base import Batch, FloatArray, Need
+    from portmert.metrics._lexicon import Lexicon
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._order_metrics import LrScore
-from metrics._orders import Measure
+from portmert.metrics._order_metrics import LrScore
+from portmert.metrics._orders import Measure
 
 
 @dataclass(frozen=True)

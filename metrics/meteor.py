@@ -10,22 +10,22 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics import _meteor_kernels
-from metrics._base import Metric
-from metrics._edits import one_length
-from metrics._lexicon import (
+from portmert.metrics import _meteor_kernels
+from portmert.metrics._base import Metric
+from portmert.metrics._edits import one_length
+from portmert.metrics._lexicon import (
     Lexicon,
     found_phrases,
     listed_words,
     read_lexicon,
     segments_of,
 )
-from metrics._lexicon_kernels import first_alike
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
-from metrics._references import best_reference
+from portmert.metrics._lexicon_kernels import first_alike
+from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 _PENALTIES = {
     "2005": (0.9, 3.0, 0.5),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._dependencies import Combination, DependencyMatch
+from portmert.metrics._dependencies import Combination, DependencyMatch
 
 
 @dataclass(frozen=True)

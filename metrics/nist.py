@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics import _kernels
-from metrics._base import Metric
-from metrics._ngrams import (
+from portmert.metrics import _kernels
+from portmert.metrics._base import Metric
+from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     flat,
     hypothesis_lengths,
@@ -21,7 +21,7 @@ from metrics._ngrams import (
 )
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray
+    from portmert.metrics._base import Batch, FloatArray, IntArray
 
 MAX_ORDER = 5
 HALF_AT = 1.5

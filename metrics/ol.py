@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._orders import Averaged
-from metrics._semantics import PAPER, best_lexical_overlap
+from portmert.metrics._orders import Averaged
+from portmert.metrics._semantics import PAPER, best_lexical_overlap
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
-from metrics._edits import one_length
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched
-from metrics._references import best_reference
+from portmert.metrics._base import Metric
+from portmert.metrics._edits import one_length
+from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched
+from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from metrics._port import PortFamily
+from portmert.metrics._port import PortFamily
 
 
 @dataclass(frozen=True)

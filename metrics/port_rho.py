@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._orders import Order
-from metrics._port import PortFamily
+from portmert.metrics._orders import Order
+from portmert.metrics._port import PortFamily
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics import _bleu, _tags
+from portmert.metrics import _bleu, _tags
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

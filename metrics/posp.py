@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._tags import Figure, TagMatch
+from portmert.metrics._tags import Figure, TagMatch
 
 
 @dataclass(frozen=True)

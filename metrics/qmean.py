@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics import _port
-from metrics._base import Metric
+from portmert.metrics import _port
+from portmert.metrics._base import Metric
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._order_metrics import MeanOrder
-from metrics._orders import Order
+from portmert.metrics._order_metrics import MeanOrder
+from portmert.metrics._orders import Order
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from metrics._edits import one_length, rank_agreements
-from metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
-from metrics._orders import Averaged
-from metrics._references import each_reference
+from portmert.metrics._edits import one_length, rank_agreements
+from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
+from portmert.metrics._orders import Averaged
+from portmert.metrics._references import each_reference
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

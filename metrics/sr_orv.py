@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._semantic_kernels import WORDS
-from metrics._semantics import RoleOverlap
+from portmert.metrics._semantic_kernels import WORDS
+from portmert.metrics._semantics import RoleOverlap
 
 
 @dataclass(frozen=True)

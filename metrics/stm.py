@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Need
-from metrics._trees import Items, Overlap
+from portmert.metrics._base import Need
+from portmert.metrics._trees import Items, Overlap
 
 
 @dataclass(frozen=True)

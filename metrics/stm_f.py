@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from metrics._trees import MOSES, Kind
-from metrics.stm import Stm
+from portmert.metrics._trees import MOSES, Kind
+from portmert.metrics.stm import Stm
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
-from metrics._edits import rate_parts
-from metrics._lexicon import Lexicon, read_lexicon
-from metrics._ngrams import SMALLEST_COUNT, reference_lengths
-from metrics._terp import PRESETS, terp_counts
+from portmert.metrics._base import Metric
+from portmert.metrics._edits import rate_parts
+from portmert.metrics._lexicon import Lexicon, read_lexicon
+from portmert.metrics._ngrams import SMALLEST_COUNT, reference_lengths
+from portmert.metrics._terp import PRESETS, terp_counts
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics import _bleu, _tags
+from portmert.metrics import _bleu, _tags
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray
+    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

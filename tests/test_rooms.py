@@ -52,7 +52,7 @@ def test_kernels_stand_in_kernel_files_only():
     for path in MODULES.values():
         found = set(imports(path))
         assert "numba.njit" not in found or path.stem == "_compiled", path
-        if {"metrics._compiled.kernel", "metrics._compiled.helper"} & found:
+        if {"portmert.metrics._compiled.kernel", "portmert.metrics._compiled.helper"} & found:
             assert path.stem.endswith("_kernels"), path
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import tuner
-from tuner import commands
-from tuner.commands._notice import VOICE
-from tuner.commands._options import with_volume
-from tuner.errors import PortmertError, as_message, exhausted, suggest
+import portmert
+from portmert.tuner import commands
+from portmert.tuner.commands._notice import VOICE
+from portmert.tuner.commands._options import with_volume
+from portmert.tuner.errors import PortmertError, as_message, exhausted, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CommandFolder(click.Group):
-    """Groups the commands, modules of `tuner.commands`, loaded when asked for."""
+    """Groups the commands, modules of `portmert.tuner.commands`, loaded when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
@@ -59,7 +59,7 @@ class CommandFolder(click.Group):
         """Load one command; None if there is none of this name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = importlib.import_module(f"tuner.commands.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"portmert.tuner.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return with_volume(command)
 
@@ -166,7 +166,7 @@ def _waited_for() -> list[threading.Thread]:
 
 
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(tuner.__version__, prog_name="portmert")
+@click.version_option(portmert.__version__, prog_name="portmert")
 def main() -> None:
     """Tune machine translation weights on PORT, BLEU and other metrics, exactly.
 

@@ -20,7 +20,7 @@ import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from aligners._errors import AlignerError
+from portmert.aligners._errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +93,7 @@ def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         module = trace.tb_frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] in ("tuner", "metrics", "aligners", "portmert"):
+        if module.partition(".")[0] == "portmert":
             what = f"{module}.{code.co_qualname}"
         trace = trace.tb_next
     if isinstance(error, RecursionError):

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tuner.errors import ConfigError, suggest
+from portmert.tuner.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,12 +59,12 @@ class Family:
 
 
 FAMILIES = {
-    "metric": Family("metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})),
-    "aligner": Family("aligners", "Aligner"),
-    "decoder": Family("tuner.decoders", "Decoder"),
-    "optimizer": Family("tuner.search.optimizers", "Optimizer"),
-    "reader": Family("tuner.nbest.readers", "Reader"),
-    "annotator": Family("tuner.annotation.annotators", "Annotator"),
+    "metric": Family("portmert.metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})),
+    "aligner": Family("portmert.aligners", "Aligner"),
+    "decoder": Family("portmert.tuner.decoders", "Decoder"),
+    "optimizer": Family("portmert.tuner.search.optimizers", "Optimizer"),
+    "reader": Family("portmert.tuner.nbest.readers", "Reader"),
+    "annotator": Family("portmert.tuner.annotation.annotators", "Annotator"),
 }
 
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from aligners._compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
-from tuner.errors import InputError, PortmertError, faults_at
+import portmert
+from portmert.aligners._compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
+from portmert.tuner.errors import InputError, PortmertError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,11 +71,9 @@ TextFile = Path | str | Lines
 def shipped(name: str) -> Path:
     """Return the path of a file or folder of configs/ or docs/.
 
-    A wheel has them in its folder `shipped`, a source tree beside the packages.
+    They lie in the package; in a source tree by a link.
     """
-    package = Path(__file__).parent
-    packaged = package / "shipped" / name
-    return packaged if packaged.exists() else package.parent / name
+    return Path(portmert.__file__).parent / name
 
 
 def called(path: TextFile) -> str:

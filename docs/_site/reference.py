@@ -12,11 +12,11 @@ from mkdocs.structure.files import File
 from pydantic import TypeAdapter
 
 import portmert
-from tuner.cli import main
-from tuner.components.catalogue import describe
-from tuner.families import component, own_names
-from tuner.runs.config import Data, Tune
-from tuner.search.constraints import Constraints
+from portmert.tuner.cli import main
+from portmert.tuner.components.catalogue import describe
+from portmert.tuner.families import component, own_names
+from portmert.tuner.runs.config import Data, Tune
+from portmert.tuner.search.constraints import Constraints
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

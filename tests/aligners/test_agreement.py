@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aligners._agreement import Gold, agreement, parse_gold
-from aligners._errors import AlignerError
+from portmert.aligners._agreement import Gold, agreement, parse_gold
+from portmert.aligners._errors import AlignerError
 from tests.oracles import aligners as oracle
 
 

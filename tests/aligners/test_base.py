@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aligners._base import format_links, parse_links, tokens
-from aligners._errors import AlignerError
+from portmert.aligners._base import format_links, parse_links, tokens
+from portmert.aligners._errors import AlignerError
 
 
 def test_parse_links_sorts_and_drops_repeats():

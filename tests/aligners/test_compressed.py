@@ -7,8 +7,8 @@ import time
 import pytest
 import zstandard
 
-from aligners import _compressed
-from aligners._compressed import DamagedError, expand
+from portmert.aligners import _compressed
+from portmert.aligners._compressed import DamagedError, expand
 
 PACK = {
     ".gz": gzip.compress,

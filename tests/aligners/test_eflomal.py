@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from aligners._base import parse_links
-from aligners._errors import AlignerError
-from aligners._folders import read_record
-from aligners._symmetrize import symmetrize
-from aligners.eflomal import Eflomal
+from portmert.aligners._base import parse_links
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._folders import read_record
+from portmert.aligners._symmetrize import symmetrize
+from portmert.aligners.eflomal import Eflomal
 from tests.support.aligner_programs import (
     DATA,
     SOURCE,

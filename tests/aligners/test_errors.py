@@ -2,7 +2,7 @@
 
 import pytest
 
-from aligners._errors import counted
+from portmert.aligners._errors import counted
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from aligners._errors import AlignerError
-from aligners._folders import read_record
-from aligners._symmetrize import symmetrize
-from aligners.fast_align import FastAlign
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._folders import read_record
+from portmert.aligners._symmetrize import symmetrize
+from portmert.aligners.fast_align import FastAlign
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

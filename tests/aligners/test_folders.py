@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from aligners._errors import AlignerError
-from aligners._folders import RECORD, make_folder, read_record
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._folders import RECORD, make_folder, read_record
 
 
 def make(folder):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from aligners import _giza
-from aligners._base import parse_links
-from aligners._errors import AlignerError
-from aligners._folders import read_record
-from aligners._symmetrize import symmetrize
-from aligners.giza import Giza
+from portmert.aligners import _giza
+from portmert.aligners._base import parse_links
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._folders import read_record
+from portmert.aligners._symmetrize import symmetrize
+from portmert.aligners.giza import Giza
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from aligners._escape import SPECIAL
-from aligners.eflomal import Eflomal
-from aligners.fast_align import FastAlign
-from aligners.giza import Giza
+from portmert.aligners._escape import SPECIAL
+from portmert.aligners.eflomal import Eflomal
+from portmert.aligners.fast_align import FastAlign
+from portmert.aligners.giza import Giza
 from tests.support.aligner_programs import PAIRS, SOURCE, TARGET, align, install, real
 
 # Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from aligners import _program
-from aligners._errors import AlignerError
-from aligners._program import Command, find_program, run_program, run_programs, scratch
-from aligners._watching import Bound
+from portmert.aligners import _program
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._program import Command, find_program, run_program, run_programs, scratch
+from portmert.aligners._watching import Bound
 
 
 def python(code, **more):

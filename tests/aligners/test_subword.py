@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aligners._errors import AlignerError
-from aligners._subword import Subwords, project, train_subwords
+from portmert.aligners._errors import AlignerError
+from portmert.aligners._subword import Subwords, project, train_subwords
 
 LINES = [f"{a}{b} {b}{a}" for a in ("under", "over", "out") for b in ("stand", "look", "come")] * 9
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aligners._base import parse_links
-from aligners._symmetrize import HEURISTICS, symmetrize
+from portmert.aligners._base import parse_links
+from portmert.aligners._symmetrize import HEURISTICS, symmetrize
 from tests.oracles import aligners as oracle
 from tests.support.aligner_programs import DATA
 from tests.support.places import MOSES, needs

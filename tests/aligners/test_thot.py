@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aligners import _thot
-from aligners._errors import AlignerError
-from aligners.thot import Thot
-from tuner.demo.grammar import generate
+from portmert.aligners import _thot
+from portmert.aligners._errors import AlignerError
+from portmert.aligners.thot import Thot
+from portmert.tuner.demo.grammar import generate
 
 PAIRS = generate(400, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]

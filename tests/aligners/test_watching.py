@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from aligners import _watching
-from aligners._watching import Bound, Watch, started, undisturbed, wait
+from portmert.aligners import _watching
+from portmert.aligners._watching import Bound, Watch, started, undisturbed, wait
 
 
 @pytest.fixture(autouse=True)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Texts, Vocabulary
+from portmert.metrics._base import Texts, Vocabulary
 from tests.bench.measure import in_turn, median_ratio
-from tuner.components import registry
-from tuner.texts.corpus import References, make_batch
-from tuner.texts.mbr import expected_scores, uniform
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.texts.mbr import expected_scores, uniform
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from metrics._base import Metric
+    from portmert.metrics._base import Metric
 
 SEGMENTS, PER_SEGMENT, WORDS = 1000, 100, 8000
 

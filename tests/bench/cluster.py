@@ -34,16 +34,16 @@ from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
 import portmert
-from tuner.annotation.annotators._base import Annotation, Annotator
-from tuner.executors.cluster import Cluster
-from tuner.executors.team import Threads
-from tuner.runs.meter import peak_bytes
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.executors.cluster import Cluster
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.runs.meter import peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.annotation.annotators._base import Request
-    from tuner.executors.team import Team
+    from portmert.tuner.annotation.annotators._base import Request
+    from portmert.tuner.executors.team import Team
 
 PROCESSES = 4
 TASKS_FOR_EACH = 31
@@ -172,7 +172,7 @@ def client(text: str, file: str) -> None:
 def udpipe(sentences: int = 4000) -> None:
     """Print how many sentences a second UDPipe annotates."""
     from tests.support import annotation_models
-    from tuner.demo.grammar import generate
+    from portmert.tuner.demo.grammar import generate
 
     model = f"udpipe:model={annotation_models.udpipe()}"
     lines = [" ".join(pair.target) for pair in generate(int(sentences), seed=5)]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.bench.measure import in_turn, median_ratio
-from tuner.components import registry
-from tuner.nbest.read import read_nbest
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from pathlib import Path

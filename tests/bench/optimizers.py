@@ -16,10 +16,10 @@ from tabulate import tabulate
 
 from tests.bench.lists import moses_or_generated
 from tests.bench.measure import unit_seconds
-from tuner.components import registry
-from tuner.nbest.moses_dat import read_dat
-from tuner.search.optimization import Setup, optimize_dat
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.search.optimization import Setup, optimize_dat
+from portmert.tuner.weights.feature_weights import read_weights
 
 DEFAULT = (
     "coordinate",

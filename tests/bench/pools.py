@@ -29,8 +29,8 @@ import click
 import numpy as np
 from tabulate import tabulate
 
-from tuner.runs.config import load_config
-from tuner.runs.folder import open_run
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.folder import open_run
 
 PER_SEGMENT, FEATURES, WORDS, LENGTH = 1000, 14, 5000, 12
 VALUES = 10_000

@@ -10,13 +10,13 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from tests.bench.measure import in_turn, median_ratio, run
-from tuner.components import registry
-from tuner.evaluation.comparison.linking import Linking
-from tuner.evaluation.comparison.material import read_material
-from tuner.evaluation.comparison.scores import count
-from tuner.evaluation.comparison.systems import TestSet, find_systems
-from tuner.evaluation.significance import Resampling, systems_tested
-from tuner.texts.prepare import Preparation
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.linking import Linking
+from portmert.tuner.evaluation.comparison.material import read_material
+from portmert.tuner.evaluation.comparison.scores import count
+from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems
+from portmert.tuner.evaluation.significance import Resampling, systems_tested
+from portmert.tuner.texts.prepare import Preparation
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,10 +20,10 @@ import click
 import numpy as np
 
 import portmert
-from metrics.wer import Wer
+from portmert.metrics.wer import Wer
 from tests.support.places import CONFIGS
-from tuner.tables import aligned
-from tuner.texts.by_id import read_by_id
+from portmert.tuner.tables import aligned
+from portmert.tuner.texts.by_id import read_by_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
+from portmert.metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from tests.bench.measure import in_turn, median_ratio
 from tests.support.places import SHARED
-from tuner.annotation import records
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators._discourse import representation
-from tuner.annotation.annotators._propositions import Sentence, roles
-from tuner.components import registry
-from tuner.nbest.read import read_nbest
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.annotation import records
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._discourse import representation
+from portmert.tuner.annotation.annotators._propositions import Sentence, roles
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from pathlib import Path

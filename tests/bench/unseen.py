@@ -24,13 +24,13 @@ import click
 
 import portmert
 from tests.bench.lists import REAL
-from tuner.demo.bitext import write_bitext
-from tuner.evaluation.comparison.formats import shown, signed
-from tuner.evaluation.crossval.report import tables_of, with_error
-from tuner.runs.config import load_config
-from tuner.runs.experiment import run
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.tables import aligned
+from portmert.tuner.demo.bitext import write_bitext
+from portmert.tuner.evaluation.comparison.formats import shown, signed
+from portmert.tuner.evaluation.crossval.report import tables_of, with_error
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.experiment import run
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from aligners._base import Aligner
+from portmert.aligners._base import Aligner
 from tests.support.aligner_programs import NAMES, install, real
-from tuner.components import registry
-from tuner.demo.grammar import generate
+from portmert.tuner.components import registry
+from portmert.tuner.demo.grammar import generate
 
 PAIRS = generate(60, seed=8)
 SOURCE = ["", *(" ".join(pair.source) for pair in PAIRS), "a"]

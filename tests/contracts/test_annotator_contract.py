@@ -9,11 +9,11 @@ import pytest
 
 from tests.support import annotation_models, optional_models
 from tests.support.annotation_models import SENTENCES
-from tuner.annotation import records
-from tuner.annotation.annotators import _brackets, _forest
-from tuner.annotation.annotators._base import Annotation, Annotator, Request
-from tuner.annotation.annotators._tokens import comparable
-from tuner.components import registry
+from portmert.tuner.annotation import records
+from portmert.tuner.annotation.annotators import _brackets, _forest
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators._tokens import comparable
+from portmert.tuner.components import registry
 
 OPTIONS = annotation_models.OPTIONS | optional_models.OPTIONS
 KINDS = {"supar": {"heads", "marginals"}}

@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.places import TESTS
-from tuner.components import registry
-from tuner.decoders._base import Decoder
-from tuner.demo.grammar import generate
-from tuner.errors import InputError
-from tuner.nbest.model import model_scores
-from tuner.nbest.read import read_nbest
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._base import Decoder
+from portmert.tuner.demo.grammar import generate
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(108, seed=9)
 SEGMENTS = 9

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Batch, Metric, Texts, Vocabulary
-from metrics._tags import TagMatch
-from metrics.posf import Posf
+from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
+from portmert.metrics._tags import TagMatch
+from portmert.metrics.posf import Posf
 from tests.oracles.metrics import Text, Tree
 from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import arrays, batch_of, corpora
-from tuner.components import registry
-from tuner.components.catalogue import describe, limits
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.components.catalogue import describe, limits
+from portmert.tuner.texts.statistics import compute_stats
 
 NAMES = registry.own_names("metric")
 EXPECTED = (
@@ -342,7 +342,7 @@ def test_input_is_not_modified(corpus):
 
 @pytest.mark.parametrize("metric", DEFAULTS)
 def test_threads_give_the_same_bytes(metric, monkeypatch):
-    monkeypatch.setattr("tuner.texts.statistics.HYPOTHESES_PER_CHUNK", 7)
+    monkeypatch.setattr("portmert.tuner.texts.statistics.HYPOTHESES_PER_CHUNK", 7)
     rng = np.random.default_rng(3)
     vocabulary, segments, each = Vocabulary(), 20, 5
 

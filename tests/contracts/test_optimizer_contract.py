@@ -8,12 +8,12 @@ from scipy.sparse import csr_array
 
 from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import Misses, Share
-from tuner import mapped
-from tuner.components import registry
-from tuner.search.constraints import Bounds
-from tuner.search.optimizers._exact import ExactSearch
-from tuner.search.prior import Prior
-from tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner import mapped
+from portmert.tuner.components import registry
+from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.prior import Prior
+from portmert.tuner.search.problem import StatTable, TuningProblem
 
 OPTIMIZERS = registry.own_names("optimizer")
 SMALL = {"mert": {"effort": 40}, "kbmira": {"epochs": 30}}

@@ -8,12 +8,12 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from metrics._base import Vocabulary
-from tuner.components import registry
-from tuner.components.catalogue import describe
-from tuner.errors import InputError
-from tuner.nbest.read import read_nbest
-from tuner.nbest.readers._base import ListFile, Reader
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.components.catalogue import describe
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._base import ListFile, Reader
 
 NAMES = registry.own_names("reader")
 

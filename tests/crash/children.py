@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 PATIENCE = 120
 """Seconds on the clock after which a child hangs."""

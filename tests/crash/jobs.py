@@ -10,7 +10,7 @@ from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.run_folders import DATA, RECORDED, write_lines, write_lists
 from tests.support.thot_config import thot_config
-from tuner.demo.grammar import generate
+from portmert.tuner.demo.grammar import generate
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.aligner_programs import install
 from tests.support.cli import run
-from tuner.demo.bitext import write_bitext
+from portmert.tuner.demo.bitext import write_bitext
 
 
 @pytest.fixture

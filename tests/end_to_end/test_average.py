@@ -10,9 +10,9 @@ from click.testing import CliRunner
 import portmert
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner.cli import main
-from tuner.weights.feature_weights import read_weights
-from tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.cli import main
+from portmert.tuner.weights.feature_weights import read_weights
+from portmert.tuner.weights.moses_sparse import read_sparse
 
 DATA = ROOT / "configs" / "recorded"
 INI = """\

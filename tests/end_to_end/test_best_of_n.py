@@ -9,8 +9,8 @@ import pytest
 import portmert
 from tests.bench import best_of_n
 from tests.support.places import CONFIGS, ROOT
-from tuner.errors import InputError
-from tuner.nbest.extra import read_numbers
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.extra import read_numbers
 
 CANDIDATES = CONFIGS / "best-of-n" / "candidates.jsonl.gz"
 

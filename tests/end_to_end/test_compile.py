@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.support.places import ROOT
-from tuner.runs import warm_up
+from portmert.tuner.runs import warm_up
 
 NOTICE = "compiling kernels, once after an installation"
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.support import cli
-from tuner.components import registry
-from tuner.families import FAMILIES
+from portmert.tuner.components import registry
+from portmert.tuner.families import FAMILIES
 
 ALL = [(family, name) for family in FAMILIES for name in registry.own_names(family)]
 

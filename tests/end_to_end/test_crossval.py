@@ -14,8 +14,8 @@ import pytest
 import portmert
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner import streams
-from tuner.nbest.write import write_nbest
+from portmert.tuner import streams
+from portmert.tuner.nbest.write import write_nbest
 
 DATA = ROOT / "configs" / "recorded"
 LISTS = ("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz")
@@ -136,7 +136,7 @@ def cells(folder):
 
 DRIVER = """
 import os, pathlib, signal, sys
-from tuner.cli import main
+from portmert.tuner.cli import main
 replace = pathlib.Path.replace
 def replace_then_die(self, target):
     replace(self, target)

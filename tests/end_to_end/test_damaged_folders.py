@@ -9,7 +9,7 @@ import pytest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
-from tuner.annotation.cache import FILE, AnnotationCache, line_key
+from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

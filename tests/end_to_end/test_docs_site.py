@@ -10,8 +10,8 @@ import pytest
 
 import portmert
 from tests.support.places import ROOT
-from tuner.cli import CommandFolder, main
-from tuner.families import FAMILIES, own_names
+from portmert.tuner.cli import CommandFolder, main
+from portmert.tuner.families import FAMILIES, own_names
 
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.extensions import TINY_POINTS, install, portmert, tiny_wheel, wheel
-from tuner.families import FAMILIES
+from portmert.tuner.families import FAMILIES
 
 LIST = "0;a b c;-1\n0;a b;-2\n1;d;-1\n1;d e;-3\n"
 NAMES = {group: next(iter(entries)) for group, entries in TINY_POINTS.items()}
@@ -102,8 +102,8 @@ BROKEN = {
     "no-module": ("broken.nowhere:X", "loading broken.nowhere:X ends in ModuleNotFoundError"),
     "no-name": ("broken.module:Nothing", "ends in AttributeError"),
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
-    "no-class": ("broken.module:VALUE", "is no class derived from metrics._base.Metric"),
-    "other-class": ("broken.module:Other", "is no class derived from metrics._base.Metric"),
+    "no-class": ("broken.module:VALUE", "is no class derived from portmert.metrics._base.Metric"),
+    "other-class": ("broken.module:Other", "is no class derived from portmert.metrics._base.Metric"),
     "plain": ("broken.module:Plain", "is not decorated with @pydantic.dataclasses.dataclass"),
     "other-name": ("broken.module:Checked", "calls itself 'module', not as its entry point"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),
@@ -113,8 +113,8 @@ BROKEN = {
 MODULE = """
 from dataclasses import dataclass
 from pydantic.dataclasses import dataclass as checked
-from metrics._base import Metric
-from tuner.decoders._base import Decoder
+from portmert.metrics._base import Metric
+from portmert.tuner.decoders._base import Decoder
 
 VALUE = 1
 

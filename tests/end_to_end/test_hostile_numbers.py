@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

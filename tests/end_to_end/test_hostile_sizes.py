@@ -7,13 +7,13 @@ import zipfile
 
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.cli import fault
 from tests.support.run_folders import write, write_lines
-from tuner.errors import InputError
-from tuner.evaluation.human_scores import read_human_scores
-from tuner.evaluation.humaneval.sheets import read_xlsx
-from tuner.nbest.read import read_nbest
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.human_scores import read_human_scores
+from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
+from portmert.tuner.nbest.read import read_nbest
 
 
 def test_a_small_file_of_much_content_is_refused(tmp_path):

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write, write_lines
-from tuner.components import registry
-from tuner.nbest.read import read_nbest
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
 
 PORTMERT = [sys.executable, "-m", "portmert"]
 CONFIG = ROOT / "configs" / "recorded.toml"
@@ -64,7 +64,7 @@ def test_a_full_disk_behind_stdout_is_one_line(words):
 
 @pytest.mark.parametrize("fault_of", [MemoryError("Unable to allocate 9 TiB"), RecursionError()])
 def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
-    from tuner.texts import corpus
+    from portmert.tuner.texts import corpus
 
     def exhausted(*_, **__):
         raise fault_of
@@ -72,7 +72,7 @@ def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
     monkeypatch.setattr(corpus, "each_line", exhausted)
     text = write(tmp_path / "text", "a\n")
     said = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
-    assert "(in tuner.texts.corpus." in said
+    assert "(in portmert.tuner.texts.corpus." in said
     assert len(said.splitlines()) == 1
 
 

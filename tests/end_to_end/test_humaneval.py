@@ -8,8 +8,8 @@ import pytest
 from tests.support.browser import browser, console
 from tests.support.cli import fault, run
 from tests.support.evaluations import HOSTILE, answered_csv, evaluation, side
-from tuner.evaluation.humaneval.evaluation import read_key, visible
-from tuner.evaluation.humaneval.folder import write
+from portmert.tuner.evaluation.humaneval.evaluation import read_key, visible
+from portmert.tuner.evaluation.humaneval.folder import write
 
 MAKE = ["make", "A=one", "B=two", "--ref", "ref", "--out", "kit", "--top-share", "1"]
 SMALL = [*MAKE, "--judges", "2", "--items", "3", "--common", "2"]

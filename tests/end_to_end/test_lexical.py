@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from metrics._learned import TERP_ALONE
-from metrics._lexicon_files import content_hash
+from portmert.metrics._learned import TERP_ALONE
+from portmert.metrics._lexicon_files import content_hash
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.runs.config import load_config
+from portmert.tuner.runs.config import load_config
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 TABLE = "0.5 <p>plou</p> <p>detrint plou</p>\n0.1 <p>plepout</p> <p>plepount</p>\n"

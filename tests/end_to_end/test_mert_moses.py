@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.dropin._request import read_request
-from tuner.dropin.mert import main as mert_shim
-from tuner.nbest.moses_dat import read_dat
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner.dropin._request import read_request
+from portmert.tuner.dropin.mert import main as mert_shim
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.weights.feature_weights import read_weights
 
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
@@ -426,7 +426,7 @@ def test_help_is_shown():
 def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_files(
     tmp_path, monkeypatch
 ):
-    from tuner.dropin import mert_moses
+    from portmert.tuner.dropin import mert_moses
 
     real, seen = mert_moses.search, []
 

@@ -5,7 +5,7 @@ import re
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner.weights.feature_weights import read_weights
 
 CONFIG = ROOT / "configs" / "moses.toml"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"

@@ -11,10 +11,11 @@ import pytest
 
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner import api, mapped
-from tuner.api import pooling
-from tuner.errors import ConfigError, InputError
-from tuner.nbest import parts
+import portmert
+from portmert.tuner import mapped
+from portmert.tuner.api import pooling
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.nbest import parts
 
 SEGMENTS = 12
 
@@ -46,7 +47,7 @@ def files(tmp_path, monkeypatch):
     one = list(lines(rng, references))
     Path("one.nbest").write_text("".join(one))
     Path("two.nbest").write_text("".join(sorted([*lines(rng, references), *one[::3]], key=of)))
-    monkeypatch.setattr("tuner.files._READ", 500)
+    monkeypatch.setattr("portmert.tuner.files._READ", 500)
     monkeypatch.setattr(parts, "PART_BYTES", 3000)
     monkeypatch.setattr(mapped, "BLOCK_BYTES", 1000)
     return tmp_path
@@ -159,9 +160,9 @@ def test_a_killed_process_leaves_no_pool_and_the_next_one_makes_it():
     there = found()[0]
     child = f"""
 import sys, time
-from tuner import files
-from tuner.nbest import parts, pool_files
-from tuner.cli import main
+from portmert.tuner import files
+from portmert.tuner.nbest import parts, pool_files
+from portmert.tuner.cli import main
 files._READ, parts.PART_BYTES = 500, 3000
 real = pool_files.PoolWriter._write
 def slow(self, name, *rest):
@@ -234,17 +235,17 @@ def test_lists_that_cannot_be_pooled_are_one_line():
 def test_python_has_pools_too():
     given = {"metric": "bleu", "optimizer": "mert", "options": {"effort": 30}}
     paths = ["one.nbest", "two.nbest"]
-    there = api.optimize(paths, "ref", **given)
-    here = api.optimize(paths, "ref", pool="pool", **given)
+    there = portmert.optimize(paths, "ref", **given)
+    here = portmert.optimize(paths, "ref", pool="pool", **given)
     assert here.to_json() == there.to_json()
     assert here.as_json()["restarts"] == there.as_json()["restarts"]
     text = [Path("ref").read_text().splitlines()]
-    assert api.optimize(paths, text, pool="pool", **given).to_json() == there.to_json()
+    assert portmert.optimize(paths, text, pool="pool", **given).to_json() == there.to_json()
     with pytest.raises(ConfigError, match="does not go with also or samples"):
-        api.optimize(paths, "ref", pool="pool", also=["chrf"], samples=2, **given)
+        portmert.optimize(paths, "ref", pool="pool", also=["chrf"], samples=2, **given)
     with pytest.raises(InputError, match="is made of lists in files"):
-        api.optimize(api.read_nbest(paths), "ref", pool="pool", **given)
+        portmert.optimize(portmert.read_nbest(paths), "ref", pool="pool", **given)
     start = {"weights": {"LM": 1.0, "TM": [1.0, 1.0, 1.0], "One": 1.0}}
     Path("start.json").write_text(str({**start, "length_penalty": 1.0}).replace("'", '"'))
     with pytest.raises(ConfigError, match="does not go with length_penalty"):
-        api.optimize(paths, "ref", pool="pool", weights="start.json", **given)
+        portmert.optimize(paths, "ref", pool="pool", weights="start.json", **given)

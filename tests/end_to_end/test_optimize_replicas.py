@@ -13,8 +13,8 @@ import portmert
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner import streams
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner import streams
+from portmert.tuner.weights.feature_weights import read_weights
 
 DATA = ROOT / "configs" / "recorded"
 DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
@@ -140,7 +140,7 @@ def test_the_default_estimates_what_is_unseen(tmp_path):
 
 DRIVER = """
 import os, pathlib, signal, sys
-from tuner.cli import main
+from portmert.tuner.cli import main
 replace = pathlib.Path.replace
 def replace_then_die(self, target):
     new = not pathlib.Path(target).exists()

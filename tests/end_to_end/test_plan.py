@@ -14,8 +14,8 @@ from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
 from tests.support.places import ROOT
 from tests.support.thot_config import thot_config
-from tuner.demo.grammar import generate
-from tuner.runs import sample
+from portmert.tuner.demo.grammar import generate
+from portmert.tuner.runs import sample
 
 
 @pytest.fixture(autouse=True)

@@ -253,7 +253,7 @@ def test_other_features_are_other_work(folder, numbers):
 
 DRIVER = """
 import os, pathlib, signal, sys
-from tuner.cli import main
+from portmert.tuner.cli import main
 replace = pathlib.Path.replace
 def replace_then_die(self, target):
     new = not pathlib.Path(target).exists()

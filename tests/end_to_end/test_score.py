@@ -5,15 +5,15 @@ import json
 import pytest
 from click.testing import CliRunner
 
-import tuner
-from metrics._base import Arcs
+import portmert
+from portmert.metrics._base import Arcs
 from tests.support.annotation_models import write_meanings
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import MOSES, needs
-from tuner.cli import main
-from tuner.components import registry
-from tuner.texts.statistics import needs_of
+from portmert.tuner.cli import main
+from portmert.tuner.components import registry
+from portmert.tuner.texts.statistics import needs_of
 
 # Example 3.7 F of the specification with the first reference of each segment.
 FILES = {
@@ -52,7 +52,7 @@ def test_json_holds_what_the_contract_says():
     assert port["score"] == pytest.approx(0.541226, abs=1e-6)
     assert port["parts"]["v"] == 0.75
     assert bleu["signature"] == (
-        f"bleu:max_order=4,reflen=closest,smooth=none|refs:1|case:mixed|portmert:{tuner.__version__}"
+        f"bleu:max_order=4,reflen=closest,smooth=none|refs:1|case:mixed|portmert:{portmert.__version__}"
     )
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
-from tuner.search.averaging import step_share
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.search.averaging import step_share
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
@@ -108,8 +108,8 @@ def pooled(folder):
 def test_lists_on_disk_give_the_bytes_of_memory(tmp_path, monkeypatch, options):
     options = ("--set=tune.iterations=2", *options)
     tune(tmp_path / "memory", *options)
-    monkeypatch.setattr("tuner.mapped.BLOCK_BYTES", 2000)
-    monkeypatch.setattr("tuner.runs.lists.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("portmert.tuner.mapped.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("portmert.tuner.runs.lists.BLOCK_BYTES", 2000)
     tune(tmp_path / "disk", *options, "--set=tune.pool=true")
     made, pools = pooled(tmp_path / "disk")
     assert len(pools) == (2 if "--set=tune.replicas=2" in options else 1)
@@ -200,7 +200,7 @@ def test_fresh_with_a_wrong_config_removes_nothing(finished):
 def test_a_second_process_is_refused(finished):
     folder, _ = finished
     code = (
-        "import sys; from pathlib import Path; from tuner.runs.folder import *\n"
+        "import sys; from pathlib import Path; from portmert.tuner.runs.folder import *\n"
         "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
         "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
     )
@@ -296,7 +296,7 @@ def test_a_damaged_step_is_named(tmp_path):
 
 
 def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypatch):
-    from tuner.decoders.recorded import Recorded
+    from portmert.tuner.decoders.recorded import Recorded
 
     real = Recorded.decode
 
@@ -341,7 +341,7 @@ config = "{MOSES}/moses.ini"
 
 def searches(folder, monkeypatch, *options):
     """Return, for each search of a run, its start weights and its seed."""
-    from tuner.runs import experiment
+    from portmert.tuner.runs import experiment
 
     real, seen = experiment.optimize_stats, []
 

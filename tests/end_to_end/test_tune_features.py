@@ -7,7 +7,7 @@ import pytest
 import portmert
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tuner.decoders.recorded import Recorded
+from portmert.tuner.decoders.recorded import Recorded
 
 DATA = ROOT / "configs" / "recorded"
 

@@ -20,9 +20,9 @@ POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 
 DRIVER = """
 import os, pathlib, signal, sys, tempfile
-from tuner.texts import links
-from tuner.runs.config import load_config
-from tuner.runs.experiment import run
+from portmert.tuner.texts import links
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.experiment import run
 from tests.support.places import ROOT
 
 config, mode = sys.argv[1:3]

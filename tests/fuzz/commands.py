@@ -12,9 +12,9 @@ from tests.support.cli import run
 from tests.support.places import CONFIGS
 from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
 from tests.support.thot_config import thot_config
-from tuner.cli import main
-from tuner.components import registry
-from tuner.demo.grammar import generate
+from portmert.tuner.cli import main
+from portmert.tuner.components import registry
+from portmert.tuner.demo.grammar import generate
 
 LISTED = ("--nbest", "dev.nbest", "--ref", "test.ref")
 LINKED = ("--source", "test.src", "--ref-links", "test.links")

@@ -9,7 +9,7 @@ from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.evaluations import answered_xlsx, evaluation, export, side, written
 from tests.support.run_folders import REFERENCE, SOURCE, write_lines
-from tuner.components import registry
+from portmert.tuner.components import registry
 
 
 def targets(folder):

@@ -10,8 +10,8 @@ from importlib import import_module
 from tests.fuzz.target import Target, new_place
 from tests.support.cli import run
 from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_lines
-from tuner.commands.shims import PROGRAMS
-from tuner.dropin.mert import NO_STARTS
+from portmert.tuner.commands.shims import PROGRAMS
+from portmert.tuner.dropin.mert import NO_STARTS
 
 DECODER = f"""#!{sys.executable} -SE
 import sys
@@ -126,4 +126,4 @@ def _programs(folder):
 
 @functools.cache
 def _main(name):
-    return import_module(f"tuner.dropin.{name}").main
+    return import_module(f"portmert.tuner.dropin.{name}").main

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 
 @dataclass(frozen=True)

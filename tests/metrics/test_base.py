@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metrics._base import Ragged, Texts, Vocabulary
-from metrics.bleu import Bleu
-from metrics.port import Port
-from metrics.ter import Ter
+from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.port import Port
+from portmert.metrics.ter import Ter
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
 

@@ -5,7 +5,7 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 
-from metrics.bleu import Bleu
+from portmert.metrics.bleu import Bleu
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment
 from tests.support.strategies_metrics import batch_of, corpora, text

@@ -7,7 +7,7 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.chrf import Chrf
+from portmert.metrics.chrf import Chrf
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora, text

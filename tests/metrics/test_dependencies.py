@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from metrics._base import Arcs
-from metrics._dependencies import item_counts
-from metrics._references import each_reference
-from metrics.dpm import Dpm
-from metrics.edpm import Edpm
-from metrics.edpm_exact import EdpmExact
-from metrics.mu_pr import MuPr
+from portmert.metrics._base import Arcs
+from portmert.metrics._dependencies import item_counts
+from portmert.metrics._references import each_reference
+from portmert.metrics.dpm import Dpm
+from portmert.metrics.edpm import Edpm
+from portmert.metrics.edpm_exact import EdpmExact
+from portmert.metrics.mu_pr import MuPr
 from tests.oracles import dependencies as oracles
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 FIRST = ((2, "det"), (3, "subj"), (0, "root"))  # of "the cat stumbled"
 SECOND = ((3, "det"), (3, "mod"), (0, "root"))

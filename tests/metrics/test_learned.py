@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from metrics._base import Arcs, Batch, Vocabulary
-from metrics._learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
-from metrics._lexicon_files import content_hash
-from metrics._terp import PRESETS, terp_counts
+from portmert.metrics._base import Arcs, Batch, Vocabulary
+from portmert.metrics._learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
+from portmert.metrics._lexicon_files import content_hash
+from portmert.metrics._terp import PRESETS, terp_counts
 from tests.oracles import dependencies
 from tests.oracles import lexical as oracle
 from tests.oracles.metrics import Text
 from tests.support.strategies_metrics import arrays, batch_of, corpora
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 REFERENCE = Text(
     ("the", "red", "cat", "ate"), heads=((3, "det"), (3, "mod"), (4, "subj"), (0, "root"))

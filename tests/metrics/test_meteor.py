@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Batch, Texts, Vocabulary
-from metrics.meteor import _TASKS
+from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics.meteor import _TASKS
 from tests.oracles import lexical as oracle
 from tests.support.strategies_metrics import batch_of_pairs
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 PAIR = ("the cat sat on the mat", "the cat is on the mat")
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)

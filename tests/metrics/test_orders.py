@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from metrics import _kernels
-from metrics._base import Ragged, Texts, Vocabulary
-from metrics._orders import word_orders
-from metrics.hamming import Hamming
-from metrics.kendall import Kendall
-from metrics.lr_hamming import LrHamming
-from metrics.lr_kendall import LrKendall
-from metrics.rho import Rho
-from metrics.tau import Tau
-from metrics.v import V
+from portmert.metrics import _kernels
+from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.metrics._orders import word_orders
+from portmert.metrics.hamming import Hamming
+from portmert.metrics.kendall import Kendall
+from portmert.metrics.lr_hamming import LrHamming
+from portmert.metrics.lr_kendall import LrKendall
+from portmert.metrics.rho import Rho
+from portmert.metrics.tau import Tau
+from portmert.metrics.v import V
 from tests.metrics.test_port import EXAMPLE
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment

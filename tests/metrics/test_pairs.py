@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Batch, Texts, Vocabulary
-from metrics._pair_kernels import first_equals, mean_matches, pair_matches
-from metrics._pairs import PairBatch, WeightedLists
+from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics._pair_kernels import first_equals, mean_matches, pair_matches
+from portmert.metrics._pairs import PairBatch, WeightedLists
 from tests.oracles.mbr import clipped
-from tuner.components import registry
+from portmert.tuner.components import registry
 
 # Compiled, products of words wrap around in silence.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.bleu import Bleu
-from metrics.posbleu import Posbleu
-from metrics.posf import Posf
-from metrics.posp import Posp
-from metrics.posr import Posr
-from metrics.wpbleu import Wpbleu
-from metrics.wpf import Wpf
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.posbleu import Posbleu
+from portmert.metrics.posf import Posf
+from portmert.metrics.posp import Posp
+from portmert.metrics.posr import Posr
+from portmert.metrics.wpbleu import Wpbleu
+from portmert.metrics.wpf import Wpf
 from tests.oracles import metrics as oracles_metrics
 from tests.oracles import trees as oracles_trees
 from tests.oracles.metrics import Segment, Text

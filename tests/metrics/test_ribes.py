@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.ribes import Ribes
+from portmert.metrics.ribes import Ribes
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment
 from tests.support.strategies_metrics import batch_of, corpora, text

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from metrics._base import Ragged
+from portmert.metrics._base import Ragged
 from tests.oracles import semantics as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import batch_of, corpora
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 
 def score(name, *segments):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Batch, Texts, Vocabulary
-from metrics._terp import PRESETS, terp_counts
+from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics._terp import PRESETS, terp_counts
 from tests.oracles import lexical as oracle
 from tests.support.strategies_metrics import batch_of_pairs
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)
 EXAMPLES = [

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from metrics.ter import Ter
-from tuner.evaluation.metaeval.data import Judged, MetricScores
-from tuner.evaluation.metaeval.evaluation import Settings, measure
+from portmert.metrics.ter import Ter
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
 
 
 class Given(Ter):

@@ -4,7 +4,7 @@ import shlex
 import sys
 
 from tests.support.places import TESTS, programs
-from tuner.demo.grammar import generate
+from portmert.tuner.demo.grammar import generate
 
 RECORDED = TESTS / "programs" / "recorded_aligner"
 DATA = TESTS / "data" / "aligners"

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 from tests.support.bracketed import to_brackets
-from tuner.annotation.annotators._udpipe_training import train
-from tuner.demo.grammar import generate
-from tuner.demo.treebank import to_conllu
+from portmert.tuner.annotation.annotators._udpipe_training import train
+from portmert.tuner.demo.grammar import generate
+from portmert.tuner.demo.treebank import to_conllu
 
 _PAIRS = generate(60, seed=3)
 PAIRS = list({pair.target: pair for pair in _PAIRS}.values())

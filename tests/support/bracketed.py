@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tuner.annotation.annotators._tokens import escaped
-from tuner.demo.derivation import Leaf
+from portmert.tuner.annotation.annotators._tokens import escaped
+from portmert.tuner.demo.derivation import Leaf
 
 
 def tree(words):

@@ -2,7 +2,7 @@
 
 from click.testing import CliRunner
 
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 
 def run(*arguments, status=0):

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from tuner.evaluation.humaneval import evaluation as made_by
-from tuner.evaluation.humaneval.folder import write
+from portmert.tuner.evaluation.humaneval import evaluation as made_by
+from portmert.tuner.evaluation.humaneval.folder import write
 
 HOSTILE = (
     "=1+1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metrics._base import Arcs
+from portmert.metrics._base import Arcs
 from tests.oracles import semantics
 from tests.oracles.metrics import Text, Tree
 from tests.support.strategies_metrics import arrays, expected_arcs

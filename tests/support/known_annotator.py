@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics._base import Texts, Vocabulary
+from portmert.metrics._base import Texts, Vocabulary
 from tests.oracles import annotators as oracle
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
 
 if TYPE_CHECKING:
     from tests.oracles.metrics import Text

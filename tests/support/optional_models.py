@@ -18,7 +18,7 @@ import pytest
 from tests.support.annotation_models import PAIRS
 from tests.support.bracketed import to_brackets
 from tests.support.places import SHARED
-from tuner.demo.treebank import parse, to_conllu
+from portmert.tuner.demo.treebank import parse, to_conllu
 
 REAL = SHARED / "data/parsers/models/bllip_gum_1k.tar.xz"
 

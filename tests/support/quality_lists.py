@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.places import ROOT
-from tuner.demo.grammar import generate
+from portmert.tuner.demo.grammar import generate
 
 FOLDER = ROOT / "configs" / "quality"
 SEGMENTS = {"dev": 150, "test": 150}

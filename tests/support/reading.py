@@ -2,10 +2,10 @@
 
 import pytest
 
-from metrics._base import Vocabulary
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.nbest.read import read_nbest
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.read import read_nbest
 
 
 def read(folder, name, *texts, **options):

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from tests.support.notebooks import NOTEBOOKS, executed
 from tests.support.places import ROOT
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,10 +4,10 @@ import json
 import random
 
 from tests.support.strategies_readers import Hypothesis, moses
-from tuner.files import write_text
-from tuner.runs.config import load_config
-from tuner.runs.folder import open_run
-from tuner.runs.inputs import write_inputs
+from portmert.tuner.files import write_text
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.folder import open_run
+from portmert.tuner.runs.inputs import write_inputs
 
 DATA = """\
 [data]

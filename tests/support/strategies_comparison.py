@@ -3,11 +3,11 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.oracles.metrics import Text
 from tests.support.strategies_metrics import arrays
-from tuner.evaluation.comparison.material import Material
-from tuner.texts.corpus import References
+from portmert.tuner.evaluation.comparison.material import Material
+from portmert.tuner.texts.corpus import References
 
 WORDS = st.sampled_from(["a", "b", "c", "d"])
 

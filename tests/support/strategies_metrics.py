@@ -9,7 +9,7 @@ from typing import get_type_hints
 import numpy as np
 from hypothesis import strategies as st
 
-from metrics._base import (
+from portmert.metrics._base import (
     WORD_KINDS,
     Arcs,
     Batch,
@@ -22,8 +22,8 @@ from metrics._base import (
 )
 from tests.oracles import semantics
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
-from tuner.components import registry
-from tuner.components.catalogue import limits
+from portmert.tuner.components import registry
+from portmert.tuner.components.catalogue import limits
 
 TAGS = ("N", "V", "D")
 LABELS = ("subj", "obj")

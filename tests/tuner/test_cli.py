@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner import __version__, commands
-from tuner.cli import main
+from portmert.tuner import __version__, commands
+from portmert.tuner.cli import main
 
 COMMANDS = sorted(
     path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
@@ -75,7 +75,7 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
         left.append(status)
         raise SystemExit(status)
 
-    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=interrupted))
+    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=interrupted))
     monkeypatch.setattr("os._exit", leave)
     threads = [threading.main_thread(), threading.Thread(daemon=True)]
     threads += [threading.Thread(daemon=False)] * searching
@@ -132,7 +132,7 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch):
     def look():
         seen.extend(signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP))
 
-    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=look))
+    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=look))
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         run("metrics")
@@ -148,7 +148,7 @@ def test_help_imports_nothing_heavy():
     program = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from tuner.cli import main\n"
+        "from portmert.tuner.cli import main\n"
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
         "print(sorted({'numpy', 'numba', 'pydantic', 'thot', 'scipy'} & set(sys.modules)))\n"
     )
@@ -179,6 +179,6 @@ def test_other_faults_of_the_system_are_not_hidden(monkeypatch):
     def missing():
         raise FileNotFoundError(2, "No such file", "ours")
 
-    monkeypatch.setattr("tuner.commands.metrics.command", click.Command("x", callback=missing))
+    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=missing))
     with pytest.raises(FileNotFoundError, match="No such file: 'ours'"):
         run("metrics")

@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 from pydantic.dataclasses import is_pydantic_dataclass
 
-from metrics._base import Metric
-from tuner import families
-from tuner.components import registry
-from tuner.errors import ConfigError
+from portmert.metrics._base import Metric
+from portmert.tuner import families
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
 
 ALL = [(family, name) for family in families.FAMILIES for name in families.own_names(family)]
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.mapped import in_file
-from tuner import mapped
-from tuner.errors import PortmertError
-from tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
-from tuner.search.problem import within_segment_spread
+from portmert.tuner import mapped
+from portmert.tuner.errors import PortmertError
+from portmert.tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from portmert.tuner.search.problem import within_segment_spread
 
 
 def test_a_view_of_a_mapped_array_is_mapped(tmp_path):
@@ -111,7 +111,7 @@ def test_spread_is_that_of_all_deviations_at_once(sizes, seed):
     means = np.array([column[a:b].sum() / (b - a) for a, b in pairwise(offsets)])
     expected = np.sqrt(np.mean((column - np.repeat(means, sizes)) ** 2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tuner.search.problem._LEAF", 128)
+        patch.setattr("portmert.tuner.search.problem._LEAF", 128)
         cut = within_segment_spread(column[np.newaxis], offsets)
     whole = within_segment_spread(column[np.newaxis], offsets)
     assert cut.tobytes() == whole.tobytes()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.cli import fault, run
-from tuner.cli import main
+from portmert.tuner.cli import main
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.support.places import ROOT
-from tuner.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.processes import Crew, Died, LineProcess, Silent
 
 WORKER = """
 import json, os, sys, time

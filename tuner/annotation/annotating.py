@@ -12,27 +12,27 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
-from tuner.annotation import layers as layers_of
-from tuner.annotation import records
-from tuner.annotation.annotators._base import Annotation
-from tuner.annotation.annotators._lookup import shown
-from tuner.annotation.cache import AnnotationCache, line_key
-from tuner.annotation.distinct import Distinct, places_of
-from tuner.annotation.shards import annotated
-from tuner.errors import AnnotatorError, InputError, ProgramError
-from tuner.texts.statistics import NEED_NAMES
+from portmert.aligners._errors import counted
+from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
+from portmert.tuner.annotation import layers as layers_of
+from portmert.tuner.annotation import records
+from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._lookup import shown
+from portmert.tuner.annotation.cache import AnnotationCache, line_key
+from portmert.tuner.annotation.distinct import Distinct, places_of
+from portmert.tuner.annotation.shards import annotated
+from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.texts.statistics import NEED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray, Need, Vocabulary
-    from tuner.annotation.annotators._base import Annotator, Request
-    from tuner.annotation.cache import Row
-    from tuner.annotation.layers import KeptLayer
-    from tuner.executors.team import Team
+    from portmert.metrics._base import IntArray, Need, Vocabulary
+    from portmert.tuner.annotation.annotators._base import Annotator, Request
+    from portmert.tuner.annotation.cache import Row
+    from portmert.tuner.annotation.layers import KeptLayer
+    from portmert.tuner.executors.team import Team
 
 Words = tuple[str, ...]
 

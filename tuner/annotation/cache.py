@@ -1,7 +1,7 @@
 """Keeps what annotators said: one SQLite file that several processes may use at once.
 
 A record is bytes, found by its kind (all that an annotator's answers depend on, and the layer) and
-the tokens of the sentence; see `tuner.annotation.records`. The file is a cache and nothing else:
+the tokens of the sentence; see `portmert.tuner.annotation.records`. The file is a cache and nothing else:
 one that is damaged or of another version is set aside, with a notice, and made anew.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tuner.annotation.cache_file import (
+from portmert.tuner.annotation.cache_file import (
     COLUMNS,
     OVERHEAD,
     WORD_LAYERS,
@@ -31,7 +31,7 @@ from tuner.annotation.cache_file import (
     set_aside,
     transaction,
 )
-from tuner.errors import ConfigError, StateError
+from portmert.tuner.errors import ConfigError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

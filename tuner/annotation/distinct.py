@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged, offsets_of
+from portmert.metrics._base import Ragged, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metrics._base import IntArray, Texts
+    from portmert.metrics._base import IntArray, Texts
 
 
 @dataclass(frozen=True)

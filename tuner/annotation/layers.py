@@ -10,16 +10,16 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from metrics._base import Arcs
-from tuner.annotation import records
-from tuner.annotation.annotators import _brackets, _discourse, _heads, _propositions
-from tuner.annotation.annotators._base import Annotation, Request
+from portmert.metrics._base import Arcs
+from portmert.tuner.annotation import records
+from portmert.tuner.annotation.annotators import _brackets, _discourse, _heads, _propositions
+from portmert.tuner.annotation.annotators._base import Annotation, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Sized
 
-    from metrics._base import Need
-    from tuner.annotation.annotators._base import Layer
+    from portmert.metrics._base import Need
+    from portmert.tuner.annotation.annotators._base import Layer
 
     Whole = TypeVar("Whole", bound=Sized)
 

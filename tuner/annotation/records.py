@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
-from tuner.annotation.annotators import _brackets, _forest
-from tuner.annotation.annotators._base import Structure
-from tuner.annotation.annotators._tokens import escaped
-from tuner.texts._kernels import intern_tokens
+from portmert.metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
+from portmert.tuner.annotation.annotators import _brackets, _forest
+from portmert.tuner.annotation.annotators._base import Structure
+from portmert.tuner.annotation.annotators._tokens import escaped
+from portmert.tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.annotation.annotators._base import Heads, WeightedArc
-    from tuner.texts.corpus import IntegerArray
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.annotation.annotators._base import Heads, WeightedArc
+    from portmert.tuner.texts.corpus import IntegerArray
 
 UNPARSED = b""
 
@@ -251,7 +251,7 @@ def unpack_marginals(
 def unpack_structures(
     records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
 ) -> Structures:
-    """Return the analyses of N sentences, see `metrics._base.Structures`."""
+    """Return the analyses of N sentences, see `portmert.metrics._base.Structures`."""
     parts = [_structure_parts(_inflated(record)) for record in records]
     counts, numbers, names = _numbered([text for _, _, text in parts])
     ids = _ids(names, vocabulary)[numbers].astype(np.int64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.errors import AnnotatorError
-from tuner.files import with_absolute_paths
+from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.files import with_absolute_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tuner.annotation.annotators._base import Annotation, Annotator, Request
-    from tuner.executors.team import Team
+    from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+    from portmert.tuner.executors.team import Team
 
 SHARD = 64
 """Sentences that a worker gets at once."""

@@ -7,22 +7,22 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._agreement import Agreement, agreement, parse_gold
-from aligners._base import format_links, parse_links
-from aligners._errors import counted
-from tuner.api.texts import text_file
-from tuner.components import registry
-from tuner.errors import InputError, aligner_faults
-from tuner.files import read_lines
+from portmert.aligners._agreement import Agreement, agreement, parse_gold
+from portmert.aligners._base import format_links, parse_links
+from portmert.aligners._errors import counted
+from portmert.tuner.api.texts import text_file
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError, aligner_faults
+from portmert.tuner.files import read_lines
 
 __all__ = ["align", "check_links", "format_links"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aligners._base import Aligner, Links
-    from tuner.api.texts import TextLike
-    from tuner.files import TextFile
+    from portmert.aligners._base import Aligner, Links
+    from portmert.tuner.api.texts import TextLike
+    from portmert.tuner.files import TextFile
 
 
 def align(

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.components.comet import neural
-from tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.components.comet import neural
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import IntArray, Metric
-    from tuner.api.searching import Ended, ListProblem
-    from tuner.api.texts import Notice
-    from tuner.search.problem import StatTable
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.api.searching import Ended, ListProblem
+    from portmert.tuner.api.texts import Notice
+    from portmert.tuner.search.problem import StatTable
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

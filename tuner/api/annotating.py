@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators import _conllu, _meaning_json
-from tuner.annotation.annotators import _udpipe_training as training
-from tuner.annotation.annotators.udpipe import Udpipe
-from tuner.annotation.cache import default_folder
-from tuner.annotation.layers import MEANING
-from tuner.annotation.shards import SHARD
-from tuner.api.texts import log_notice, text_file
-from tuner.components import registry
-from tuner.errors import InputError, faults_at
-from tuner.executors.opening import opened
-from tuner.files import check_writable, read_lines, writing
-from tuner.processors import available_processors
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators import _conllu, _meaning_json
+from portmert.tuner.annotation.annotators import _udpipe_training as training
+from portmert.tuner.annotation.annotators.udpipe import Udpipe
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.annotation.layers import MEANING
+from portmert.tuner.annotation.shards import SHARD
+from portmert.tuner.api.texts import log_notice, text_file
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.files import check_writable, read_lines, writing
+from portmert.tuner.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Need
-    from tuner.annotation.annotators._base import Annotation, Annotator
-    from tuner.annotation.annotators._conllu import Tagset
-    from tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from portmert.metrics._base import Need
+    from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+    from portmert.tuner.annotation.annotators._conllu import Tagset
+    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
 
 __all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
 

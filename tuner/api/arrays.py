@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.components.mean_of_scores import MeanOfScores
-from tuner.nbest.model import without_texts
+from portmert.aligners._errors import counted
+from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.nbest.model import without_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Batch, FloatArray, IntArray, Metric
-    from tuner.nbest.model import NBest
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+    from portmert.tuner.nbest.model import NBest
 
 
 @dataclass(frozen=True)

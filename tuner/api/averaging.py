@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from aligners._errors import counted
-from tuner.api.lists import read_nbest
-from tuner.api.optimizing import Optimized
-from tuner.api.searching import as_weights
-from tuner.api.texts import log_notice
-from tuner.errors import InputError
-from tuner.nbest.model import NBest
-from tuner.search.averaging import absolute_size, averaged, spread_size
-from tuner.search.length_penalty import penalised
-from tuner.weights.weights_file import WeightsFile, read_weights_file
+from portmert.aligners._errors import counted
+from portmert.tuner.api.lists import read_nbest
+from portmert.tuner.api.optimizing import Optimized
+from portmert.tuner.api.searching import as_weights
+from portmert.tuner.api.texts import log_notice
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
+from portmert.tuner.search.length_penalty import penalised
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.api.lists import ListsLike
-    from tuner.api.searching import WeightsLike
-    from tuner.api.texts import Notice, PathLike
-    from tuner.nbest.readers._base import Reader
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.tuner.api.lists import ListsLike
+    from portmert.tuner.api.searching import WeightsLike
+    from portmert.tuner.api.texts import Notice, PathLike
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

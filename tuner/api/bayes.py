@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import InputError
-from tuner.texts.mbr import Average, by_model, expected_scores
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts.mbr import Average, by_model, expected_scores
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, Metric
-    from tuner.api.lists import Lists
-    from tuner.api.texts import Progress
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.api.lists import Lists
+    from portmert.tuner.api.texts import Progress
 
 
 @dataclass(frozen=True)

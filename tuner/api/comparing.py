@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.api.texts import log_notice, pipeline_of, preparing
-from tuner.components import registry
-from tuner.evaluation.comparison import text as texts
-from tuner.evaluation.comparison.request import Request, compare_request
-from tuner.evaluation.page.html import render
-from tuner.evaluation.significance import Resampling
-from tuner.executors.opening import opened
-from tuner.processors import available_processors
+from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison import text as texts
+from portmert.tuner.evaluation.comparison.request import Request, compare_request
+from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aligners._base import Aligner
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.texts import Notice, PathLike, Progress
-    from tuner.evaluation.comparison.model import Comparison
-    from tuner.texts.text_pipeline import TextPipeline
+    from portmert.aligners._base import Aligner
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.texts import Notice, PathLike, Progress
+    from portmert.tuner.evaluation.comparison.model import Comparison
+    from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metrics._base import Metric
-from tuner.components import registry
-from tuner.components.registry import key_values
+from portmert.metrics._base import Metric
+from portmert.tuner.components import registry
+from portmert.tuner.components.registry import key_values
 
 __all__ = ["as_metric", "as_optimizer", "key_values", "metric"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.search.optimizers._base import Optimizer
 
 
 def metric(text: str) -> Metric:
@@ -38,7 +38,7 @@ def metric(text: str) -> Metric:
     >>> portmert.metric("PRT")
     Traceback (most recent call last):
         ...
-    tuner.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
+    portmert.tuner.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     return registry.metric(text)
 

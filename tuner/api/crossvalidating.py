@@ -6,40 +6,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from metrics._base import Metric
-from tuner.api.arrays import lists_of_arrays
-from tuner.api.components import as_metric
-from tuner.api.lists import read_lists
-from tuner.api.searching import as_constraints, as_weights
-from tuner.api.texts import log_notice, once, pipeline_of, preparing
-from tuner.components import registry
-from tuner.documents import to_json
-from tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
-from tuner.evaluation.crossval.choices import choices_of
-from tuner.evaluation.crossval.report import headlines, tables_of
-from tuner.evaluation.crossval.summary import document_of
-from tuner.evaluation.page.html import render
-from tuner.executors.opening import opened
-from tuner.files import write_text
-from tuner.processors import available_processors
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.problem import StatTable
-from tuner.tables import as_text
-from tuner.texts.prepare import signature as signature_of
+from portmert.metrics._base import Metric
+from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.lists import read_lists
+from portmert.tuner.api.searching import as_constraints, as_weights
+from portmert.tuner.api.texts import log_notice, once, pipeline_of, preparing
+from portmert.tuner.components import registry
+from portmert.tuner.documents import to_json
+from portmert.tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
+from portmert.tuner.evaluation.crossval.choices import choices_of
+from portmert.tuner.evaluation.crossval.report import headlines, tables_of
+from portmert.tuner.evaluation.crossval.summary import document_of
+from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.files import write_text
+from portmert.tuner.processors import available_processors
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.tables import as_text
+from portmert.tuner.texts.prepare import signature as signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.lists import Lists, ListsLike
-    from tuner.api.searching import ConstraintsLike, WeightsLike
-    from tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from tuner.nbest.readers._base import Reader
-    from tuner.search.optimizers._base import Optimizer
-    from tuner.texts.prepare import Preparation
-    from tuner.texts.text_pipeline import TextPipeline
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.lists import Lists, ListsLike
+    from portmert.tuner.api.searching import ConstraintsLike, WeightsLike
+    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.texts.prepare import Preparation
+    from portmert.tuner.texts.text_pipeline import TextPipeline
 
     OptimizerLike = str | Optimizer
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.api.judging import Report
-from tuner.api.texts import log_notice, pipeline_of
-from tuner.errors import InputError, suggest
-from tuner.evaluation.comparison.systems import find_systems, find_test_set
-from tuner.evaluation.humaneval import answers, evaluation, folder, report, results
-from tuner.evaluation.humaneval.evaluation import read_key
-from tuner.evaluation.humaneval.selection import Filters, read_and_select
-from tuner.files import read_lines
-from tuner.tables import as_text
-from tuner.texts.corpus import check_lines
+from portmert.tuner.api.judging import Report
+from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.errors import InputError, suggest
+from portmert.tuner.evaluation.comparison.systems import find_systems, find_test_set
+from portmert.tuner.evaluation.humaneval import answers, evaluation, folder, report, results
+from portmert.tuner.evaluation.humaneval.evaluation import read_key
+from portmert.tuner.evaluation.humaneval.selection import Filters, read_and_select
+from portmert.tuner.files import read_lines
+from portmert.tuner.tables import as_text
+from portmert.tuner.texts.corpus import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tuner.api.texts import Notice
-    from tuner.evaluation.humaneval.evaluation import Evaluation
+    from portmert.tuner.api.texts import Notice
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 
 def make_sheets(
@@ -55,7 +55,7 @@ def make_sheets(
     items, common
         Of each judge, and how many of them every judge sees.
     min_length, max_length, equal_outputs, top_share
-        As of `tuner.evaluation.humaneval.selection.Filters`.
+        As of `portmert.tuner.evaluation.humaneval.selection.Filters`.
     condition
         What tables call this comparison.
     """

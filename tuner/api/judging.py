@@ -6,34 +6,34 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metrics._base import Vocabulary
-from tuner.api.components import as_metric
-from tuner.api.texts import log_notice, pipeline_of, preparing
-from tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_scores
-from tuner.evaluation.metaeval import data, report, summary
-from tuner.evaluation.metaeval.combined import combine
-from tuner.evaluation.metaeval.evaluation import Settings, measure
-from tuner.evaluation.metaeval.page_data import page_data
-from tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
-from tuner.evaluation.page.html import render
-from tuner.processors import available_processors
-from tuner.tables import as_latex, as_text
-from tuner.texts import corpus
-from tuner.texts.prepare import Preparation, coverage, read_output
-from tuner.texts.statistics import notices
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
+from portmert.tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_scores
+from portmert.tuner.evaluation.metaeval import data, report, summary
+from portmert.tuner.evaluation.metaeval.combined import combine
+from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
+from portmert.tuner.evaluation.metaeval.page_data import page_data
+from portmert.tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
+from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.processors import available_processors
+from portmert.tuner.tables import as_latex, as_text
+from portmert.tuner.texts import corpus
+from portmert.tuner.texts.prepare import Preparation, coverage, read_output
+from portmert.tuner.texts.statistics import notices
 
 __all__ = ["Evaluated", "Report", "metaeval"]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics._base import Batch, Metric
-    from tuner.api.texts import Notice, Progress
-    from tuner.evaluation.human_scores import Several
-    from tuner.evaluation.metaeval.data import Judged, MetricScores
-    from tuner.evaluation.metaeval.evaluation import Measured
-    from tuner.evaluation.metaeval.intervals import Resampled
-    from tuner.tables import Table
+    from portmert.metrics._base import Batch, Metric
+    from portmert.tuner.api.texts import Notice, Progress
+    from portmert.tuner.evaluation.human_scores import Several
+    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+    from portmert.tuner.evaluation.metaeval.evaluation import Measured
+    from portmert.tuner.evaluation.metaeval.intervals import Resampled
+    from portmert.tuner.tables import Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,31 +7,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._errors import counted
-from metrics._base import Vocabulary
-from tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
-from tuner.components import registry
-from tuner.components.features import with_features
-from tuner.errors import InputError
-from tuner.nbest import read as files
-from tuner.nbest.check import check_links
-from tuner.nbest.model import NBest, best_hypotheses, model_scores
-from tuner.nbest.segment_names import SegmentNames, positions
-from tuner.search.length_penalty import penalised
-from tuner.search.stat_tables import statistics_table
-from tuner.texts import corpus
-from tuner.texts.by_id import LinesById, read_by_id
-from tuner.texts.statistics import needs_of
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
+from portmert.tuner.components import registry
+from portmert.tuner.components.features import with_features
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest import read as files
+from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.nbest.segment_names import SegmentNames, positions
+from portmert.tuner.search.length_penalty import penalised
+from portmert.tuner.search.stat_tables import statistics_table
+from portmert.tuner.texts import corpus
+from portmert.tuner.texts.by_id import LinesById, read_by_id
+from portmert.tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
-    from metrics._base import IntArray, Metric
-    from tuner.api.texts import Notice, TextLike
-    from tuner.nbest.readers._base import Reader
-    from tuner.search.problem import StatTable
-    from tuner.search.stat_tables import Annotate
-    from tuner.texts.corpus import References
-    from tuner.texts.prepare import Preparation
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.api.texts import Notice, TextLike
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.search.problem import StatTable
+    from portmert.tuner.search.stat_tables import Annotate
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.texts.prepare import Preparation
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 ListsLike = NBest | PathLike | Sequence[PathLike]
 """N-best lists: read before, or the names of files."""
@@ -96,7 +96,7 @@ class Lists:
     references : References
         As they are scored; none for a metric that reads none.
     annotate : callable or None
-        See `tuner.search.stat_tables.statistics_table`.
+        See `portmert.tuner.search.stat_tables.statistics_table`.
     """
 
     nbest: NBest

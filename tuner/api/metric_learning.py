@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metrics._learned import Features, Model, checked_groups
-from metrics._lexicon_files import content_hash
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.cache import default_folder
-from tuner.api.judging import Report, human_scores, read_judged
-from tuner.api.texts import log_notice, pipeline_of
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.evaluation import metric_training as training
-from tuner.evaluation.metaeval import data
-from tuner.evaluation.reproduction.published import read_published
-from tuner.processors import available_processors
-from tuner.tables import as_text
-from tuner.texts import corpus
-from tuner.texts.prepare import Preparation, coverage
+from portmert.metrics._learned import Features, Model, checked_groups
+from portmert.metrics._lexicon_files import content_hash
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.api.judging import Report, human_scores, read_judged
+from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation import metric_training as training
+from portmert.tuner.evaluation.metaeval import data
+from portmert.tuner.evaluation.reproduction.published import read_published
+from portmert.tuner.processors import available_processors
+from portmert.tuner.tables import as_text
+from portmert.tuner.texts import corpus
+from portmert.tuner.texts.prepare import Preparation, coverage
 
 __all__ = ["Trained", "checked_groups", "train_metric"]
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Batch, Need
-    from tuner.api.texts import Notice, Progress
-    from tuner.evaluation.metaeval.data import Judged
-    from tuner.texts.text_pipeline import TextPipeline
+    from portmert.metrics._base import Batch, Need
+    from portmert.tuner.api.texts import Notice, Progress
+    from portmert.tuner.evaluation.metaeval.data import Judged
+    from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def train_metric(
     with_table
         Try every set of features that can be.
     parses, gamma, costs, language
-        As of `metrics._learned.Features`.
+        As of `portmert.metrics._learned.Features`.
     resources
         `synonyms`, `paraphrases` and `stop_words`: their files.
     by_references

@@ -10,41 +10,41 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from tuner.api.also import OtherScore, others, remind
-from tuner.api.arrays import lists_of_arrays
-from tuner.api.components import as_metric
-from tuner.api.pooling import Pooled
-from tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
-from tuner.api.texts import log_notice, once, pipeline_of, text_file, text_files
-from tuner.components.formula import Formula
-from tuner.documents import to_json
-from tuner.errors import ConfigError, InputError
-from tuner.executors.opening import opened
-from tuner.nbest.model import without_texts
-from tuner.nbest.moses_dat import read_dat
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
-from tuner.search.problem import StatTable
-from tuner.search.stat_tables import moses_stats
-from tuner.search.weight_bootstrap import bootstrap, confidence
-from tuner.texts.prepare import counts, depth
-from tuner.texts.prepare import signature as signature_of
+from portmert.tuner.api.also import OtherScore, others, remind
+from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.pooling import Pooled
+from portmert.tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
+from portmert.tuner.api.texts import log_notice, once, pipeline_of, text_file, text_files
+from portmert.tuner.components.formula import Formula
+from portmert.tuner.documents import to_json
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.search.weight_bootstrap import bootstrap, confidence
+from portmert.tuner.texts.prepare import counts, depth
+from portmert.tuner.texts.prepare import signature as signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
-    from metrics._base import FloatArray, Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.lists import ListsLike
-    from tuner.api.searching import ConstraintsLike, WeightsLike
-    from tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from tuner.nbest.readers._base import Reader
-    from tuner.search.optimizers._base import Optimizer
-    from tuner.search.weight_bootstrap import Confidence
-    from tuner.texts.text_pipeline import TextPipeline
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.lists import ListsLike
+    from portmert.tuner.api.searching import ConstraintsLike, WeightsLike
+    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.search.weight_bootstrap import Confidence
+    from portmert.tuner.texts.text_pipeline import TextPipeline
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

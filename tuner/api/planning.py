@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from tuner.api.texts import log_notice
-from tuner.api.tuning import load_config
-from tuner.components import registry
-from tuner.evaluation.reproduction.run import experiments_of
-from tuner.executors.opening import Place, opened
-from tuner.processors import available_processors
-from tuner.runs import plan as plans
-from tuner.runs.config import Experiment
-from tuner.runs.meter import Cost
-from tuner.runs.plan import Needs, Planned, Range
+from portmert.aligners._errors import counted
+from portmert.tuner.api.texts import log_notice
+from portmert.tuner.api.tuning import load_config
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.reproduction.run import experiments_of
+from portmert.tuner.executors.opening import Place, opened
+from portmert.tuner.processors import available_processors
+from portmert.tuner.runs import plan as plans
+from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.meter import Cost
+from portmert.tuner.runs.plan import Needs, Planned, Range
 
 __all__ = ["Needs", "Plan", "Planned", "Range", "plan"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.texts import Notice, PathLike
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.texts import Notice, PathLike
 
 SEGMENTS = 30
 

@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import tuner
-from metrics._base import Vocabulary, offsets_of
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.files import Lines, file_digest
-from tuner.nbest.check import check_links
-from tuner.nbest.parts import PartedList, merged_parts
-from tuner.nbest.pool import segment_sizes
-from tuner.nbest.pool_files import PoolWriter, locked, open_pool
-from tuner.runs.contents import content_of
-from tuner.search.stat_tables import check_pooled
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import Seen, check_texts, compute_stats
-from tuner.texts.text_pipeline import TextPipeline
+import portmert
+from portmert.metrics._base import Vocabulary, offsets_of
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import Lines, file_digest
+from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.parts import PartedList, merged_parts
+from portmert.tuner.nbest.pool import segment_sizes
+from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
+from portmert.tuner.runs.contents import content_of
+from portmert.tuner.search.stat_tables import check_pooled
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Metric
-    from tuner.api.texts import Notice
-    from tuner.files import TextFile
-    from tuner.nbest.pool_files import Pool
-    from tuner.nbest.readers._base import Reader
-    from tuner.texts.corpus import References
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import Metric
+    from portmert.tuner.api.texts import Notice
+    from portmert.tuner.files import TextFile
+    from portmert.tuner.nbest.pool_files import Pool
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Pooled:
         """Return what tells this pool from another, as JSON holds it."""
         reader = self.nbest_format
         return {
-            "portmert": tuner.__version__,
+            "portmert": portmert.__version__,
             "metric": content_of(self.metric),
             "lists": content_of(self.lists),
             "format": reader if isinstance(reader, str) else repr(reader),

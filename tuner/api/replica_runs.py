@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tuner import streams
-from tuner.api.lists import in_order, read_lists
-from tuner.api.reranking import Reranked
-from tuner.errors import InputError
-from tuner.files import write_text
-from tuner.nbest.model import without_texts
-from tuner.nbest.write import write_nbest
-from tuner.runs.scorer import NUMBER, Scored, read_json, write_json
-from tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
-from tuner.search.optimization import equal_weights, optimize_stats
-from tuner.search.oracle import oracle
-from tuner.weights.feature_weights import FeatureWeights
-from tuner.weights.weights_file import WeightsFile, read_weights_file
+from portmert.tuner import streams
+from portmert.tuner.api.lists import in_order, read_lists
+from portmert.tuner.api.reranking import Reranked
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import write_text
+from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.runs.scorer import NUMBER, Scored, read_json, write_json
+from portmert.tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
+from portmert.tuner.search.optimization import equal_weights, optimize_stats
+from portmert.tuner.search.oracle import oracle
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray, Metric
-    from tuner.api.lists import Lists
-    from tuner.api.searching import ListProblem
-    from tuner.api.texts import Notice, Progress
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest
-    from tuner.runs.config import ListsData
-    from tuner.runs.folder import RunFolder
-    from tuner.search.optimization import Optimization, Setup
-    from tuner.search.problem import StatTable
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.api.lists import Lists
+    from portmert.tuner.api.searching import ListProblem
+    from portmert.tuner.api.texts import Notice, Progress
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.runs.config import ListsData
+    from portmert.tuner.runs.folder import RunFolder
+    from portmert.tuner.search.optimization import Optimization, Setup
+    from portmert.tuner.search.problem import StatTable
 
 
 class Chosen(NamedTuple):

@@ -11,39 +11,39 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tuner
-from aligners._errors import counted
-from tuner.api.replica_runs import (
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner.api.replica_runs import (
     Chosen,
     ReplicaRun,
     in_order_of_lists,
     read_test_lists,
     with_texts,
 )
-from tuner.api.searching import as_weights, list_problem, setup_of
-from tuner.api.texts import log_notice, pipeline_of
-from tuner.components import registry
-from tuner.components.features import Feature
-from tuner.errors import ConfigError
-from tuner.executors.opening import opened
-from tuner.files import text_digest
-from tuner.runs.config import ListsData
-from tuner.runs.contents import content_of
-from tuner.runs.folder import open_run
-from tuner.runs.inputs import write_list_inputs
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.tables import Table
+from portmert.tuner.api.searching import as_weights, list_problem, setup_of
+from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.components import registry
+from portmert.tuner.components.features import Feature
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.files import text_digest
+from portmert.tuner.runs.config import ListsData
+from portmert.tuner.runs.contents import content_of
+from portmert.tuner.runs.folder import open_run
+from portmert.tuner.runs.inputs import write_list_inputs
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.searching import ConstraintsLike, ListProblem, WeightsLike
-    from tuner.api.texts import Notice, PathLike, Progress
-    from tuner.search.optimization import Setup
-    from tuner.search.optimizers._base import Optimizer
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.searching import ConstraintsLike, ListProblem, WeightsLike
+    from portmert.tuner.api.texts import Notice, PathLike, Progress
+    from portmert.tuner.search.optimization import Setup
+    from portmert.tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ def _fingerprint(
     """Return all that what is found depends on but the number of replicas: key -> value."""
     prints = {
         "command": "optimize",
-        "portmert": tuner.__version__,
+        "portmert": portmert.__version__,
         "metric.name": problem.metric.name(),
         "optimizer": repr(setup.optimizer),
         "constraints": repr(setup.constraints),

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tuner.api.texts import log_notice, preparing
-from tuner.components import registry
-from tuner.errors import InputError, StateError
-from tuner.evaluation.comparison.compare import METRICS
-from tuner.evaluation.comparison.request import Request, compare_request
-from tuner.evaluation.history.report import as_text, document_of
-from tuner.evaluation.history.run_history import read_history
-from tuner.evaluation.page.html import render
-from tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
-from tuner.evaluation.reproduction.run import reproduce as fill
-from tuner.executors.opening import opened
-from tuner.files import check_writable
-from tuner.processors import available_processors
+from portmert.tuner.api.texts import log_notice, preparing
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError, StateError
+from portmert.tuner.evaluation.comparison.compare import METRICS
+from portmert.tuner.evaluation.comparison.request import Request, compare_request
+from portmert.tuner.evaluation.history.report import as_text, document_of
+from portmert.tuner.evaluation.history.run_history import read_history
+from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
+from portmert.tuner.evaluation.reproduction.run import reproduce as fill
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.files import check_writable
+from portmert.tuner.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tuner.api.texts import Notice, Progress
-    from tuner.evaluation.history.model import RunHistory
-    from tuner.texts.prepare import Prepare
+    from portmert.tuner.api.texts import Notice, Progress
+    from portmert.tuner.evaluation.history.model import RunHistory
+    from portmert.tuner.texts.prepare import Prepare
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,33 +6,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from metrics._base import Vocabulary
-from tuner.api.also import remind
-from tuner.api.comparing import compare
-from tuner.api.components import as_metric
-from tuner.api.replica_runs import as_lines
-from tuner.api.replicating import replicate
-from tuner.api.texts import log_notice, pipeline_of
-from tuner.documents import to_json
-from tuner.errors import ConfigError
-from tuner.evaluation.comparison.scores import shown
-from tuner.files import write_text
-from tuner.numbers import shown_p
-from tuner.runs.inputs import read_inputs
-from tuner.tables import Table
-from tuner.texts.corpus import read_texts
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.also import remind
+from portmert.tuner.api.comparing import compare
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.replica_runs import as_lines
+from portmert.tuner.api.replicating import replicate
+from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.documents import to_json
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.evaluation.comparison.scores import shown
+from portmert.tuner.files import write_text
+from portmert.tuner.numbers import shown_p
+from portmert.tuner.runs.inputs import read_inputs
+from portmert.tuner.tables import Table
+from portmert.tuner.texts.corpus import read_texts
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Metric
-    from tuner.api.comparing import Compared
-    from tuner.api.replica_runs import Chosen
-    from tuner.api.replicating import Replicas
-    from tuner.api.texts import Notice, PathLike
+    from portmert.metrics._base import Metric
+    from portmert.tuner.api.comparing import Compared
+    from portmert.tuner.api.replica_runs import Chosen
+    from portmert.tuner.api.replicating import Replicas
+    from portmert.tuner.api.texts import Notice, PathLike
 
 TUNED = "tuned"
 PAGE, DOCUMENT = "comparison.html", "comparison.json"

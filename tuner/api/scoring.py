@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from metrics._base import Metric, Vocabulary
-from tuner.api.components import as_metric
-from tuner.api.texts import ById, log_notice, pipeline_of, preparing, text_file, text_files
-from tuner.errors import InputError
-from tuner.texts import corpus, scoring, statistics
-from tuner.texts.prepare import read_output
-from tuner.texts.scoring import as_json as scores_as_json
-from tuner.texts.scoring import as_text as scores_as_text
+from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.texts import ById, log_notice, pipeline_of, preparing, text_file, text_files
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts import corpus, scoring, statistics
+from portmert.tuner.texts.prepare import read_output
+from portmert.tuner.texts.scoring import as_json as scores_as_json
+from portmert.tuner.texts.scoring import as_text as scores_as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from tuner.texts.scoring import Score
-    from tuner.texts.text_pipeline import TextPipeline
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
+    from portmert.tuner.texts.scoring import Score
+    from portmert.tuner.texts.text_pipeline import TextPipeline
 
 __all__ = ["score", "scores_as_json", "scores_as_text"]
 

@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.cache import default_folder
-from tuner.components import registry
-from tuner.components.comet import Place, neural
-from tuner.errors import InputError
-from tuner.files import Lines
-from tuner.nbest.segment_names import SegmentNames
-from tuner.processors import available_processors
-from tuner.texts.by_id import LinesById, read_by_id
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.components import registry
+from portmert.tuner.components.comet import Place, neural
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import Lines
+from portmert.tuner.nbest.segment_names import SegmentNames
+from portmert.tuner.processors import available_processors
+from portmert.tuner.texts.by_id import LinesById, read_by_id
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.executors.team import Team
-    from tuner.files import TextFile
-    from tuner.texts.prepare import Prepare
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.files import TextFile
+    from portmert.tuner.texts.prepare import Prepare
 
 PathLike = Path | str
 TextLike = Path | str | Sequence[str]

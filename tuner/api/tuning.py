@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.api.texts import log_notice
-from tuner.components import registry
-from tuner.executors.opening import opened
-from tuner.runs import config as configs
-from tuner.runs import experiment as single
-from tuner.runs import replicas
-from tuner.runs.config import Experiment
-from tuner.runs.replicas import Replicated
-from tuner.runs.result import Result
+from portmert.tuner.api.texts import log_notice
+from portmert.tuner.components import registry
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.runs import config as configs
+from portmert.tuner.runs import experiment as single
+from portmert.tuner.runs import replicas
+from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.replicas import Replicated
+from portmert.tuner.runs.result import Result
 
 __all__ = ["Replicated", "Result", "load_config", "tune"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.api.texts import Notice, PathLike, Progress
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.api.texts import Notice, PathLike, Progress
 
 
 def load_config(

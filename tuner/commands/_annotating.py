@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._options import FOLDER, all_of
+from portmert.tuner.commands._options import FOLDER, all_of
 
 if TYPE_CHECKING:
-    from tuner.commands._options import Decorator
+    from portmert.tuner.commands._options import Decorator
 
 
 def cache_option(name: str) -> Decorator:

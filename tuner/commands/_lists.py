@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.commands._annotating import annotator_options
-from tuner.commands._options import (
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._options import (
     FILE,
     all_of,
     defaulted,
@@ -16,10 +16,10 @@ from tuner.commands._options import (
     several,
     source_option,
 )
-from tuner.families import names
+from portmert.tuner.families import names
 
 if TYPE_CHECKING:
-    from tuner.commands._options import Decorator
+    from portmert.tuner.commands._options import Decorator
 
 
 class _FormatOption(click.Option):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._notice import VOICE
-from tuner.numbers import LARGEST, MOST, bounded
+from portmert.tuner.commands._notice import VOICE
+from portmert.tuner.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._options import OUT_FILE, all_of
-from tuner.documents import to_json
-from tuner.files import check_writable, write_text
+from portmert.tuner.commands._options import OUT_FILE, all_of
+from portmert.tuner.documents import to_json
+from portmert.tuner.files import check_writable, write_text
 
 if TYPE_CHECKING:
-    from tuner.api.judging import Report
+    from portmert.tuner.api.judging import Report
 
 json_option = click.option(
     "--json",

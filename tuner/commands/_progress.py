@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.commands._notice import VOICE
+from portmert.tuner.commands._notice import VOICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from tuner import api
-from tuner.commands._lists import steps
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._lists import steps
+from portmert.tuner.commands._options import (
     FILE,
     FiniteRange,
     Whole,
@@ -17,7 +17,7 @@ from tuner.commands._options import (
     set_option,
     threads_option,
 )
-from tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 
@@ -69,7 +69,7 @@ search_options = all_of(
 def take_search(given: dict[str, Any]) -> None:
     """Put options of the optimizer and constraints as the API takes them."""
     given["text"] = steps(given["text"], lowercase=given.pop("lowercase"))
-    given["options"] = api.key_values(given.pop("settings"), where="--set")
+    given["options"] = portmert.key_values(given.pop("settings"), where="--set")
     restarts = given.pop("restarts")
     if restarts is not None:
         given["options"]["restarts"] = restarts

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from aligners._errors import counted
-from tuner import api
-from tuner.commands._options import refuse_given, set_option
-from tuner.errors import ConfigError
-from tuner.files import write_text
+from portmert.aligners._errors import counted
+import portmert
+from portmert.tuner.commands._options import refuse_given, set_option
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.files import write_text
 
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -79,21 +79,21 @@ def command(
         given = {"--source": source, "--target": target, "--out": out}
         missing = [option for option, value in given.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
-    links = api.align(source, target, aligner=aligner, options=_options(named, settings))
-    write_text(out, "".join(f"{api.format_links(row)}\n" for row in links))
+    links = portmert.align(source, target, aligner=aligner, options=_options(named, settings))
+    write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in links))
     click.echo(f"{counted(len(links), 'pair')}, {counted(sum(map(len, links)), 'link')}", err=True)
 
 
 def _options(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
     options: dict[str, object] = {k: value for k, value in named.items() if value is not None}
-    given = api.key_values(settings, where="--set")
+    given = portmert.key_values(settings, where="--set")
     for key in options.keys() & given.keys():
         raise ConfigError(f"--set {key} is given by an option of its own too")
     return options | given
 
 
 def _check(check: Path, gold: Path) -> None:
-    found = api.check_links(check, gold)
+    found = portmert.check_links(check, gold)
     click.echo(f"precision {found.precision:.4f}")
     click.echo(f"recall    {found.recall:.4f}")
     click.echo(f"AER       {found.error_rate:.4f}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aligners._errors import counted
-from tuner.commands._annotating import cache_option
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+from portmert.aligners._errors import counted
+from portmert.tuner.commands._annotating import cache_option
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FiniteRange,
     Whole,
     defaulted,
@@ -18,11 +18,11 @@ from tuner.commands._options import (
     refuse_given,
     renamed,
 )
-from tuner.commands._progress import decoding
+from portmert.tuner.commands._progress import decoding
 
 if TYPE_CHECKING:
-    from metrics._base import Need
-    from tuner.annotation.annotators._udpipe_training import Case, Size
+    from portmert.metrics._base import Need
+    from portmert.tuner.annotation.annotators._udpipe_training import Case, Size
 
 FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 
@@ -88,10 +88,10 @@ def command(
         missing = [name for name, value in needed.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing")
 
-    from tuner import api  # noqa: PLC0415  start-up time
+    import portmert  # noqa: PLC0415  start-up time
 
     with decoding("annotating") as progress:
-        done = api.annotate(
+        done = portmert.annotate(
             text,
             out,
             annotator=annotator_text,
@@ -142,9 +142,9 @@ def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) 
     \b
     portmert annotate train --treebank train.conllu --out model.udpipe
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner import api  # noqa: PLC0415  start-up time
+    import portmert  # noqa: PLC0415  start-up time
 
-    done = api.train_annotator(treebank, out, size=size, case=case, check=test, notice=notice)
+    done = portmert.train_annotator(treebank, out, size=size, case=case, check=test, notice=notice)
     click.echo(f"{out}: trained on {counted(done.sentences, 'sentence')}", err=True)
     for tagset, found in done.accuracy.items():
         click.echo(f"{tagset.upper()} {100 * found.tags:.1f}")

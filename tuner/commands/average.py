@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._lists import format_option, missing_features_option
-from tuner.commands._notice import notice
-from tuner.commands._options import FILE, several
-from tuner.commands._outputs import check_outputs, say_written
+import portmert
+from portmert.tuner.commands._lists import format_option, missing_features_option
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import FILE, several
+from portmert.tuner.commands._outputs import check_outputs, say_written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,5 +44,5 @@ def command(
     if len(weights) < 2:
         raise click.UsageError("name at least two files of weights")
     check_outputs(out)
-    api.average(weights, lists or None, notice=notice, **given).write(out)
+    portmert.average(weights, lists or None, notice=notice, **given).write(out)
     say_written(out)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aligners._errors import counted
-from tuner.commands._annotating import cache_option
+from portmert.aligners._errors import counted
+from portmert.tuner.commands._annotating import cache_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +37,8 @@ def show(folder: Path | None) -> None:
     \b
     portmert cache info
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
-    from tuner.tables import aligned  # noqa: PLC0415
+    from portmert.tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
+    from portmert.tuner.tables import aligned  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
@@ -70,8 +70,8 @@ def clear(folder: Path | None, annotator: str) -> None:
     \b
     portmert cache clear --annotator udpipe
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
-    from tuner.annotation.cache import clear as delete  # noqa: PLC0415
+    from portmert.tuner.annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
+    from portmert.tuner.annotation.cache import clear as delete  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import lowercase_option, steps, text_options
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import lowercase_option, steps, text_options
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     Whole,
     confidence_option,
@@ -25,9 +25,9 @@ from tuner.commands._options import (
     set_option,
     threads_option,
 )
-from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from tuner.commands._progress import annotating
-from tuner.files import write_text
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from portmert.tuner.commands._progress import annotating
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,9 +102,9 @@ def command(
     check_outputs(html_out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
-        found = api.compare(
+        found = portmert.compare(
             systems,
-            options=api.key_values(settings, where="--set"),
+            options=portmert.key_values(settings, where="--set"),
             runs=html_out is not None or json_out is not None,
             timing=not no_timing,
             notice=notice,

@@ -16,8 +16,8 @@ def command() -> None:
     \b
     portmert compile
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.evaluation.metaeval import warm_up as judging  # noqa: PLC0415  start-up time
-    from tuner.runs import warm_up as tuning  # noqa: PLC0415
+    from portmert.tuner.evaluation.metaeval import warm_up as judging  # noqa: PLC0415  start-up time
+    from portmert.tuner.runs import warm_up as tuning  # noqa: PLC0415
 
     begin = time.perf_counter()
     tuning.warm_up()

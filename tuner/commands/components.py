@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.documents import to_json
-from tuner.families import FAMILIES
+from portmert.tuner.documents import to_json
+from portmert.tuner.families import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tuner.components.catalogue import Component, Option
+    from portmert.tuner.components.catalogue import Component, Option
 
 _WIDTH = 88
 
@@ -47,7 +47,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     if family is not None:
         show(family, name, as_json=as_json)
         return
-    from tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
+    from portmert.tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
     found = {each: list(catalogue(each)) for each in FAMILIES}
     if as_json:
@@ -59,7 +59,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
 
 def show(family: str, name: str | None, *, as_json: bool) -> None:
     """Print the components of a family, or the one of this name."""
-    from tuner.components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
+    from portmert.tuner.components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
 
     if name is None:
         found = list(catalogue(family))
@@ -71,7 +71,7 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
 
 def _table(family: str, found: Iterable[Component]) -> str:
-    from tuner.tables import aligned  # noqa: PLC0415  start-up time
+    from portmert.tuner.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
     return aligned(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import list_options, steps
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import list_options, steps
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FOLDER,
     FiniteRange,
     Whole,
@@ -22,11 +22,11 @@ from tuner.commands._options import (
     seed_option,
     several,
 )
-from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from tuner.commands._progress import annotating, decoding
-from tuner.commands._searching import constraint_options, start_option, take_constraints
-from tuner.files import write_text
-from tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.commands._searching import constraint_options, start_option, take_constraints
+from portmert.tuner.files import write_text
+from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +118,7 @@ def command(
     given["text"] = steps(given["text"], lowercase=lowercase)
     given["constraints"] = take_constraints(given)
     with annotating() as annotated, decoding("tuning") as progress:
-        found = api.crossval(
+        found = portmert.crossval(
             lists,
             refs,
             without=[names.split(",") for names in without],

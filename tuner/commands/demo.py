@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from tuner.commands._notice import log
-from tuner.commands._options import FOLDER, Whole, renamed
-from tuner.commands._progress import decoding
-from tuner.tables import aligned
+from portmert.tuner.commands._notice import log
+from portmert.tuner.commands._options import FOLDER, Whole, renamed
+from portmert.tuner.commands._progress import decoding
+from portmert.tuner.tables import aligned
 
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
@@ -61,7 +61,7 @@ def command(
     \b
     portmert demo --out demo-run
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.demo.run import SETS, run_demo  # noqa: PLC0415
+    from portmert.tuner.demo.run import SETS, run_demo  # noqa: PLC0415
 
     with decoding() as progress:
         demo = run_demo(

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from aligners._errors import counted
-from tuner import api
-from tuner.commands._lists import text_options
-from tuner.commands._notice import notice
-from tuner.commands._options import FILE, FiniteRange, Whole, defaulted, refs_option, seed_option
-from tuner.commands._outputs import check_outputs, output_options, show
+from portmert.aligners._errors import counted
+import portmert
+from portmert.tuner.commands._lists import text_options
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import FILE, FiniteRange, Whole, defaulted, refs_option, seed_option
+from portmert.tuner.commands._outputs import check_outputs, output_options, show
 
 
 @click.group()
@@ -88,7 +88,7 @@ def make(
         raise click.UsageError(
             f"--min-length {given['min_length']} is more than --max-length {given['max_length']}"
         )
-    api.make_sheets(first, second, out, judges=judges, notice=notice, **given)
+    portmert.make_sheets(first, second, out, judges=judges, notice=notice, **given)
     click.echo(
         f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
         f"{counted(given['items'], 'item')} each, {given['common']} of them common\n"
@@ -147,4 +147,4 @@ def read(
     portmert humaneval read sheets/judges/*.csv
     """  # noqa: D301  \b is click's sign for lines to leave alone
     check_outputs(json_out, latex_out)
-    show(api.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)
+    show(portmert.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._notice import log, notice
-from tuner.commands._progress import decoding
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._notice import log, notice
+from portmert.tuner.commands._progress import decoding
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -72,8 +72,8 @@ class _Raw(click.Command):
 @click.pass_context
 def command(context: click.Context) -> None:
     """Tune a Moses system with mert-moses.pl's command line and files."""
-    from tuner.dropin._request import read_request  # noqa: PLC0415  start-up time
-    from tuner.dropin.mert_moses import run  # noqa: PLC0415
+    from portmert.tuner.dropin._request import read_request  # noqa: PLC0415  start-up time
+    from portmert.tuner.dropin.mert_moses import run  # noqa: PLC0415
 
     if context.args in ([], ["-h"]):
         click.echo(USAGE)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import text_options
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import text_options
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
     Whole,
@@ -26,9 +26,9 @@ from tuner.commands._options import (
     source_option,
     systems_option,
 )
-from tuner.commands._outputs import check_outputs, output_options, show
-from tuner.commands._progress import annotating
-from tuner.files import write_text
+from portmert.tuner.commands._outputs import check_outputs, output_options, show
+from portmert.tuner.commands._progress import annotating
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +111,7 @@ def command(
     check_outputs(html_out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
-        found = api.metaeval(human, outputs, refs, notice=notice, progress=progress, **given)
+        found = portmert.metaeval(human, outputs, refs, notice=notice, progress=progress, **given)
     if html_out is not None:
         write_text(html_out, found.as_html())
     shown = replace(found, text=found.whole) if show_all else found

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import text_options
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import text_options
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
     FiniteRange,
@@ -21,9 +21,9 @@ from tuner.commands._options import (
     seed_option,
     systems_option,
 )
-from tuner.commands._outputs import check_outputs, output_options, show
-from tuner.commands._progress import annotating
-from tuner.files import write_text
+from portmert.tuner.commands._outputs import check_outputs, output_options, show
+from portmert.tuner.commands._progress import annotating
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ def command(
     check_outputs(out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
-        found = api.train_metric(
+        found = portmert.train_metric(
             human,
             outputs,
             refs,
@@ -140,7 +140,7 @@ def _available(annotator: str | None, paraphrases: Path | None) -> str:
 
 def _chosen(groups: str, available: str) -> str:
     try:
-        chosen = api.checked_groups(groups)
+        chosen = portmert.checked_groups(groups)
     except ValueError as error:
         raise click.UsageError(f"--groups: {error}") from None
     for group, what in (("E", "--annotator"), ("P", "--paraphrases")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tuner.commands.components import json_option, show
+from portmert.tuner.commands.components import json_option, show
 
 
 @click.command()

@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aligners._errors import counted
-from tuner import api
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import list_options, options_of_test
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+from portmert.aligners._errors import counted
+import portmert
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import list_options, options_of_test
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
     Whole,
     executor_option,
     metrics_option,
 )
-from tuner.commands._outputs import check_outputs, json_option, print_json
-from tuner.commands._progress import searching, tuning
-from tuner.commands._searching import search_options, take_search
-from tuner.files import write_text
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
+from portmert.tuner.commands._progress import searching, tuning
+from portmert.tuner.commands._searching import search_options, take_search
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tuner.api import Optimized
+    from portmert import Optimized
 
 _OF_LISTS = ("refs", "source", "ref_links", "ids")
 _OF_TEST = ("test_refs", "test_source", "test_ref_links", "test_features")
@@ -117,7 +117,7 @@ def command(
         del given["samples"], given["also"], given["pool"]
         with tuning(given["annotator"], replicas_on=given["executor"]) as shown:
             shown.pop("sampling", None)
-            replicas = api.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
+            replicas = portmert.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
         if not print_json(json_out, replicas.as_json()):
             click.echo(str(replicas))
             click.echo(f"weights: {given['out_dir'] / 'weights.json'}")
@@ -135,10 +135,10 @@ def command(
         ):
             del given[name]
         with searching() as shown:
-            found = api.optimize_dat(features, scores, notice=notice, **shown, **given)
+            found = portmert.optimize_dat(features, scores, notice=notice, **shown, **given)
     else:
         with tuning(given["annotator"]) as shown:
-            found = api.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
+            found = portmert.optimize(lists, given.pop("refs"), notice=notice, **shown, **given)
     assert out is not None  # noqa: S101  else it is wrong usage
     write_text(out, found.to_json())
     if not print_json(json_out, found.as_json()):
@@ -184,7 +184,7 @@ def _check_usage(
 ) -> None:
     if bool(lists) == bool(features):
         raise click.UsageError("give --nbest and --ref, or --features and --scores")
-    if lists and not given["refs"] and api.metric(given["metric"]).reads_references:
+    if lists and not given["refs"] and portmert.metric(given["metric"]).reads_references:
         raise click.UsageError("--nbest needs --ref")
     if lists and scores:
         raise click.UsageError("--scores goes with --features")

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aligners._errors import counted
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._notice import log
-from tuner.commands._options import (
+from portmert.aligners._errors import counted
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._notice import log
+from portmert.tuner.commands._options import (
     Whole,
     defaulted,
     overrides_option,
     run_executor_option,
     several,
 )
-from tuner.commands._outputs import check_outputs, json_option, print_json
-from tuner.tables import Table, fold
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
+from portmert.tuner.tables import Table, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.api import Plan, Planned, Range
-    from tuner.runs.meter import Cost
-    from tuner.runs.plan import Elsewhere
+    from portmert import Plan, Planned, Range
+    from portmert.tuner.runs.meter import Cost
+    from portmert.tuner.runs.plan import Elsewhere
 
 UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -66,7 +66,7 @@ def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     check_outputs(json_out)
     announce_compiling()
     given.pop("annotation_cache")
-    found = api.plan(config, log=log, **given)
+    found = portmert.plan(config, log=log, **given)
     if not print_json(json_out, found.as_json()):
         click.echo(_text(found))
 
@@ -154,7 +154,7 @@ def _growth(before: Sequence[int]) -> str:
 
 
 def _assumed(found: Plan) -> str:
-    from tuner.runs.plan import MARGIN  # noqa: PLC0415  start-up time
+    from portmert.tuner.runs.plan import MARGIN  # noqa: PLC0415  start-up time
 
     one = next(iter(found.runs.values()))
     tune, sample = one.experiment.tune, one.sample

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._notice import notice
-from tuner.commands._options import html_option, metrics_option, threads_option
-from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from tuner.commands._progress import annotating
-from tuner.files import write_text
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import html_option, metrics_option, threads_option
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from portmert.tuner.commands._progress import annotating
+from portmert.tuner.files import write_text
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given:
     announce_compiling()
     wanted = html_out is not None or json_out is not None
     with annotating() as progress:
-        found = api.report(run, document=wanted, notice=notice, progress=progress, **given)
+        found = portmert.report(run, document=wanted, notice=notice, progress=progress, **given)
     if not print_json(json_out, found.document):
         click.echo(str(found))
     if html_out is not None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._notice import log, notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._notice import log, notice
+from portmert.tuner.commands._options import (
     FILE,
     Whole,
     metrics_option,
@@ -19,8 +19,8 @@ from tuner.commands._options import (
     run_executor_option,
     several,
 )
-from tuner.commands._progress import annotating, decoding
-from tuner.files import write_text
+from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.files import write_text
 
 
 @click.command()
@@ -68,7 +68,7 @@ def command(*, config: Path, **given: Any) -> None:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")
     announce_compiling()
     with decoding() as progress, annotating() as annotated:
-        found = api.reproduce(
+        found = portmert.reproduce(
             config, log=log, notice=notice, progress=progress, annotating=annotated, **given
         )
     write_text(found.out, found.document)

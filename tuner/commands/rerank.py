@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import (
     feature_option,
     format_option,
     missing_features_option,
     text_options,
 )
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     OUT_FILE,
     FiniteRange,
@@ -27,13 +27,13 @@ from tuner.commands._options import (
     refs_option,
     source_option,
 )
-from tuner.commands._outputs import check_outputs
-from tuner.commands._progress import annotating
-from tuner.errors import InputError
-from tuner.files import writing
+from portmert.tuner.commands._outputs import check_outputs
+from portmert.tuner.commands._progress import annotating
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import writing
 
 if TYPE_CHECKING:
-    from tuner.api import Reranked
+    from portmert import Reranked
 
 
 @click.command()
@@ -134,22 +134,22 @@ def command(
         raise click.UsageError("--ref, --ref-links and --annotator go with --oracle")
     if given["source"] and not (metric or given["extra_features"]):
         raise click.UsageError("--source goes with --oracle or --feature")
-    if metric is not None and not refs and api.metric(metric).reads_references:
+    if metric is not None and not refs and portmert.metric(metric).reads_references:
         raise click.UsageError("--oracle needs --ref")
     check_outputs(out, links_out)
     announce_compiling()
     with annotating() as progress:
-        found = api.rerank(lists, weights, mbr=mbr, notice=notice, progress=progress, **given)
+        found = portmert.rerank(lists, weights, mbr=mbr, notice=notice, progress=progress, **given)
     ids = [f"{name} " for name in found.ids] if given["ids"] else [""] * len(found.ids)
     _write(found, ids, lists[0], out, links_out)
 
 
-def _mbr(given: dict[str, Any]) -> api.Mbr | None:
+def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
     """Take the options of minimum Bayes risk out of those given, and return what they say."""
     metric = given.pop("mbr")
     options = {name: given.pop(f"mbr_{name}") for name in ("temperature", "size", "average")}
     if metric is not None:
-        return api.Mbr(metric, **options)
+        return portmert.Mbr(metric, **options)
     if options != {"temperature": None, "size": None, "average": "scores"}:
         raise click.UsageError("--mbr-temperature, --mbr-size and --mbr-average go with --mbr")
     return None

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import list_options, options_of_test
-from tuner.commands._notice import notice
-from tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
-from tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from tuner.commands._progress import tuning
-from tuner.commands._searching import search_options, take_search
+import portmert
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import list_options, options_of_test
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
+from portmert.tuner.commands._progress import tuning
+from portmert.tuner.commands._searching import search_options, take_search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def command(*, json_out: Path | None, **given: Any) -> None:
     announce_compiling()
     take_search(given)
     with tuning(given["annotator"]) as shown:
-        found = api.rerank_tune(
+        found = portmert.rerank_tune(
             given.pop("lists"), given.pop("refs"), notice=notice, **shown, **given
         )
     if not print_json(json_out, found.as_json()):

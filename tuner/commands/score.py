@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._compiling import announce_compiling
-from tuner.commands._lists import ids_option, lowercase_option, steps, text_options
-from tuner.commands._notice import notice
-from tuner.commands._options import (
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._lists import ids_option, lowercase_option, steps, text_options
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import (
     FILE,
     metrics_option,
     ref_links_option,
     refs_option,
     source_option,
 )
-from tuner.commands._outputs import check_outputs, json_option, print_json
-from tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
+from portmert.tuner.commands._progress import annotating
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +62,6 @@ def command(
     check_outputs(json_out)
     announce_compiling()
     with annotating() as progress:
-        scores = api.score(hyp, refs, text=text, notice=notice, progress=progress, **given)
-    if not print_json(json_out, api.scores_as_json(scores, by_segment=by_segment), indent=2):
-        click.echo(api.scores_as_text(scores, by_segment=by_segment))
+        scores = portmert.score(hyp, refs, text=text, notice=notice, progress=progress, **given)
+    if not print_json(json_out, portmert.scores_as_json(scores, by_segment=by_segment), indent=2):
+        click.echo(portmert.scores_as_text(scores, by_segment=by_segment))

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from tuner import api
-from tuner.commands._compiling import announce_compiling
-from tuner.errors import InputError
+import portmert
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.errors import InputError
 
 
 @click.command()
@@ -31,13 +31,13 @@ def command(*, metric_text: str) -> None:
     \b
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from tuner.components.metric_server import (  # noqa: PLC0415  start-up time
+    from portmert.tuner.components.metric_server import (  # noqa: PLC0415  start-up time
         MOST_IN_A_LINE,
         MetricServer,
     )
 
     announce_compiling()
-    server = MetricServer(api.metric(metric_text))
+    server = MetricServer(portmert.metric(metric_text))
     descriptor = sys.stdin.fileno()
     rest = b""
     while chunk := os.read(descriptor, 1 << 16):

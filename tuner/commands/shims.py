@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from tuner.errors import StateError
-from tuner.files import write_text
+from portmert.tuner.errors import StateError
+from portmert.tuner.files import write_text
 
 PROGRAMS = {
     "extractor": "extractor",
@@ -19,7 +19,7 @@ PROGRAMS = {
     "evaluator": "evaluator",
     "megam_i686.opt": "megam",
 }
-"""File -> module of `tuner.dropin`; mert-moses.pl calls the last one after `pro`."""
+"""File -> module of `portmert.tuner.dropin`; mert-moses.pl calls the last one after `pro`."""
 
 MARK = "# written by portmert shims"
 
@@ -47,7 +47,7 @@ def command(folder: Path) -> None:
             )
     for name, module in PROGRAMS.items():
         # -P: mert-moses.pl works in a folder of the user's, whose files are no modules of ours.
-        start = f"exec {shlex.quote(sys.executable)} -P -m tuner.dropin.{module}"
+        start = f"exec {shlex.quote(sys.executable)} -P -m portmert.tuner.dropin.{module}"
         write_text(folder / name, f'#!/bin/sh\n{MARK}\n{start} "$@"\n')
         (folder / name).chmod(0o755)
     click.echo(f"mert-moses.pl ... --mertdir {shlex.quote(str(folder.resolve()))}")

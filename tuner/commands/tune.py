@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner import api
-from tuner.commands._annotating import annotator_options
-from tuner.commands._notice import log
-from tuner.commands._options import Whole, overrides_option, run_executor_option
-from tuner.commands._progress import annotating, decoding
+import portmert
+from portmert.tuner.commands._annotating import annotator_options
+from portmert.tuner.commands._notice import log
+from portmert.tuner.commands._options import Whole, overrides_option, run_executor_option
+from portmert.tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tuner.api import Replicated, Result
+    from portmert import Replicated, Result
 
 
 @click.command()
@@ -36,13 +36,13 @@ def command(*, config: Path, fresh: bool, **given: Any) -> None:
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    experiment = api.load_config(config, **given)
+    experiment = portmert.load_config(config, **given)
     with decoding() as progress, annotating() as annotated:
-        result = api.tune(
+        result = portmert.tune(
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
         )
     shown = experiment.metric.shown
-    if isinstance(result, api.Replicated):
+    if isinstance(result, portmert.Replicated):
         lines = _of_replicas(result, shown)
     else:
         lines = _of_one(result, shown)

@@ -21,9 +21,9 @@ from typing import (
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from tuner.components import registry
-from tuner.errors import ConfigError
-from tuner.families import package_of
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.families import package_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,17 +24,17 @@ from annotated_types import Gt, Le
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from metrics._base import FloatArray, Metric, Need
-from tuner.annotation.annotators import _models
-from tuner.annotation.cache import AnnotationCache, default_folder
-from tuner.components.mean_of_scores import MeanOfScores
-from tuner.errors import ConfigError, InputError
-from tuner.families import reason
+from portmert.metrics._base import FloatArray, Metric, Need
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.cache import AnnotationCache, default_folder
+from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.families import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from metrics._base import Batch
+    from portmert.metrics._base import Batch
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"

@@ -31,19 +31,19 @@ from annotated_types import Gt
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from aligners._watching import undisturbed
-from metrics._base import FloatArray, Metric, Need, Ragged
-from tuner.components.mean_of_scores import MeanOfScores
-from tuner.errors import ConfigError, InputError, ProgramError
-from tuner.families import reason
-from tuner.nbest.extra import read_numbers
-from tuner.numbers import parse_number
+from portmert.aligners._errors import counted
+from portmert.aligners._watching import undisturbed
+from portmert.metrics._base import FloatArray, Metric, Need, Ragged
+from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.families import reason
+from portmert.tuner.nbest.extra import read_numbers
+from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Batch
+    from portmert.metrics._base import Batch
 
 BARS = "|||"
 LINKS_FIELD = "links:"
@@ -66,7 +66,7 @@ def metric(name: str, argument: str) -> Metric:
         The argument is empty, or no command line.
     """
     if name == "comet":
-        from tuner.components import comet  # noqa: PLC0415  start-up time
+        from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
 
         return comet.metric(argument)
     try:

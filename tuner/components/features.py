@@ -24,21 +24,21 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BeforeValidator
 
-from aligners._errors import counted
-from tuner.components import registry
-from tuner.errors import ConfigError, InputError, faults_at
-from tuner.nbest.extra import numbers_of
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.mbr import expected_scores, uniform
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import compute_stats, notices
+from portmert.aligners._errors import counted
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError, InputError, faults_at
+from portmert.tuner.nbest.extra import numbers_of
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.mbr import expected_scores, uniform
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import FloatArray, Metric, Texts
-    from tuner.nbest.model import NBest
-    from tuner.texts.corpus import IntegerArray
+    from portmert.metrics._base import FloatArray, Metric, Texts
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.texts.corpus import IntegerArray
 
 
 @dataclass(frozen=True, eq=False)

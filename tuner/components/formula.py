@@ -30,17 +30,17 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from metrics._base import FloatArray, IntArray, Metric, Need
-from tuner.components import external
-from tuner.errors import ConfigError
-from tuner.families import reason
-from tuner.numbers import FINITE, parse_number
+from portmert.metrics._base import FloatArray, IntArray, Metric, Need
+from portmert.tuner.components import external
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.families import reason
+from portmert.tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import Batch
+    from portmert.metrics._base import Batch
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"

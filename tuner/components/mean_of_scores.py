@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
+from portmert.metrics._base import Metric
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
+    from portmert.metrics._base import FloatArray
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import Batch, Ragged, Texts, Vocabulary
-from tuner.components.external import LINKS_FIELD, format_number
-from tuner.errors import InputError
-from tuner.files import decode_line
-from tuner.numbers import parse_number
-from tuner.texts.statistics import compute_stats
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
+from portmert.tuner.components.external import LINKS_FIELD, format_number
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import decode_line
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics._base import Metric
+    from portmert.metrics._base import Metric
 
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
 _EVAL = re.compile(r"EVAL\s*\|\|\|(.*)", re.DOTALL)

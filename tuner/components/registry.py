@@ -8,19 +8,19 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from tuner.errors import ConfigError, suggest
-from tuner.families import component, names, own_names, reason
-from tuner.numbers import MOST
+from portmert.tuner.errors import ConfigError, suggest
+from portmert.tuner.families import component, names, own_names, reason
+from portmert.tuner.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from aligners._base import Aligner
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.decoders._base import Decoder
-    from tuner.nbest.readers._base import Reader
-    from tuner.search.optimizers._base import Optimizer
+    from portmert.aligners._base import Aligner
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.decoders._base import Decoder
+    from portmert.tuner.nbest.readers._base import Reader
+    from portmert.tuner.search.optimizers._base import Optimizer
 
 __all__ = [
     "aligner",
@@ -95,11 +95,11 @@ def metric(text: str) -> Metric:
     are formulas, see `formula`. What begins with `command:` is one command; `scores:` and `comet:`
     begin a formula if there is no file of the whole name.
     """
-    from tuner.components import formula  # noqa: PLC0415  start-up time
+    from portmert.tuner.components import formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")
     if colon and name.lower() in EXTERNAL:
-        from tuner.components import external  # noqa: PLC0415  start-up time
+        from portmert.tuner.components import external  # noqa: PLC0415  start-up time
 
         may_go_on = name.lower() in ("scores", "comet")
         whole = not may_go_on or os.path.isfile(rest)  # noqa: PTH113  long names

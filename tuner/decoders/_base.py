@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tuner.executors.team import Team
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError
-from tuner.numbers import parse_number
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.errors import InputError
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 NOT_TUNED = "UNTUNEABLECOMPONENT"
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
-from tuner.errors import ProgramError
+from portmert.aligners._watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
+from portmert.tuner.errors import ProgramError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from aligners._watching import Bound
-from metrics._base import Vocabulary
-from tuner.decoders._moses_program import MOST_OF_A_SEGMENT, MOST_PRINTED, Job, run_job, wrapped
-from tuner.decoders._shards import Work
-from tuner.errors import InputError
-from tuner.files import writing
-from tuner.nbest.read import read_nbest
+from portmert.aligners._watching import Bound
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.decoders._moses_program import MOST_OF_A_SEGMENT, MOST_PRINTED, Job, run_job, wrapped
+from portmert.tuner.decoders._shards import Work
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import writing
+from portmert.tuner.nbest.read import read_nbest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tuner.decoders._base import Progress
-    from tuner.decoders._same_files import Prints
-    from tuner.decoders._shards import Shard
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.decoders._same_files import Prints
+    from portmert.tuner.decoders._shards import Shard
 
 MOST_LISTED = 1000
 """Lines of an n-best list, besides twice those asked for, that show that it is endless: a program

@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tuner.decoders import _same_files
-from tuner.decoders._journal import Journal, packed
+from portmert.tuner.decoders import _same_files
+from portmert.tuner.decoders._journal import Journal, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from tuner.decoders._base import Progress
-    from tuner.decoders._same_files import Prints
-    from tuner.executors.team import Team
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.decoders._same_files import Prints
+    from portmert.tuner.executors.team import Team
 
 
 class Shard(NamedTuple):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from aligners import _thot
-from aligners._errors import AlignerError
-from tuner.errors import ProgramError
+from portmert.aligners import _thot
+from portmert.aligners._errors import AlignerError
+from portmert.tuner.errors import ProgramError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
 """The word alignment models that thot's decoder can load, under other names (SMT_TYPES)."""

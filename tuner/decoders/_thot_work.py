@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._base import tokens
-from tuner.decoders import _thot_worker
-from tuner.decoders._shards import Work
-from tuner.errors import ProgramError
-from tuner.processes import Crew, Died, LineProcess, Silent
+from portmert.aligners._base import tokens
+from portmert.tuner.decoders import _thot_worker
+from portmert.tuner.decoders._shards import Work
+from portmert.tuner.errors import ProgramError
+from portmert.tuner.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tuner.decoders._base import Progress
-    from tuner.decoders._shards import Shard
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.decoders._shards import Shard
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""

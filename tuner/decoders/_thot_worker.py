@@ -1,4 +1,4 @@
-"""Decodes in a process of its own: python -m tuner.decoders._thot_worker.
+"""Decodes in a process of its own: python -m portmert.tuner.decoders._thot_worker.
 
 Reads JSON lines: first what to load, then one `[segment, [token, ...], size, [weight, ...]]` for
 each sentence; answers each with one JSON string, the lines of its n-best list. Other weights than
@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aligners._thot import escape, matrix_links, symmetrized, unescape
-from tuner.decoders._thot_model import load
-from tuner.processes import own_output
+from portmert.aligners._thot import escape, matrix_links, symmetrized, unescape
+from portmert.tuner.decoders._thot_model import load
+from portmert.tuner.processes import own_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from aligners._base import Links
+    from portmert.aligners._base import Links
 
 NAMES = (
     "WordPenalty0",

@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from tuner.decoders._base import Decoder, Progress
-from tuner.decoders._moses_features import ShownFeatures, parse_shown
-from tuner.decoders._moses_flags import flag_sections, parse_flags
-from tuner.decoders._moses_program import (
+from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._moses_features import ShownFeatures, parse_shown
+from portmert.tuner.decoders._moses_flags import flag_sections, parse_flags
+from portmert.tuner.decoders._moses_program import (
     MOST_PRINTED,
     PATIENCE_SECONDS,
     Job,
     run_job,
     wrapped,
 )
-from tuner.decoders._moses_work import MosesWork, answer_parts
-from tuner.decoders._same_files import prints_of
-from tuner.decoders._shards import decoded
-from tuner.errors import InputError, ProgramError, faults_at
-from tuner.executors.team import Threads
-from tuner.files import read_bytes, write_text, writing
-from tuner.processors import available_processors
-from tuner.weights.feature_weights import FeatureWeights, read_weights
-from tuner.weights.moses_ini import MosesIni, read_moses_ini
-from tuner.weights.moses_sparse import read_sparse, sparse_text
+from portmert.tuner.decoders._moses_work import MosesWork, answer_parts
+from portmert.tuner.decoders._same_files import prints_of
+from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.errors import InputError, ProgramError, faults_at
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.files import read_bytes, write_text, writing
+from portmert.tuner.processors import available_processors
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
+from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tuner.executors.team import Team
+    from portmert.tuner.executors.team import Team
 
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",

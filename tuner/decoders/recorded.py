@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from metrics._base import Vocabulary, offsets_of, rows_taken
-from tuner.components import registry
-from tuner.components.features import FeatureLike, with_features
-from tuner.decoders._base import Decoder, Progress
-from tuner.errors import ConfigError, InputError, faults_at
-from tuner.files import read_lines, write_text, writing
-from tuner.nbest.model import NBest, SparseFeatures, model_scores
-from tuner.nbest.read import read_nbest
-from tuner.nbest.write import write_nbest
-from tuner.texts.prepare import Preparation
-from tuner.texts.text_pipeline import TextPipeline
-from tuner.weights.feature_weights import FeatureWeights, read_weights
-from tuner.weights.moses_ini import read_moses_ini
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
+from portmert.tuner.components import registry
+from portmert.tuner.components.features import FeatureLike, with_features
+from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.errors import ConfigError, InputError, faults_at
+from portmert.tuner.files import read_lines, write_text, writing
+from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.weights.moses_ini import read_moses_ini
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
-    from tuner.executors.team import Team
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.executors.team import Team
 
 
 @dataclass(frozen=True)

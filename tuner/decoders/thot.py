@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
-from aligners._base import tokens
-from aligners._bitext import digest
-from aligners._errors import AlignerError, counted
-from aligners._folders import RECORD, make_folder
-from aligners._program import PATIENCE_SECONDS
-from tuner.decoders import _thot_model
-from tuner.decoders._base import Decoder, Progress
-from tuner.decoders._shards import decoded
-from tuner.decoders._thot_work import ThotWork
-from tuner.decoders._thot_worker import NAMES
-from tuner.errors import InputError, ProgramError, StateError
-from tuner.executors.team import Threads
-from tuner.files import read_lines, write_text, writing
-from tuner.processors import available_processors
-from tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+from portmert.aligners._base import tokens
+from portmert.aligners._bitext import digest
+from portmert.aligners._errors import AlignerError, counted
+from portmert.aligners._folders import RECORD, make_folder
+from portmert.aligners._program import PATIENCE_SECONDS
+from portmert.tuner.decoders import _thot_model
+from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.decoders._thot_work import ThotWork
+from portmert.tuner.decoders._thot_worker import NAMES
+from portmert.tuner.errors import InputError, ProgramError, StateError
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.files import read_lines, write_text, writing
+from portmert.tuner.processors import available_processors
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 if TYPE_CHECKING:
-    from tuner.executors.team import Team
+    from portmert.tuner.executors.team import Team
 
 FORMAT = 1
 """Of the trained models; a change makes older ones refused instead of misread."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.demo.grammar import generate
-from tuner.demo.treebank import to_conllu
-from tuner.files import write_text
+from portmert.tuner.demo.grammar import generate
+from portmert.tuner.demo.treebank import to_conllu
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.demo.derivation import Leaf, Node, Pair, Phrase, pair
-from tuner.demo.lexicon import Chance, Lexicon, Verb
+from portmert.tuner.demo.derivation import Leaf, Node, Pair, Phrase, pair
+from portmert.tuner.demo.lexicon import Chance, Lexicon, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

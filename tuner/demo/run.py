@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import Vocabulary
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.cache import default_folder
-from tuner.components import registry
-from tuner.demo.bitext import TREEBANK, write_bitext
-from tuner.errors import StateError
-from tuner.files import read_lines, shipped, write_text
-from tuner.nbest.read import read_nbest
-from tuner.runs import experiment, replicas
-from tuner.runs.config import load_config
-from tuner.texts.corpus import read_references
-from tuner.texts.links import Linker
-from tuner.texts.prepare import Preparation
-from tuner.texts.scoring import score_texts
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.components import registry
+from portmert.tuner.demo.bitext import TREEBANK, write_bitext
+from portmert.tuner.errors import StateError
+from portmert.tuner.files import read_lines, shipped, write_text
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.runs import experiment, replicas
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.texts.corpus import read_references
+from portmert.tuner.texts.links import Linker
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.scoring import score_texts
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.decoders._base import Progress
-    from tuner.runs.config import Experiment
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.runs.config import Experiment
 
 SIZES = {"train": 4000, "dev": 200, "test": 500}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
@@ -218,7 +218,7 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
         return
-    from tuner.annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
+    from portmert.tuner.annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
 
     log(f"training a tagger and parser on {treebank}")
     train(treebank, model, size="micro", notice=lambda _: None)
@@ -233,9 +233,9 @@ def _comparison(
 
     Without times: the same demo makes the same bytes.
     """
-    from tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
-    from tuner.evaluation.comparison.summary import summaries  # noqa: PLC0415
-    from tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
+    from portmert.tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
+    from portmert.tuner.evaluation.comparison.summary import summaries  # noqa: PLC0415
+    from portmert.tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
     def prepare(
         metrics: Sequence[Metric], pipeline: TextPipeline, _recorded: Annotator | None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.demo.derivation import Leaf
+from portmert.tuner.demo.derivation import Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.demo.derivation import Node, Pair
+    from portmert.tuner.demo.derivation import Node, Pair
 
 UNIVERSAL = {
     "NEG": "PART", "PRT": "PART", "Q": "PART", "CONJ": "CCONJ", "COMP": "SCONJ", "REL": "PRON",

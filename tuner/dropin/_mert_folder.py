@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.dropin._program import number
-from tuner.dropin._search import column_names
-from tuner.dropin.kbmira import weights_text
-from tuner.dropin.mert import best_point, read_starts
-from tuner.errors import StateError
-from tuner.files import read_lines, write_text
-from tuner.nbest.moses_dat import read_dat
-from tuner.numbers import parse_number
-from tuner.weights.feature_weights import FeatureWeights, read_weights
-from tuner.weights.moses_sparse import read_sparse
+from portmert.aligners._errors import counted
+from portmert.tuner.dropin._program import number
+from portmert.tuner.dropin._search import column_names
+from portmert.tuner.dropin.kbmira import weights_text
+from portmert.tuner.dropin.mert import best_point, read_starts
+from portmert.tuner.errors import StateError
+from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from metrics._base import FloatArray
-    from tuner.decoders._moses_features import ShownFeatures
-    from tuner.dropin._scorer import Scorer
-    from tuner.nbest.moses_dat import DatLists
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.decoders._moses_features import ShownFeatures
+    from portmert.tuner.dropin._scorer import Scorer
+    from portmert.tuner.nbest.moses_dat import DatLists
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
     Ranges = tuple[FloatArray, FloatArray]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.errors import suggest
-from tuner.numbers import parse_number
+from portmert.tuner.errors import suggest
+from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

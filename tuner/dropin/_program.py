@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.components import registry
-from tuner.errors import PortmertError, exhausted
+from portmert.tuner.components import registry
+from portmert.tuner.errors import PortmertError, exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Metric
+    from portmert.metrics._base import Metric
 
 SUCCESS, FAILURE = 0, 1
 

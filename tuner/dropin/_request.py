@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aligners._errors import counted
-from tuner.components import registry
-from tuner.decoders._moses_program import PATIENCE_SECONDS
-from tuner.dropin import extractor, kbmira, mert, pro
-from tuner.dropin._perl_options import PerlOption
-from tuner.dropin._perl_options import parse as parse_perl
-from tuner.dropin._program import UsageError, comma_list, integer, last, parse, settings
-from tuner.dropin._scorer import Scorer, read_scorer
-from tuner.dropin._search import optimizer_of_type
-from tuner.errors import ConfigError, InputError
-from tuner.executors.opening import Place
-from tuner.numbers import parse_number
-from tuner.search import DEFAULT_OPTIMIZER
+from portmert.aligners._errors import counted
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._moses_program import PATIENCE_SECONDS
+from portmert.tuner.dropin import extractor, kbmira, mert, pro
+from portmert.tuner.dropin._perl_options import PerlOption
+from portmert.tuner.dropin._perl_options import parse as parse_perl
+from portmert.tuner.dropin._program import UsageError, comma_list, integer, last, parse, settings
+from portmert.tuner.dropin._scorer import Scorer, read_scorer
+from portmert.tuner.dropin._search import optimizer_of_type
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.executors.opening import Place
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tuner.dropin._program import Option
-    from tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.dropin._program import Option
+    from portmert.tuner.search.optimizers._base import Optimizer
 
 OPTIONS = tuple(
     PerlOption(name, kind)

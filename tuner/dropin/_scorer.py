@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from aligners._watching import Bound, Watch, started, wait
-from metrics._base import Ragged, Texts
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.cache import default_folder
-from tuner.components import registry
-from tuner.dropin._program import UsageError, last, say
-from tuner.errors import ConfigError, InputError, ProgramError
-from tuner.files import read_lines
-from tuner.nbest.moses_dat import read_dat
-from tuner.numbers import parse_number
-from tuner.texts import corpus
-from tuner.texts.prepare import Preparation
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.aligners._errors import counted
+from portmert.aligners._watching import Bound, Watch, started, wait
+from portmert.metrics._base import Ragged, Texts
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.components import registry
+from portmert.tuner.dropin._program import UsageError, last, say
+from portmert.tuner.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.files import read_lines
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.texts import corpus
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Metric, Vocabulary
-    from tuner.nbest.moses_dat import DatLists
-    from tuner.texts.corpus import References
+    from portmert.metrics._base import Metric, Vocabulary
+    from portmert.tuner.nbest.moses_dat import DatLists
+    from portmert.tuner.texts.corpus import References
 
 
 NOT_HERE = {

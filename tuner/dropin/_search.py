@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner import streams
-from tuner.components import registry
-from tuner.errors import ConfigError, InputError, shown, suggest
-from tuner.nbest.model import best_hypotheses, model_scores, without_texts
-from tuner.search.averaging import step_share
-from tuner.search.constraints import SIGNS, Constraints
-from tuner.search.optimization import Setup, optimize_dat
-from tuner.search.problem import StatTable, TuningProblem
-from tuner.search.stat_tables import moses_stats
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner import streams
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError, InputError, shown, suggest
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.search.averaging import step_share
+from portmert.tuner.search.constraints import SIGNS, Constraints
+from portmert.tuner.search.optimization import Setup, optimize_dat
+from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metrics._base import FloatArray, Metric
-    from tuner.executors.team import Team
-    from tuner.nbest.moses_dat import DatLists
-    from tuner.search.optimizers._base import Optimizer
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.moses_dat import DatLists
+    from portmert.tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 TYPES = {"powell": "mert", "random-direction": "random-directions"}
 """Moses' names of optimizers -> ours."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from metrics._base import Vocabulary
-from tuner import streams
-from tuner.dropin._program import (
+from portmert.metrics._base import Vocabulary
+from portmert.tuner import streams
+from portmert.tuner.dropin._program import (
     SUCCESS,
     Option,
     UsageError,
@@ -24,17 +24,17 @@ from tuner.dropin._program import (
     run,
     say,
 )
-from tuner.dropin._scorer import Scorer, read_plain, read_scorer
-from tuner.nbest.check import check_links
-from tuner.nbest.read import read_nbest
-from tuner.texts.corpus import make_batch
-from tuner.texts.statistics import compute_stats, notices
+from portmert.tuner.dropin._scorer import Scorer, read_plain, read_scorer
+from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts.corpus import make_batch
+from portmert.tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, Metric
-    from tuner.texts.corpus import References
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.texts.corpus import References
 
 SHARE_OUTSIDE = 0.05
 """Of bootstrap samples, outside of the interval that is printed."""

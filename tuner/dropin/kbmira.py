@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.components import registry
-from tuner.dropin._program import (
+from portmert.aligners._errors import counted
+from portmert.tuner.components import registry
+from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
     Option,
@@ -23,19 +23,19 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import scored_lists
-from tuner.dropin._search import Starts, search
-from tuner.errors import InputError
-from tuner.files import read_lines, writing
-from tuner.numbers import parse_number
-from tuner.weights.feature_weights import FeatureWeights, read_weights
-from tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.dropin._scorer import scored_lists
+from portmert.tuner.dropin._search import Starts, search
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_lines, writing
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""

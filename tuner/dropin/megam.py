@@ -10,15 +10,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from tuner.dropin._program import FAILURE, SUCCESS, number, say
-from tuner.errors import InputError, PortmertError
-from tuner.files import read_lines
-from tuner.numbers import parse_number
+from portmert.tuner.dropin._program import FAILURE, SUCCESS, number, say
+from portmert.tuner.errors import InputError, PortmertError
+from portmert.tuner.files import read_lines
+from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
+    from portmert.metrics._base import FloatArray
 
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.dropin._program import (
+from portmert.aligners._errors import counted
+from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
     Option,
@@ -25,19 +25,19 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import scorer_of
-from tuner.dropin._search import Starts, column_names, optimizer_of_type, search
-from tuner.errors import InputError, PortmertError
-from tuner.files import read_lines, write_text
-from tuner.nbest.moses_dat import DatLists, read_dat
-from tuner.numbers import parse_number
-from tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.dropin._scorer import scorer_of
+from portmert.tuner.dropin._search import Starts, column_names, optimizer_of_type, search
+from portmert.tuner.errors import InputError, PortmertError
+from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.nbest.moses_dat import DatLists, read_dat
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 NO_STARTS = 3
 """Exit status where starting points are at fault, as Moses' mert has it."""

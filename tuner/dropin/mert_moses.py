@@ -15,37 +15,37 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-import tuner
-from aligners._watching import Bound, Watch, started, wait
-from metrics._base import Vocabulary
-from tuner.components import registry
-from tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
-from tuner.dropin._program import number, printed_score
-from tuner.dropin._search import DEFAULT_RANGE, Starts, check_columns, column_names, search
-from tuner.dropin.extractor import extract
-from tuner.errors import InputError, ProgramError, StateError, suggest
-from tuner.executors.opening import opened
-from tuner.files import copy_file, make_folder, writing
-from tuner.nbest.moses_dat import (
+import portmert
+from portmert.aligners._watching import Bound, Watch, started, wait
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
+from portmert.tuner.dropin._program import number, printed_score
+from portmert.tuner.dropin._search import DEFAULT_RANGE, Starts, check_columns, column_names, search
+from portmert.tuner.dropin.extractor import extract
+from portmert.tuner.errors import InputError, ProgramError, StateError, suggest
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.files import copy_file, make_folder, writing
+from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
     without_duplicates,
     write_features,
     write_scores,
 )
-from tuner.weights.feature_weights import FeatureWeights
-from tuner.weights.moses_sparse import sparse_text
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.moses_sparse import sparse_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from metrics._base import FloatArray
-    from tuner.decoders._base import Progress
-    from tuner.decoders.moses import Moses
-    from tuner.dropin._request import Request
-    from tuner.executors.team import Team
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.decoders.moses import Moses
+    from portmert.tuner.dropin._request import Request
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 FIRST_INTERPOLATED = 4
 SEEDS = 10**6
@@ -454,7 +454,7 @@ class _Run:
             f"{scorer.name} {state.score} on dev {self.request.source}\n"
             f"We were before running iteration {step}\n"
             f"finished {datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}\n"
-            f"portmert {tuner.__version__}, {scorer.metric.signature}"
+            f"portmert {portmert.__version__}, {scorer.metric.signature}"
         )
         path = self.folder / name
         content = self.decoder.tuned_ini(

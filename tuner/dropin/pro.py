@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner import streams
-from tuner.components import registry
-from tuner.dropin._program import (
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.components import registry
+from portmert.tuner.dropin._program import (
     SUCCESS,
     Option,
     integer,
@@ -21,19 +21,19 @@ from tuner.dropin._program import (
     say,
     settings,
 )
-from tuner.dropin._scorer import scored_lists
-from tuner.files import writing
-from tuner.search.constraints import Bounds
-from tuner.search.optimizers._linear import Linear
-from tuner.search.problem import StatTable, TuningProblem
-from tuner.search.stat_tables import moses_stats
+from portmert.tuner.dropin._scorer import scored_lists
+from portmert.tuner.files import writing
+from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers._linear import Linear
+from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.stat_tables import moses_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics._base import IntArray
-    from tuner.nbest.moses_dat import DatLists
-    from tuner.search.optimizers.pro import Pro
+    from portmert.metrics._base import IntArray
+    from portmert.tuner.nbest.moses_dat import DatLists
+    from portmert.tuner.search.optimizers.pro import Pro
 
 SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""

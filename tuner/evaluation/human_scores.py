@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError, suggest
-from tuner.files import read_lines
-from tuner.numbers import FINITE, parse_number
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError, suggest
+from portmert.tuner.files import read_lines
+from portmert.tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
 Several = Literal["refuse", "mean", "each"]
 """What becomes of several judgments of one output: a fault, their mean, a data point each."""

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metrics._learned import GROUPS, feature_names
-from tuner import streams
-from tuner.errors import InputError
-from tuner.evaluation.correlation import from_sums, mean_removed, pearson
-from tuner.evaluation.metaeval.intervals import interval
-from tuner.tables import Table
+from portmert.metrics._learned import GROUPS, feature_names
+from portmert.tuner import streams
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
+from portmert.tuner.evaluation.metaeval.intervals import interval
+from portmert.tuner.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
     BoolArray = NDArray[np.bool_]
 
@@ -93,7 +93,7 @@ class Condition:
     Parameters
     ----------
     groups
-        Letters of `metrics._learned.GROUPS`.
+        Letters of `portmert.metrics._learned.GROUPS`.
     trained, tested
         Objective on the half learnt from, and on the other, for either half.
     samples : (B,) float64

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tuner import streams
+from portmert.tuner import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.executors.team import Team
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.executors.team import Team
 
     Progress = Callable[[int, int], None]
     SingleArray = NDArray[np.float32]

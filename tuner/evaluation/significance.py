@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.evaluation.samples import TIE, Plan, highest_sums, samples_of
-from tuner.executors.team import Threads
+from portmert.tuner.evaluation.samples import TIE, Plan, highest_sums, samples_of
+from portmert.tuner.executors.team import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.executors.team import Team
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.executors.team import Team
 
     SingleArray = NDArray[np.float32]
 

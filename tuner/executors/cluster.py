@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import tuner
-from aligners._errors import counted
-from aligners._watching import Cancelled
-from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
-from tuner.executors.team import Team
+import portmert
+from portmert.aligners._errors import counted
+from portmert.aligners._watching import Cancelled
+from portmert.tuner.errors import ConfigError, PortmertError, ProgramError, StateError
+from portmert.tuner.executors.team import Team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,7 +114,7 @@ class Cluster(Team):
     ) -> Future[Value]:
         """Hand out a task; its worker says which version of portmert it has."""
         with self._answering():
-            return executor.submit(perform, tuner.__version__, work, *task)
+            return executor.submit(perform, portmert.__version__, work, *task)
 
     def close(self, executor: Executor, *, interrupted: bool) -> None:  # noqa: ARG002
         """Drop what is not done; workers stop it at their next step."""
@@ -172,8 +172,8 @@ def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
     from distributed import get_worker  # noqa: PLC0415  an extra
 
     here = get_worker().address
-    if tuner.__version__ != version:
-        raise ConfigError(_differs(here, tuner.__version__, version))
+    if portmert.__version__ != version:
+        raise ConfigError(_differs(here, portmert.__version__, version))
     try:
         return work(*task)
     except PortmertError as error:
@@ -190,7 +190,7 @@ def same(value: Value) -> Value:
 
 def version() -> str:
     """Return the version of portmert, at a worker."""
-    return tuner.__version__
+    return portmert.__version__
 
 
 def _differs(place: str, there: str, here: str) -> str:
@@ -318,8 +318,8 @@ def _check_versions(client: Any, name: str) -> None:
         if isinstance(there, Exception):
             what = _one_line(there)
             raise ConfigError(f"{name}: {address} has no portmert of this version: {what}")
-        if there != tuner.__version__:
-            raise ConfigError(f"{name}: {_differs(address, there, tuner.__version__)}")
+        if there != portmert.__version__:
+            raise ConfigError(f"{name}: {_differs(address, there, portmert.__version__)}")
 
 
 @contextmanager

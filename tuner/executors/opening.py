@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.documents import parse_toml
-from tuner.errors import ConfigError, faults_at, suggest
-from tuner.executors.cluster import KINDS, connected, started
-from tuner.executors.team import Threads
-from tuner.files import read_bytes
-from tuner.numbers import MOST
+from portmert.tuner.documents import parse_toml
+from portmert.tuner.errors import ConfigError, faults_at, suggest
+from portmert.tuner.executors.cluster import KINDS, connected, started
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.files import read_bytes
+from portmert.tuner.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tuner.executors.team import Team
+    from portmert.tuner.executors.team import Team
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
 

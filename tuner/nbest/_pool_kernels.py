@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads Keys
-from metrics._compiled import helper, kernel
-from tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
+from portmert.metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads Keys
+from portmert.metrics._compiled import helper, kernel
+from portmert.tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

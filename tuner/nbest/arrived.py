@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
-    from tuner.nbest.pool import Rows
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.nbest.pool import Rows
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass

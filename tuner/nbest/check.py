@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.nbest.model import NBest, model_scores
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import NBest, model_scores
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray
+    from portmert.metrics._base import FloatArray
 
 HALF_UNIT = 0.5e-5
 """Of the last of Moses' six digits: so far off a value, a weight or a score may be, relatively."""

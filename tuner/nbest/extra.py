@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.documents import parse_json
-from tuner.errors import InputError, shown
-from tuner.files import read_lines
-from tuner.numbers import FINITE, LARGEST, bounded, parse_number
+from portmert.aligners._errors import counted
+from portmert.tuner.documents import parse_json
+from portmert.tuner.errors import InputError, shown
+from portmert.tuner.files import read_lines
+from portmert.tuner.numbers import FINITE, LARGEST, bounded, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
-    from tuner.nbest.model import NBest
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.nbest.model import NBest
 
 
 def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray:

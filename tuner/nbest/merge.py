@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import Ragged, Texts, Vocabulary, offsets_of
-from tuner.errors import InputError
-from tuner.nbest.arrived import ArrivedList
-from tuner.nbest.model import NBest, SparseFeatures
-from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.arrived import ArrivedList
+from portmert.tuner.nbest.model import NBest, SparseFeatures
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import FloatArray, IntArray, TokenArray
-    from tuner.nbest.pool import Rows
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.tuner.nbest.pool import Rows
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 def merge(lists: Sequence[NBest]) -> NBest:

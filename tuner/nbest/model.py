@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged, Texts, Vocabulary
-from tuner.mapped import segment_blocks
+from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.tuner.mapped import segment_blocks
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray, TokenArray
-    from tuner.weights.feature_weights import FeatureNames, FeatureWeights
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

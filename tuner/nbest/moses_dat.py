@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import offsets_of
-from tuner.errors import InputError
-from tuner.files import called, read_bytes, writing
-from tuner.nbest import _text_kernels as kernels
-from tuner.nbest.model import SparseFeatures
-from tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-from tuner.numbers import FINITE, parse_number
+from portmert.aligners._errors import counted
+from portmert.metrics._base import offsets_of
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import called, read_bytes, writing
+from portmert.tuner.nbest import _text_kernels as kernels
+from portmert.tuner.nbest.model import SparseFeatures
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
+from portmert.tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.nbest.pool import Rows
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.nbest.pool import Rows
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32

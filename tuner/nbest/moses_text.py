@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError, shown
-from tuner.nbest import _text_kernels as kernels
-from tuner.nbest.arrived import ArrivedList
-from tuner.nbest.pool import empty_rows, with_sparse
-from tuner.numbers import FINITE, parse_number
-from tuner.texts._kernels import intern_tokens
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError, shown
+from portmert.tuner.nbest import _text_kernels as kernels
+from portmert.tuner.nbest.arrived import ArrivedList
+from portmert.tuner.nbest.pool import empty_rows, with_sparse
+from portmert.tuner.numbers import FINITE, parse_number
+from portmert.tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
-    from tuner.texts._kernels import ByteArray
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
+    from portmert.tuner.texts._kernels import ByteArray
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 MOST_FILLED = 100

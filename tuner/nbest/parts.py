@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import InputError
-from tuner.files import reading
-from tuner.nbest.merge import Merger
-from tuner.nbest.pool import empty_rows, take_rows
-from tuner.nbest.readers._bars import BarsReader
-from tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, empty_list
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import reading
+from portmert.tuner.nbest.merge import Merger
+from portmert.tuner.nbest.pool import empty_rows, take_rows
+from portmert.tuner.nbest.readers._bars import BarsReader
+from portmert.tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, empty_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray, Vocabulary
-    from tuner.nbest.arrived import ArrivedList
-    from tuner.nbest.model import NBest
-    from tuner.nbest.readers._base import Reader
+    from portmert.metrics._base import IntArray, Vocabulary
+    from portmert.tuner.nbest.arrived import ArrivedList
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.nbest.readers._base import Reader
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""

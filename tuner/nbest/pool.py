@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metrics._base import offsets_of
-from tuner.errors import InputError
-from tuner.nbest import _pool_kernels as kernels
+from portmert.metrics._base import offsets_of
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest import _pool_kernels as kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, TokenArray
+    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 _LISTED = 5
 """Missing ids that a message names."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError
-from tuner.nbest.merge import Merger
-from tuner.nbest.readers._base import ListFile, read_list
-from tuner.nbest.readers.moses import Moses
-from tuner.nbest.segment_names import SegmentNames
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.merge import Merger
+from portmert.tuner.nbest.readers._base import ListFile, read_list
+from portmert.tuner.nbest.readers.moses import Moses
+from portmert.tuner.nbest.segment_names import SegmentNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import Vocabulary
-    from tuner.nbest.model import NBest
-    from tuner.nbest.readers._base import Reader
+    from portmert.metrics._base import Vocabulary
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.nbest.readers._base import Reader
 
 
 def read_nbest(

@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aligners._errors import counted
-from tuner.errors import InputError
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

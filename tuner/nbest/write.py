@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError
-from tuner.files import writing
-from tuner.nbest.model import NBest, model_scores
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import writing
+from portmert.tuner.nbest.model import NBest, model_scores
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None = None) -> None:

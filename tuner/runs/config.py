@@ -17,29 +17,29 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-import tuner
-from aligners._errors import counted
-from tuner.components import registry
-from tuner.components.features import Feature
-from tuner.documents import parse_toml
-from tuner.errors import AnnotatorError, ConfigError, faults_at, suggest
-from tuner.executors.opening import Place
-from tuner.numbers import LARGEST
-from tuner.processors import available_processors
-from tuner.runs.contents import content_of
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.constraints import Constraints
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner.components import registry
+from portmert.tuner.components.features import Feature
+from portmert.tuner.documents import parse_toml
+from portmert.tuner.errors import AnnotatorError, ConfigError, faults_at, suggest
+from portmert.tuner.executors.opening import Place
+from portmert.tuner.numbers import LARGEST
+from portmert.tuner.processors import available_processors
+from portmert.tuner.runs.contents import content_of
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from aligners._base import Aligner
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.decoders._base import Decoder
-    from tuner.search.optimizers._base import Optimizer
+    from portmert.aligners._base import Aligner
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.decoders._base import Decoder
+    from portmert.tuner.search.optimizers._base import Optimizer
 
 Table = TypeVar("Table")
 
@@ -79,7 +79,7 @@ class Tune:
         Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
         and when to stop, follow from the score of the decoder's own best output on them.
     prior
-        Strength of a pull towards the start weights, see `tuner.search.prior`; 0 for none.
+        Strength of a pull towards the start weights, see `portmert.tuner.search.prior`; 0 for none.
     bootstrap
         In the end, tune again on so many resampled sets of segments over the lists of all
         iterations, and report percentiles of each weight.
@@ -128,7 +128,7 @@ class Data:
         Lowercase hypotheses and references for the metric (not for decoder and aligner).
     text
         What else is done to hypotheses and references for the metric, in order: `debpe`, `13a`
-        and so on, see `tuner.texts.text_pipeline`; `lowercase` is then one of the steps.
+        and so on, see `portmert.tuner.texts.text_pipeline`; `lowercase` is then one of the steps.
     text_model
         The sentencepiece model of the steps spm-decode and spm-encode, or of the flores steps.
     """
@@ -198,7 +198,7 @@ class Experiment:
         Two experiments with equal fingerprints make the same bytes. Files are named by the key
         that holds them, so that a moved folder is still the same experiment.
         """
-        prints = {"portmert": tuner.__version__}
+        prints = {"portmert": portmert.__version__}
         tables: dict[str, Any] = {
             "tune": self.tune,
             "data": self.data,

@@ -6,11 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from metrics._base import Metric
-from metrics._lexicon_files import content_hash
-from tuner.components.external import Scores
-from tuner.components.features import Feature
-from tuner.files import file_digest
+from portmert.metrics._base import Metric
+from portmert.metrics._lexicon_files import content_hash
+from portmert.tuner.components.external import Scores
+from portmert.tuner.components.features import Feature
+from portmert.tuner.files import file_digest
 
 
 def content_of(value: object) -> Any:

@@ -11,34 +11,34 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-import tuner
-from aligners._errors import counted
-from tuner import streams
-from tuner.files import copy_file, write_text
-from tuner.nbest.check import model_score_mismatch
-from tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
-from tuner.runs.inputs import write_inputs
-from tuner.runs.lists import ListMerger, PooledLists
-from tuner.runs.result import Result
-from tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
-from tuner.runs.stopping import Iteration, best_iteration, stop_reason
-from tuner.search.averaging import step_share, weight_change
-from tuner.search.optimization import Setup, optimize_stats
-from tuner.search.weight_bootstrap import bootstrap, confidence
-from tuner.texts.prepare import counts as counts_of
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.files import copy_file, write_text
+from portmert.tuner.nbest.check import model_score_mismatch
+from portmert.tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
+from portmert.tuner.runs.inputs import write_inputs
+from portmert.tuner.runs.lists import ListMerger, PooledLists
+from portmert.tuner.runs.result import Result
+from portmert.tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
+from portmert.tuner.runs.stopping import Iteration, best_iteration, stop_reason
+from portmert.tuner.search.averaging import step_share, weight_change
+from portmert.tuner.search.optimization import Setup, optimize_stats
+from portmert.tuner.search.weight_bootstrap import bootstrap, confidence
+from portmert.tuner.texts.prepare import counts as counts_of
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tuner.decoders._base import Progress
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest
-    from tuner.runs.config import Experiment
-    from tuner.runs.folder import RunFolder
-    from tuner.search.optimization import Optimization
-    from tuner.search.weight_bootstrap import Confidence
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.runs.config import Experiment
+    from portmert.tuner.runs.folder import RunFolder
+    from portmert.tuner.search.optimization import Optimization
+    from portmert.tuner.search.weight_bootstrap import Confidence
 
 
 def run(
@@ -65,7 +65,7 @@ def run(
     fresh
         Remove the work of an earlier run first.
     shared
-        Where the run is one of several replicas, see `tuner.runs.replicas`.
+        Where the run is one of several replicas, see `portmert.tuner.runs.replicas`.
     team
         What decodes, annotates, and searches what is worth sending, if it is a cluster.
     wait
@@ -438,7 +438,7 @@ class _Run:
         weights_path, config_path = path / "weights.json", path / CONFIG_NAME
         write_text(weights_path, weights.to_json() + "\n")
         header = (
-            f"Tuned by portmert {tuner.__version__} on {signature}: "
+            f"Tuned by portmert {portmert.__version__} on {signature}: "
             f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
         experiment.decoder.write_config(weights, config_path, header=header)

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.documents import parse_json, to_json
-from tuner.errors import StateError, faults_at
-from tuner.files import write_text
+from portmert.tuner.documents import parse_json, to_json
+from portmert.tuner.errors import StateError, faults_at
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.components import registry
-from tuner.documents import parse_json, to_json
-from tuner.errors import StateError
-from tuner.files import write_text
+from portmert.tuner.components import registry
+from portmert.tuner.documents import parse_json, to_json
+from portmert.tuner.errors import StateError
+from portmert.tuner.files import write_text
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.runs.config import Data, Experiment, ListsData
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
 FAMILIES = ("aligner", "annotator")
@@ -76,7 +76,7 @@ def read_inputs(folder: Path) -> Inputs | None:
     """
     from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
 
-    from tuner.runs.config import Data, ListsData  # noqa: PLC0415  it reads all families
+    from portmert.tuner.runs.config import Data, ListsData  # noqa: PLC0415  it reads all families
 
     path = folder / NAME
     try:

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import tuner
-from metrics._base import offsets_of
-from tuner.errors import InputError
-from tuner.files import file_digest
-from tuner.mapped import BLOCK_BYTES, release
-from tuner.nbest.check import check_links
-from tuner.nbest.merge import merge
-from tuner.nbest.model import without_texts
-from tuner.nbest.pool import HypothesisPool, empty_rows
-from tuner.nbest.pool_files import Pool, PoolWriter, open_pool
-from tuner.nbest.text_keys import text_keys, word_hashes
-from tuner.search.problem import StatTable
-from tuner.search.stat_tables import check_pooled, statistics_table
-from tuner.texts.statistics import Seen, check_texts, compute_stats
+import portmert
+from portmert.metrics._base import offsets_of
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import file_digest
+from portmert.tuner.mapped import BLOCK_BYTES, release
+from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.merge import merge
+from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
+from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool
+from portmert.tuner.nbest.text_keys import text_keys, word_hashes
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.stat_tables import check_pooled, statistics_table
+from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.nbest.model import NBest
-    from tuner.nbest.pool import Rows
-    from tuner.runs.scorer import Evaluator
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.nbest.pool import Rows
+    from portmert.tuner.runs.scorer import Evaluator
 
     Notice = Callable[[str], None]
 
@@ -171,7 +171,7 @@ class PooledLists(GatheredLists):
     def _inputs(self, number: int) -> dict[str, object]:
         """Return what tells a pool from another of the same run."""
         lists = [file_digest(self.files(k)) for k in range(1, number + 1)]
-        return {"portmert": tuner.__version__, "lists": lists}
+        return {"portmert": portmert.__version__, "lists": lists}
 
     def _add(self, before: Pool | None, number: int) -> None:
         """Write the pool that has the list of an iteration, too."""

@@ -6,17 +6,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from tuner.processors import available_processors
-from tuner.runs.folder import holds_work
-from tuner.runs.meter import Cost
-from tuner.runs.sample import Sample, take_sample
-from tuner.runs.scorer import read_json
+from portmert.tuner.processors import available_processors
+from portmert.tuner.runs.folder import holds_work
+from portmert.tuner.runs.meter import Cost
+from portmert.tuner.runs.sample import Sample, take_sample
+from portmert.tuner.runs.scorer import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tuner.executors.team import Team
-    from tuner.runs.config import Experiment
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.runs.config import Experiment
 
 COPIES = 3
 """How often the arrays of a pool are held at most: while lists are merged, and while one is

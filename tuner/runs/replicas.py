@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import tuner
-from aligners._errors import counted
-from tuner import streams
-from tuner.files import write_text
-from tuner.runs import experiment as single
-from tuner.runs.folder import CONFIG_NAME, Shared, open_run, today
-from tuner.runs.inputs import write_inputs
-from tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
-from tuner.search.averaging import averaged, deviation, weight_spreads
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.files import write_text
+from portmert.tuner.runs import experiment as single
+from portmert.tuner.runs.folder import CONFIG_NAME, Shared, open_run, today
+from portmert.tuner.runs.inputs import write_inputs
+from portmert.tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
+from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tuner.decoders._base import Progress
-    from tuner.executors.team import Team
-    from tuner.runs.config import Experiment
-    from tuner.runs.folder import RunFolder
-    from tuner.runs.result import Result
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.runs.config import Experiment
+    from portmert.tuner.runs.folder import RunFolder
+    from portmert.tuner.runs.result import Result
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def run(
 ) -> Replicated:
     """Tune `experiment.tune.replicas` times and average, going on where an earlier run ended.
 
-    See `tuner.runs.experiment.run`.
+    See `portmert.tuner.runs.experiment.run`.
     """
     with opened(experiment, log=log, fresh=fresh) as tunings:
         results = []
@@ -220,7 +220,7 @@ def _finish(
     write_text(weights_path, weights.to_json() + "\n")
     signature = experiment.metric.signature
     header = (
-        f"Tuned by portmert {tuner.__version__} on {signature}: average of {len(results)} "
+        f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
         f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {today()}"
     )
     experiment.decoder.write_config(weights, config_path, header=header)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tuner.runs.scorer import Scored
-    from tuner.runs.stopping import Iteration
-    from tuner.search.weight_bootstrap import Confidence
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.tuner.runs.scorer import Scored
+    from portmert.tuner.runs.stopping import Iteration
+    from portmert.tuner.search.weight_bootstrap import Confidence
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

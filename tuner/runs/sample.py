@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aligners._base import tokens
-from aligners._errors import counted
-from metrics._base import Vocabulary
-from tuner import streams
-from tuner.annotation.annotators._workers import close_all
-from tuner.errors import InputError
-from tuner.files import read_bytes, read_lines, write_text
-from tuner.nbest.read import read_nbest
-from tuner.processors import available_processors
-from tuner.runs.experiment import start_weights
-from tuner.runs.meter import Cost, Meter, peak_bytes
-from tuner.runs.scorer import Evaluator
-from tuner.search.optimization import Setup, optimize_lists
+from portmert.aligners._base import tokens
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary
+from portmert.tuner import streams
+from portmert.tuner.annotation.annotators._workers import close_all
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_bytes, read_lines, write_text
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.processors import available_processors
+from portmert.tuner.runs.experiment import start_weights
+from portmert.tuner.runs.meter import Cost, Meter, peak_bytes
+from portmert.tuner.runs.scorer import Evaluator
+from portmert.tuner.search.optimization import Setup, optimize_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import IntArray, Texts
-    from tuner.nbest.model import NBest
-    from tuner.runs.config import Experiment
-    from tuner.search.optimization import Optimization
+    from portmert.metrics._base import IntArray, Texts
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.runs.config import Experiment
+    from portmert.tuner.search.optimization import Optimization
 
 FEW = 2
 """Segments of a first decoding: what another takes longer is due to its segments."""

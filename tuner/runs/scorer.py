@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import Vocabulary
-from tuner import streams
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.cache import default_folder
-from tuner.documents import parse_json, to_json
-from tuner.errors import ConfigError, StateError
-from tuner.executors.team import Threads
-from tuner.files import read_lines, write_text
-from tuner.nbest.read import read_nbest
-from tuner.texts.corpus import read_references
-from tuner.texts.links import Linker
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import compute_stats, notices
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Vocabulary
+from portmert.tuner import streams
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.documents import parse_json, to_json
+from portmert.tuner.errors import ConfigError, StateError
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts.corpus import read_references
+from portmert.tuner.texts.links import Linker
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import compute_stats, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray, IntArray, Texts
-    from tuner.decoders._base import Progress
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest
-    from tuner.runs.config import Experiment
-    from tuner.texts.corpus import References
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import FloatArray, IntArray, Texts
+    from portmert.tuner.decoders._base import Progress
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.runs.config import Experiment
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 LOCAL = Threads(1)
 """The team of a run on this machine: its parts have processes of their own."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import counted
+from portmert.aligners._errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Metric
+    from portmert.metrics._base import Metric
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Iteration:
         under those it found; None where the iteration only decoded.
     change
         How far the next iteration's weights are from these, see `weight_change` in
-        `tuner.search.averaging`.
+        `portmert.tuner.search.averaging`.
     unseen_score
         An estimate of the score on unseen text under this iteration's weights: the dev score less
         what weights found by these searches score more on segments that they were found on than

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from metrics._base import Arcs, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
-from tuner.components import registry
-from tuner.nbest.moses_dat import read_dat
-from tuner.nbest.read import read_nbest
-from tuner.nbest.write import write_nbest
-from tuner.search import DEFAULT_OPTIMIZER
-from tuner.search.optimization import Setup, optimize_dat, optimize_lists
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.mbr import Average, expected_scores, uniform
-from tuner.texts.statistics import compute_stats
+from portmert.metrics._base import Arcs, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lists
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.mbr import Average, expected_scores, uniform
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metrics._base import Texts
+    from portmert.metrics._base import Texts
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2

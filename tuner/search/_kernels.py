@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
 
 @helper

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import InputError
-from tuner.nbest.model import model_scores
-from tuner.search.problem import within_segment_spread
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.search.problem import within_segment_spread
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
-    from tuner.nbest.model import NBest
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.nbest.model import NBest
 
 FARTHEST = 0.35
 """Most that weights whose absolute values add to 1 change at once: lists say little of those far

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.search.line_search import LinePoint, LineSearch
+from portmert.tuner.search.line_search import LinePoint, LineSearch
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.errors import ConfigError, suggest
-from tuner.numbers import bounded, parse_number
+from portmert.tuner.errors import ConfigError, suggest
+from portmert.tuner.numbers import bounded, parse_number
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 

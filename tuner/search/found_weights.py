@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
-    from tuner.search.problem import TuningProblem
-    from tuner.search.searched import Searched
-    from tuner.search.variables import Variables
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.problem import TuningProblem
+    from portmert.tuner.search.searched import Searched
+    from portmert.tuner.search.variables import Variables
 
 
 def found_weights(

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import ConfigError
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.numbers import parse_number
-from tuner.search.optimization import equal_weights, optimize_stats
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.numbers import parse_number
+from portmert.tuner.search.optimization import equal_weights, optimize_stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import IntArray, Metric
-    from tuner.nbest.model import NBest
-    from tuner.search.optimization import Optimization, Setup
-    from tuner.search.problem import StatTable
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.search.optimization import Optimization, Setup
+    from portmert.tuner.search.problem import StatTable
 
 GRID_POINTS = 9
 """Alphas tried first, at equal distances, both ends among them."""

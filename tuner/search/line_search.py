@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.mapped import segment_blocks
-from tuner.search import _kernels
+from portmert.tuner.mapped import segment_blocks
+from portmert.tuner.search import _kernels
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.search.problem import TuningProblem
 
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the

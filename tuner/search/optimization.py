@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.nbest.model import best_hypotheses, model_scores, without_texts
-from tuner.search.constraints import Bounds, Constraints
-from tuner.search.found_weights import found_weights
-from tuner.search.oracle import known_hypotheses, oracle_score
-from tuner.search.prior import Prior
-from tuner.search.problem import NOTHING, StatTable, TuningProblem
-from tuner.search.searched import Searched
-from tuner.search.stat_tables import moses_stats, statistics_table
-from tuner.search.variables import choose_variables
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.search.constraints import Bounds, Constraints
+from portmert.tuner.search.found_weights import found_weights
+from portmert.tuner.search.oracle import known_hypotheses, oracle_score
+from portmert.tuner.search.prior import Prior
+from portmert.tuner.search.problem import NOTHING, StatTable, TuningProblem
+from portmert.tuner.search.searched import Searched
+from portmert.tuner.search.stat_tables import moses_stats, statistics_table
+from portmert.tuner.search.variables import choose_variables
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import IntArray, Metric
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest, SparseFeatures
-    from tuner.nbest.moses_dat import DatLists
-    from tuner.search.optimizers._base import Optimizer
-    from tuner.search.stat_tables import Annotate
-    from tuner.search.variables import Variables
-    from tuner.texts.corpus import References
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest, SparseFeatures
+    from portmert.tuner.nbest.moses_dat import DatLists
+    from portmert.tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.search.stat_tables import Annotate
+    from portmert.tuner.search.variables import Variables
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.mapped import gather, segment_blocks
+from portmert.tuner.mapped import gather, segment_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.search.searched import Searched
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.search.searched import Searched
 
 ORACLE_SWEEPS = 10
 

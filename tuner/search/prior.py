@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
-from tuner.search import _kernels
+from portmert.tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from portmert.tuner.search import _kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.search.prior import Prior
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.search.prior import Prior
 
 NOTHING: FloatArray = np.empty(0)
 
@@ -116,7 +116,7 @@ class TuningProblem:
     ----------
     features : (F, H) float64, C order
         Feature-major: the column of one feature over all hypotheses is contiguous. In memory, or
-        mapped from a file (see `tuner.mapped`).
+        mapped from a file (see `portmert.tuner.mapped`).
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
     stats : StatTable

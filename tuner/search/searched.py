@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metrics._base import rows_taken
-from tuner.mapped import empty_beside, release
-from tuner.search.problem import NOTHING, StatTable
+from portmert.metrics._base import rows_taken
+from portmert.tuner.mapped import empty_beside, release
+from portmert.tuner.search.problem import NOTHING, StatTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.weights.feature_weights import FeatureNames, FeatureWeights
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

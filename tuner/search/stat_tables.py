@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import ConfigError, InputError
-from tuner.search.problem import StatTable
-from tuner.texts.corpus import References, make_batch
-from tuner.texts.statistics import compute_stats, needs_of, notices
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.texts.statistics import compute_stats, needs_of, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray, Metric, Texts
-    from tuner.nbest.model import NBest
-    from tuner.nbest.moses_dat import DatLists
+    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.nbest.moses_dat import DatLists
 
     Annotate = Callable[[IntArray], Texts]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import ConfigError
-from tuner.mapped import empty_beside, release
-from tuner.search.constraints import Bounds, Constraints, columns_of
-from tuner.search.problem import NOTHING, within_segment_spread
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.mapped import empty_beside, release
+from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
+from portmert.tuner.search.problem import NOTHING, within_segment_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True, eq=False)

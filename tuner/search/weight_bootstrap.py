@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner import streams
-from tuner.executors.team import Threads
-from tuner.mapped import is_mapped
-from tuner.nbest.model import without_texts
-from tuner.search.averaging import stacked
-from tuner.search.optimization import optimize_stats
-from tuner.tables import aligned
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.mapped import is_mapped
+from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.search.averaging import stacked
+from portmert.tuner.search.optimization import optimize_stats
+from portmert.tuner.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from metrics._base import IntArray, Metric
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest
-    from tuner.search.optimization import Setup
-    from tuner.search.problem import StatTable
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import IntArray, Metric
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.search.optimization import Setup
+    from portmert.tuner.search.problem import StatTable
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of what 95 % of the samples lie within."""

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._base import format_links, tokens
-from aligners._errors import counted
-from metrics._base import Ragged
-from tuner.errors import InputError, ProgramError, StateError, aligner_faults
-from tuner.files import read_lines, write_text
+from portmert.aligners._base import format_links, tokens
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Ragged
+from portmert.tuner.errors import InputError, ProgramError, StateError, aligner_faults
+from portmert.tuner.files import read_lines, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from aligners._base import Aligner, Links
-    from metrics._base import IntArray, Texts
+    from portmert.aligners._base import Aligner, Links
+    from portmert.metrics._base import IntArray, Texts
 
 Pairs = list[tuple[str, str]]
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from metrics._base import Batch
-from metrics._ngrams import flat
-from metrics._pair_kernels import first_equals
-from metrics._pairs import PairBatch, WeightedLists
-from tuner.errors import InputError
-from tuner.executors.team import each
-from tuner.numbers import LARGEST
-from tuner.processors import available_processors
-from tuner.texts.statistics import check_texts
+from portmert.metrics._base import Batch
+from portmert.metrics._ngrams import flat
+from portmert.metrics._pair_kernels import first_equals
+from portmert.metrics._pairs import PairBatch, WeightedLists
+from portmert.tuner.errors import InputError
+from portmert.tuner.executors.team import each
+from portmert.tuner.numbers import LARGEST
+from portmert.tuner.processors import available_processors
+from portmert.tuner.texts.statistics import check_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metrics._base import FloatArray, IntArray, Metric, Texts
+    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 Average = Literal["scores", "statistics"]
 """What is averaged over a list: see `expected_scores`."""

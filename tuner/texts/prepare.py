@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-import tuner
-from aligners._errors import counted
-from metrics._base import Ragged
-from tuner.errors import InputError
-from tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+import portmert
+from portmert.aligners._errors import counted
+from portmert.metrics._base import Ragged
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Batch, IntArray, Metric, Need, Texts
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.files import TextFile
-    from tuner.texts.corpus import References
-    from tuner.texts.text_pipeline import Side
+    from portmert.metrics._base import Batch, IntArray, Metric, Need, Texts
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.files import TextFile
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.texts.text_pipeline import Side
 
     Prepare = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Preparation"]
     """Returns what makes texts ready for metrics; the annotator is the one of a run."""
 
 
 class TextAnnotations(Protocol):
-    """Tags and parses texts, as `tuner.annotation.annotating.TextAnnotator` does."""
+    """Tags and parses texts, as `portmert.tuner.annotation.annotating.TextAnnotator` does."""
 
     fingerprint: str
     name: str
@@ -73,7 +73,7 @@ class Preparation:
     annotator
         Tags and parses; None where no metric needs it.
     needs
-        What metrics need of it, as `tuner.texts.statistics.needs_of` finds it.
+        What metrics need of it, as `portmert.tuner.texts.statistics.needs_of` finds it.
     """
 
     pipeline: TextPipeline = field(default_factory=TextPipeline)
@@ -151,7 +151,7 @@ class Preparation:
 
 def signature(metric: Metric, *circumstances: str) -> str:
     """Return a metric's signature, what else its score depends on, and the version."""
-    return "|".join((metric.signature, *circumstances, f"portmert:{tuner.__version__}"))
+    return "|".join((metric.signature, *circumstances, f"portmert:{portmert.__version__}"))
 
 
 def counts(annotator: TextAnnotations) -> dict[str, int]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.tables import aligned
-from tuner.texts.statistics import compute_stats
+from portmert.aligners._errors import counted
+from portmert.tuner.tables import aligned
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Batch, FloatArray, Metric
-    from tuner.texts.prepare import Preparation
+    from portmert.metrics._base import Batch, FloatArray, Metric
+    from portmert.tuner.texts.prepare import Preparation
 
 
 SEGMENTS_PER_PART = 65536

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from metrics._base import SYNTAX
-from tuner.errors import InputError
-from tuner.texts.corpus import describe_length
-from tuner.texts.text_pipeline import unknown_tokens, untokenised, used
+from portmert.aligners._errors import counted
+from portmert.metrics._base import SYNTAX
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts.corpus import describe_length
+from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metrics._base import Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
-    from tuner.texts.corpus import IntegerArray
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
+    from portmert.tuner.texts.corpus import IntegerArray
 
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough that the arrays of a chunk stay small and that threads share the work evenly."""

@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from metrics._base import Ragged, Texts, offsets_of
-from tuner.errors import ConfigError, InputError, suggest
-from tuner.texts.corpus import lowercase
+from portmert.metrics._base import Ragged, Texts, offsets_of
+from portmert.tuner.errors import ConfigError, InputError, suggest
+from portmert.tuner.texts.corpus import lowercase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import IntArray, Vocabulary
+    from portmert.metrics._base import IntArray, Vocabulary
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),

@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.files import called, read_bytes
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import called, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError
-from tuner.files import Lines, decode_line, writing
-from tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
-from tuner.weights.moses_ini import read_moses_ini
-from tuner.weights.moses_sparse import read_sparse, sparse_text
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import Lines, decode_line, writing
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
+from portmert.tuner.weights.moses_ini import read_moses_ini
+from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
 
 if TYPE_CHECKING:
-    from tuner.weights.moses_ini import MosesIni
+    from portmert.tuner.weights.moses_ini import MosesIni
 
 
 @dataclass(frozen=True)

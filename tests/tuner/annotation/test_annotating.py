@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Arcs, Ragged, Texts, Vocabulary
+from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Text, expected_links
 from tests.support.known_annotator import (
@@ -24,13 +24,13 @@ from tests.support.known_annotator import (
     texts_of,
 )
 from tests.support.strategies_metrics import nodes, texts
-from tuner.annotation import annotating, records
-from tuner.annotation import cache as annotation_cache
-from tuner.annotation import layers as annotation_layers
-from tuner.annotation.annotating import TextAnnotator
-from tuner.annotation.annotators._base import Annotation, Request
-from tuner.errors import AnnotatorError, InputError, ProgramError
-from tuner.texts.prepare import coverage
+from portmert.tuner.annotation import annotating, records
+from portmert.tuner.annotation import cache as annotation_cache
+from portmert.tuner.annotation import layers as annotation_layers
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.texts.prepare import coverage
 
 NEEDS = ["tags", "heads", "trees", Arcs(2, 0.5), Arcs(50, 1.0)]
 

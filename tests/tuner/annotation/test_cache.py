@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tuner.annotation import cache as annotation_cache
-from tuner.annotation import cache_file as annotation_file
-from tuner.annotation.cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
-from tuner.errors import ConfigError, StateError
+from portmert.tuner.annotation import cache as annotation_cache
+from portmert.tuner.annotation import cache_file as annotation_file
+from portmert.tuner.annotation.cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
+from portmert.tuner.errors import ConfigError, StateError
 
 KEYS = [annotation_cache.line_key(str(number)) for number in range(2000)]
 DAY = 86_400
@@ -82,7 +82,7 @@ def test_without_a_folder_records_are_kept_in_memory(opened, said, tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from tuner.annotation.cache import AnnotationCache, line_key
+from portmert.tuner.annotation.cache import AnnotationCache, line_key
 folder, first = Path(sys.argv[1]), int(sys.argv[2])
 def fail(line):
     raise SystemExit(line)

@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.oracles.metrics import Text
 from tests.support.known_annotator import Fixed, OneTree, TreesOnly
 from tests.support.strategies_metrics import boxes, heads, role_tree, roles, structures
-from tuner.annotation import records
-from tuner.annotation.annotators._base import Structure
-from tuner.annotation.annotators._discourse import representation
-from tuner.annotation.annotators._meaning import (
+from portmert.tuner.annotation import records
+from portmert.tuner.annotation.annotators._base import Structure
+from portmert.tuner.annotation.annotators._discourse import representation
+from portmert.tuner.annotation.annotators._meaning import (
     DEEPEST,
     Part,
     discourse_tree,
     propositions_of,
     roles_tree,
 )
-from tuner.annotation.annotators._propositions import Sentence, arguments
-from tuner.annotation.annotators._propositions import roles as roles_of
-from tuner.errors import InputError
+from portmert.tuner.annotation.annotators._propositions import Sentence, arguments
+from portmert.tuner.annotation.annotators._propositions import roles as roles_of
+from portmert.tuner.errors import InputError
 
 
 def part(node):

@@ -6,9 +6,9 @@ import pkgutil
 
 import pytest
 
-from tuner import api
+from portmert.tuner import api
 
-MODULES = [f"tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
+MODULES = [f"portmert.tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
 FUNCTIONS = ("align", "compare", "metric", "optimize", "read_nbest", "rerank", "score")
 
 

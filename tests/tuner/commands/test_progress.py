@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.commands import _progress
-from tuner.commands._notice import VOICE
-from tuner.search.optimizers.mert import Mert
+from portmert.tuner.commands import _progress
+from portmert.tuner.commands._notice import VOICE
+from portmert.tuner.search.optimizers.mert import Mert
 
 DATA = ROOT / "configs" / "recorded"
 SEARCH = Mert.search

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
 
-from tuner.components import catalogue, registry
-from tuner.components.catalogue import Option, describe
-from tuner.errors import ConfigError
+from portmert.tuner.components import catalogue, registry
+from portmert.tuner.components.catalogue import Option, describe
+from portmert.tuner.errors import ConfigError
 
 
 @dataclass(frozen=True)

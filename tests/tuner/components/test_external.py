@@ -9,13 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics._base import Batch, Texts, Vocabulary
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
-from tuner.components import registry
-from tuner.components.external import Command
-from tuner.errors import ConfigError, InputError, ProgramError
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.components.external import Command
+from portmert.tuner.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.texts.statistics import compute_stats
 
 PROGRAM = """\
 import sys

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
-from tuner.components.features import with_features
-from tuner.nbest.extra import read_numbers
-from tuner.texts.prepare import Preparation
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.components.features import with_features
+from portmert.tuner.nbest.extra import read_numbers
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 ONE = """\
 0 ||| a b ||| F= 1 ||| 0

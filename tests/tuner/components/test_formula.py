@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.support.cli import run
 from tests.support.strategies_metrics import batch_of, corpora
-from tuner.components import registry
-from tuner.components.formula import Formula, is_formula, parse
-from tuner.errors import ConfigError
+from portmert.tuner.components import registry
+from portmert.tuner.components.formula import Formula, is_formula, parse
+from portmert.tuner.errors import ConfigError
 
 NAMES = ("bleu", "qmean", "port")
 

@@ -8,11 +8,11 @@ import pytest
 
 import portmert
 from tests.support.cli import fault, run
-from tuner.components import registry
-from tuner.components.external import Command, Scores
-from tuner.errors import ConfigError
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.components.external import Command, Scores
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.statistics import compute_stats
 
 LIST = """\
 0 ||| a b c d ||| F= 3 G= 0 ||| 0

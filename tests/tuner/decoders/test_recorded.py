@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
-from tuner.decoders.recorded import Recorded, best_rows
-from tuner.errors import InputError
-from tuner.nbest.read import read_nbest
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.decoders.recorded import Recorded, best_rows
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 FIRST = """0 ||| a b ||| LM0= -1 TM0= -4 -1 ||| 0 ||| 0-0
 0 ||| a c ||| LM0= -3 TM0= -1 -1 tag_x= 1 ||| 0 ||| 0-1

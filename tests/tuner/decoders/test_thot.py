@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aligners import _thot
-from aligners._folders import RECORD
-from metrics._base import Vocabulary
-from tuner.components import registry
-from tuner.decoders._thot_worker import NAMES, Translator
-from tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
-from tuner.demo.grammar import generate
-from tuner.errors import ConfigError, InputError, ProgramError, StateError
-from tuner.nbest.model import model_scores
-from tuner.nbest.read import read_nbest
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.aligners import _thot
+from portmert.aligners._folders import RECORD
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._thot_worker import NAMES, Translator
+from portmert.tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
+from portmert.tuner.demo.grammar import generate
+from portmert.tuner.errors import ConfigError, InputError, ProgramError, StateError
+from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 PAIRS = generate(320, seed=2)
 TRAIN, DEV = PAIRS[:300], PAIRS[300:320]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.decoders._thot_model import (
+from portmert.tuner.decoders._thot_model import (
     LEXICON_ENTRY,
     giza_entry,
     prune_lexicon,

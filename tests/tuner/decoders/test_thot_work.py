@@ -7,11 +7,11 @@ import types
 
 import pytest
 
-from tuner.decoders import _thot_work
-from tuner.decoders._shards import decoded
-from tuner.decoders._thot_work import ThotWork
-from tuner.errors import ProgramError
-from tuner.executors.team import Threads
+from portmert.tuner.decoders import _thot_work
+from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.decoders._thot_work import ThotWork
+from portmert.tuner.errors import ProgramError
+from portmert.tuner.executors.team import Threads
 
 WORKER = """
 import json, os, sys, time

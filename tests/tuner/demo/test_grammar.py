@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from tuner.demo.bitext import write_bitext
-from tuner.demo.derivation import Leaf, Phrase, pair
-from tuner.demo.grammar import Grammar, generate
-from tuner.demo.lexicon import Chance, Spelling
+from portmert.tuner.demo.bitext import write_bitext
+from portmert.tuner.demo.derivation import Leaf, Phrase, pair
+from portmert.tuner.demo.grammar import Grammar, generate
+from portmert.tuner.demo.lexicon import Chance, Spelling
 
 PAIRS = generate(1000, seed=5)
 
@@ -154,7 +154,7 @@ def test_write_bitext_writes_nine_files_of_new_sentences(tmp_path):
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_same_seed_same_bytes_whatever_the_hash_seed(tmp_path, hash_seed):
-    program = "import sys, pathlib; from tuner.demo.bitext import write_bitext; "
+    program = "import sys, pathlib; from portmert.tuner.demo.bitext import write_bitext; "
     program += "write_bitext(pathlib.Path(sys.argv[1]), train=50, dev=9, test=9, seed=4)"
     subprocess.run(
         [sys.executable, "-c", program, tmp_path],

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
-from tuner.components import registry
-from tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
-from tuner.dropin._program import number
-from tuner.errors import InputError
-from tuner.nbest.moses_dat import read_dat
-from tuner.nbest.read import read_nbest
+from portmert.tuner.components import registry
+from portmert.tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
+from portmert.tuner.dropin._program import number
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.read import read_nbest
 
 RECORDED = ROOT / "configs" / "recorded"
 LIST = RECORDED / "1.nbest.gz"
@@ -77,9 +77,9 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     assert "Scorer type: port:alpha=0.5" in capsys.readouterr().err
     lists = read_dat(["f.dat"], ["s.dat"])
     vocabulary = Vocabulary()
-    from tuner.nbest.moses_dat import DatLists, without_duplicates
-    from tuner.texts.corpus import make_batch, read_references
-    from tuner.texts.statistics import compute_stats
+    from portmert.tuner.nbest.moses_dat import DatLists, without_duplicates
+    from portmert.tuner.texts.corpus import make_batch, read_references
+    from portmert.tuner.texts.statistics import compute_stats
 
     references = read_references(
         [REFERENCE], vocabulary=vocabulary, source=RECORDED / "dev.src",

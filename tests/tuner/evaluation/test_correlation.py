@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.oracles.metaeval import kendall_counts
-from tuner.evaluation.correlation import (
+from portmert.tuner.evaluation.correlation import (
     VARIANTS,
     Pairs,
     kendall,

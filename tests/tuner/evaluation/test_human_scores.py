@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.places import SHARED, needs
-from tuner.errors import InputError
-from tuner.evaluation.human_scores import find_outputs, read_human_scores
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.human_scores import find_outputs, read_human_scores
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 HEADER = "system\tsegment\tdocument\tscore\n"

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from metrics._base import Texts, Vocabulary
-from metrics.bleu import Bleu
-from metrics.ter import Ter
+from portmert.metrics._base import Texts, Vocabulary
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.ter import Ter
 from tests.oracles import metaeval as oracle
 from tests.support.agreements import given_scores, two_sets
-from tuner.errors import InputError
-from tuner.evaluation.correlation import VARIANTS, Pairs, kendall
-from tuner.evaluation.correlation import pearson as pearson_of
-from tuner.evaluation.human_scores import HumanScores, Judgments
-from tuner.evaluation.metaeval import accuracies, data, differences, intervals
-from tuner.evaluation.metaeval.combined import combine
-from tuner.evaluation.metaeval.data import Judged, MetricScores, Points
-from tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
-from tuner.evaluation.metaeval.likeness import Likeness, likeness
-from tuner.evaluation.metaeval.report import as_json, combined_as_json, combined_tables, tables
-from tuner.evaluation.metaeval.summary import combined_summary
-from tuner.texts import corpus
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
+from portmert.tuner.evaluation.correlation import pearson as pearson_of
+from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
+from portmert.tuner.evaluation.metaeval import accuracies, data, differences, intervals
+from portmert.tuner.evaluation.metaeval.combined import combine
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
+from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
+from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
+from portmert.tuner.evaluation.metaeval.report import as_json, combined_as_json, combined_tables, tables
+from portmert.tuner.evaluation.metaeval.summary import combined_summary
+from portmert.tuner.texts import corpus
 
 SEGMENTS, SYSTEMS = 3, 3
 small = st.integers(-3, 3).map(float)

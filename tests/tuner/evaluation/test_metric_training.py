@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._learned import feature_names
-from tuner.errors import InputError
-from tuner.evaluation import metric_training as training
+from portmert.metrics._learned import feature_names
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation import metric_training as training
 
 NAMES = feature_names("NB")
 

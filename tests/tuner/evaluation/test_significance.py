@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from scipy.stats import t as student
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.oracles.significance import (
     exact_bootstrap_scores,
     exact_both_kinds,
@@ -19,11 +19,11 @@ from tests.oracles.significance import (
     exact_stratified,
 )
 from tests.support.places import TESTS
-from tuner.components import registry
-from tuner.evaluation.significance import Resampling, holm, systems_tested
-from tuner.executors.team import Threads
-from tuner.texts.corpus import make_batch, read_references, read_texts
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
+from portmert.tuner.texts.statistics import compute_stats
 
 V = registry.metric("v")
 """X0 / X1, higher is better."""

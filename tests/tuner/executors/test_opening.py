@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from tests.support.clusters import NEEDS_DASK, PROGRAMS
-from tuner.errors import ConfigError, PortmertError, ProgramError, StateError
-from tuner.executors.opening import Place, opened
-from tuner.executors.team import Threads
+from portmert.tuner.errors import ConfigError, PortmertError, ProgramError, StateError
+from portmert.tuner.executors.opening import Place, opened
+from portmert.tuner.executors.team import Threads
 
 
 def test_places_that_are_understood(tmp_path):

@@ -14,19 +14,19 @@ import zstandard
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.oracles import nbest as oracle
 from tests.support.places import MOSES, needs
 from tests.support.strategies_nbest import nbest_texts
-from tuner.errors import InputError
-from tuner.nbest.check import check_links, model_score_mismatch
-from tuner.nbest.merge import merge
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.nbest.read import read_nbest
-from tuner.nbest.write import write_nbest
-from tuner.numbers import LARGEST
-from tuner.texts import _kernels as kernels
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.check import check_links, model_score_mismatch
+from portmert.tuner.nbest.merge import merge
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.numbers import LARGEST
+from portmert.tuner.texts import _kernels as kernels
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 MERT = MOSES / "mert-bleu"
 

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.oracles import nbest as oracle
 from tests.support.places import MOSES, needs
-from tuner.errors import InputError
-from tuner.nbest.model import SparseFeatures
-from tuner.nbest.moses_dat import (
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import SparseFeatures
+from portmert.tuner.nbest.moses_dat import (
     DatLists,
     read_dat,
     without_duplicates,
     write_features,
     write_scores,
 )
-from tuner.nbest.read import read_nbest
-from tuner.numbers import LARGEST
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.numbers import LARGEST
 
 MERT = MOSES / "mert-bleu"
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Ragged
-from tuner.nbest import _pool_kernels as kernels
-from tuner.nbest.pool import HypothesisPool, empty_rows
+from portmert.metrics._base import Ragged
+from portmert.tuner.nbest import _pool_kernels as kernels
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
 
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 

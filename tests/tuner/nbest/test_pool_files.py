@@ -7,8 +7,8 @@ import zlib
 import numpy as np
 import pytest
 
-from tuner.errors import InputError, PortmertError
-from tuner.nbest.pool_files import PoolWriter, locked, open_pool
+from portmert.tuner.errors import InputError, PortmertError
+from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 
 FEATURES = np.arange(12.0).reshape(6, 2) / 8
 OFFSETS = np.array([0, 4, 6])

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics._base import Ragged, Texts, Vocabulary
-from tuner.nbest.text_keys import text_keys, word_hashes
+from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.tuner.nbest.text_keys import text_keys, word_hashes
 
 TEXT = st.tuples(
     st.lists(st.sampled_from("abc"), max_size=4),

@@ -1,9 +1,9 @@
 import pytest
 
-from tuner import streams
-from tuner.components import registry
-from tuner.errors import ConfigError
-from tuner.runs.config import load_config
+from portmert.tuner import streams
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.runs.config import load_config
 
 CONFIG = """
 [tune]

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from tuner.errors import StateError
-from tuner.runs.folder import PRODUCTS, RunFolder, open_run
+from portmert.tuner.errors import StateError
+from portmert.tuner.runs.folder import PRODUCTS, RunFolder, open_run
 
 PRINT = {"tune.seed": "1", "data.source": '"sha256:aa"'}
 
@@ -106,7 +106,7 @@ def test_open_run_removes_what_a_killed_process_was_writing(tmp_path):
 
 def test_open_run_refuses_a_second_process(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from tuner.runs.folder import open_run\n"
+        "import sys; from pathlib import Path; from portmert.tuner.runs.folder import open_run\n"
         "with open_run(Path(sys.argv[1]), {}, origin='x'):\n"
         "    print('held', flush=True); sys.stdin.read()\n"
     )

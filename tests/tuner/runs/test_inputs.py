@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tuner.errors import ConfigError, StateError
-from tuner.runs.config import load_config
-from tuner.runs.inputs import read_inputs, write_inputs
+from portmert.tuner.errors import ConfigError, StateError
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.inputs import read_inputs, write_inputs
 
 CONFIG = """\
 [tune]

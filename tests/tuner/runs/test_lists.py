@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.places import ROOT
-from tuner import mapped
-from tuner.components import registry
-from tuner.errors import ConfigError, InputError
-from tuner.nbest.read import read_nbest
-from tuner.runs import lists as module
-from tuner.runs.config import load_config
-from tuner.runs.lists import ListMerger, PooledLists
-from tuner.runs.scorer import Evaluator
+from portmert.tuner import mapped
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.runs import lists as module
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.lists import ListMerger, PooledLists
+from portmert.tuner.runs.scorer import Evaluator
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 SEGMENTS = 40

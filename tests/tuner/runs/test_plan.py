@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.places import ROOT
-from tuner.runs import plan as plans
-from tuner.runs.config import load_config
-from tuner.runs.meter import Cost, Meter
-from tuner.runs.plan import Elsewhere, planned
-from tuner.runs.sample import Sample, chosen
+from portmert.tuner.runs import plan as plans
+from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.meter import Cost, Meter
+from portmert.tuner.runs.plan import Elsewhere, planned
+from portmert.tuner.runs.sample import Sample, chosen
 
 NOTHING = Cost()
 SAMPLE = Sample(

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.api.arrays import lists_of_arrays
-from tuner.errors import InputError
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.search.averaging import (
+from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.search.averaging import (
     FARTHEST,
     absolute_size,
     averaged,
@@ -17,7 +17,7 @@ from tuner.search.averaging import (
     step_share,
     weight_change,
 )
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 def lists(features):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tuner.errors import ConfigError
-from tuner.search.constraints import Bounds, Constraints, columns_of
-from tuner.search.variables import choose_variables
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
+from portmert.tuner.search.variables import choose_variables
 
 NAMES = (("LM0", 1), ("TM0", 2), ("WP0", 1))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import search as slow
-from tuner.search import _kernels
+from portmert.tuner.search import _kernels
 
 WINDOW = (-1000.0, 1000.0)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Metric
-from metrics.bleu import Bleu
+from portmert.metrics._base import Metric
+from portmert.metrics.bleu import Bleu
 from tests.oracles import search as slow
-from tuner.search.line_search import LineSearch, averaged
-from tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.line_search import LineSearch, averaged
+from portmert.tuner.search.problem import StatTable, TuningProblem
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.fake_annotator import FakeAnnotator
 from tests.support.places import MOSES, needs
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.nbest.moses_dat import DatLists
-from tuner.nbest.read import read_nbest
-from tuner.search.constraints import Constraints
-from tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_lists
-from tuner.search.oracle import oracle
-from tuner.search.stat_tables import moses_stats
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.moses_dat import DatLists
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_lists
+from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 QUICK = registry.optimizer("mert", {"effort": 60})
 
@@ -407,7 +407,7 @@ def test_real_lists_beat_what_moses_found():
         source=MOSES / "dev.ja",
         links=[MOSES / "dev.ja-en.giza"],
     )
-    from tuner.weights.feature_weights import read_weights
+    from portmert.tuner.weights.feature_weights import read_weights
 
     nbest = read_nbest([MOSES / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
     start = read_weights(MOSES / "mert-bleu" / "run1.dense")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tuner.search.test_line_search import TWO, Share, problem_of
-from tuner.search.problem import StatTable, TuningProblem, within_segment_spread
+from portmert.tuner.search.problem import StatTable, TuningProblem, within_segment_spread
 
 
 def test_spread_by_hand():

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._base import Texts, Vocabulary
-from tuner.errors import InputError
-from tuner.texts import corpus
+from portmert.metrics._base import Texts, Vocabulary
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts import corpus
 
 
 def write(path, content):

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from aligners._base import Aligner
-from metrics._base import Ragged, Texts, Vocabulary
-from tuner.errors import InputError, ProgramError, StateError
-from tuner.texts.links import DATABASE, Linker
+from portmert.aligners._base import Aligner
+from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.tuner.errors import InputError, ProgramError, StateError
+from portmert.tuner.texts.links import DATABASE, Linker
 
 
 @dataclass(frozen=True)

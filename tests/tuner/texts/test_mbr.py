@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
-from metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics._base import Batch, Texts, Vocabulary
 from tests.oracles import mbr as oracle
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.texts import mbr
-from tuner.texts.mbr import by_model, expected_scores, uniform
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts import mbr
+from portmert.tuner.texts.mbr import by_model, expected_scores, uniform
 
 LISTS = st.lists(
     st.lists(st.text("ab .", max_size=8), min_size=1, max_size=5), min_size=1, max_size=3

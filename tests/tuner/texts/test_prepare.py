@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tuner
-from metrics._base import Arcs, Ragged, Texts, Vocabulary
+import portmert
+from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
 from tests.support.fake_annotator import FakeAnnotator, parsed
 from tests.support.strategies_metrics import arrays
-from tuner.components import registry
-from tuner.texts.corpus import References
-from tuner.texts.prepare import Preparation, signature
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.components import registry
+from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.prepare import Preparation, signature
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 LINES = ["The bl@@ ack Cat", "", "A Dog"]
 
@@ -98,7 +98,7 @@ def test_an_annotator_is_opened_only_for_those_that_need_it():
 
 
 def test_signatures_say_all_that_a_score_depends_on():
-    version = f"portmert:{tuner.__version__}"
+    version = f"portmert:{portmert.__version__}"
     ready = prepared_for(["posf"], "lowercase")
     bleu, posf = registry.metric("bleu"), registry.metric("posf")
     assert ready.signature(bleu, 2) == f"{bleu.signature}|refs:2|case:lc|{version}"

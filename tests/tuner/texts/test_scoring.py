@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-import tuner
-from metrics.bleu import Bleu
-from metrics.port import Port
+import portmert
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.port import Port
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
-from tuner.texts.prepare import Preparation
-from tuner.texts.scoring import as_json, as_text, score_texts
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.scoring import as_json, as_text, score_texts
 
 
 def scores():
@@ -25,7 +25,7 @@ def test_corpus_score_is_that_of_summed_statistics():
 def test_signature_holds_references_case_and_version():
     assert scores()[0].signature == (
         f"bleu:max_order=4,reflen=closest,smooth=exp|refs:var|case:mixed|portmert:"
-        f"{tuner.__version__}"
+        f"{portmert.__version__}"
     )
 
 

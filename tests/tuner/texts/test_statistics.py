@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metrics._base import Batch, Ragged, Texts, Vocabulary
-from metrics.bleu import Bleu
-from metrics.port import Port
-from tuner.errors import InputError
-from tuner.texts import statistics
-from tuner.texts.statistics import compute_stats, notices
+from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.port import Port
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts import statistics
+from portmert.tuner.texts.statistics import compute_stats, notices
 
 
 def make(hypotheses, links, reference_links=((0, 0), (1, 1))):

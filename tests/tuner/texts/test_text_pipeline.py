@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 import portmert
-from metrics._base import Batch, Ragged, Texts, Vocabulary
-from tuner.components import registry
-from tuner.errors import ConfigError, InputError
-from tuner.texts.statistics import notices
-from tuner.texts.text_pipeline import (
+from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.texts.statistics import notices
+from portmert.tuner.texts.text_pipeline import (
     TextPipeline,
     shared_characters,
     unknown_tokens,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.places import MOSES, needs
-from tuner.errors import InputError
-from tuner.numbers import LARGEST, parse_number
-from tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.errors import InputError
+from portmert.tuner.numbers import LARGEST, parse_number
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 INI = """# MERT optimized configuration
 [input-factors]

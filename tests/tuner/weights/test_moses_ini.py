@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.places import MOSES, needs
-from tuner.errors import InputError
-from tuner.numbers import LARGEST
-from tuner.weights.feature_weights import read_weights
-from tuner.weights.moses_ini import MosesIni, read_moses_ini
+from portmert.tuner.errors import InputError
+from portmert.tuner.numbers import LARGEST
+from portmert.tuner.weights.feature_weights import read_weights
+from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 
 INI = """# a comment
 [input-factors]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Structure
+    from portmert.tuner.annotation.annotators._base import Structure
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

@@ -36,7 +36,7 @@ class Structure:
     nodes
         In preorder: label, place of the parent (-1: the root), type.
     words
-        Place of the node, rising; one of `metrics._base.WORD_KINDS`; the position of a token, or
+        Place of the node, rising; one of `portmert.metrics._base.WORD_KINDS`; the position of a token, or
         of a `date` what it is.
     """
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
-from tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
-from tuner.errors import InputError, faults_at
+from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
+from portmert.tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
+from portmert.tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._analysed import Analysed, whole_number
-from tuner.annotation.annotators._boxer import TIMES
-from tuner.annotation.annotators._meaning import Part, discourse_tree
-from tuner.errors import InputError, faults_at
+from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
+from portmert.tuner.annotation.annotators._boxer import TIMES
+from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree
+from portmert.tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

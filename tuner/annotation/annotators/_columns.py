@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from aligners._errors import counted
-from tuner.annotation.annotators import _forest
-from tuner.annotation.annotators._analysed import Analysed, whole_number
-from tuner.annotation.annotators._meaning import roles_tree
-from tuner.annotation.annotators._propositions import Sentence
-from tuner.errors import InputError, faults_at
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators import _forest
+from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
+from portmert.tuner.annotation.annotators._meaning import roles_tree
+from portmert.tuner.annotation.annotators._propositions import Sentence
+from portmert.tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.annotation.annotators._meaning import Argument, Proposition
+    from portmert.tuner.annotation.annotators._meaning import Argument, Proposition
 
 NOTHING = ("_", "-", "", "*")
 

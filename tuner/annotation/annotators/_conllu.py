@@ -13,16 +13,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from aligners._errors import counted
-from tuner.annotation.annotators import _forest
-from tuner.errors import InputError
-from tuner.files import decode_line, read_bytes
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators import _forest
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import decode_line, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from tuner.annotation.annotators._base import Heads
+    from portmert.tuner.annotation.annotators._base import Heads
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
 """What of a word's columns is its tag; where that one is empty, UPOS or XPOS for the other."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._meaning import Part, discourse_tree
+from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Structure
-    from tuner.annotation.annotators._propositions import Sentence
+    from portmert.tuner.annotation.annotators._base import Structure
+    from portmert.tuner.annotation.annotators._propositions import Sentence
 
 EVERY = frozenset((
     "every", "each", "all", "any", "both", "jeder", "jede", "jedes", "jeden", "jedem", "alle",

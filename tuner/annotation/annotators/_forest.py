@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Heads
+    from portmert.tuner.annotation.annotators._base import Heads
 
 
 def fault(heads: Heads) -> str:

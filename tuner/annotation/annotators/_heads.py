@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Heads
-    from tuner.annotation.annotators._brackets import Tree
+    from portmert.tuner.annotation.annotators._base import Heads
+    from portmert.tuner.annotation.annotators._brackets import Tree
 
 ROOT = "root"
 """Label of the word that depends on none."""

@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tuner.annotation.annotators import _models
-from tuner.annotation.annotators._base import Annotation, Annotator
-from tuner.annotation.annotators._workers import CHUNK, workers
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._workers import CHUNK, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._base import Request
 
 
 class LibraryAnnotator(Annotator):

@@ -7,16 +7,16 @@ from abc import abstractmethod
 from pathlib import Path  # noqa: TC003  type hints of options are evaluated
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from aligners._errors import counted
-from tuner.annotation.annotators import _models
-from tuner.annotation.annotators._base import Annotation, Annotator
-from tuner.annotation.annotators._tokens import as_parsed, comparable
-from tuner.errors import AnnotatorError, faults_at
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
+from portmert.tuner.errors import AnnotatorError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._base import Request
 
 Parsed = TypeVar("Parsed")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import WeightedArc
+    from portmert.tuner.annotation.annotators._base import WeightedArc
 
 FloatArray = NDArray[np.float64]
 

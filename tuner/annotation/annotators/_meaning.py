@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._analysed import is_one_word
-from tuner.annotation.annotators._base import Structure
+from portmert.tuner.annotation.annotators._analysed import is_one_word
+from portmert.tuner.annotation.annotators._base import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

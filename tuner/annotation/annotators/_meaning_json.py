@@ -12,25 +12,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from metrics._base import WORD_KINDS
-from tuner.annotation.annotators._analysed import Analysed, is_one_word
-from tuner.annotation.annotators._columns import proposition
-from tuner.annotation.annotators._meaning import (
+from portmert.aligners._errors import counted
+from portmert.metrics._base import WORD_KINDS
+from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word
+from portmert.tuner.annotation.annotators._columns import proposition
+from portmert.tuner.annotation.annotators._meaning import (
     NUMBERED,
     Part,
     discourse_tree,
     propositions_of,
     roles_tree,
 )
-from tuner.documents import parse_json, to_json
-from tuner.errors import InputError, faults_at
+from portmert.tuner.documents import parse_json, to_json
+from portmert.tuner.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.annotation.annotators._base import Annotation, Structure
-    from tuner.annotation.annotators._meaning import Argument, Proposition
+    from portmert.tuner.annotation.annotators._base import Annotation, Structure
+    from portmert.tuner.annotation.annotators._meaning import Argument, Proposition
 
 KEYS = ("words", "tags", "roles", "drs", "verbs")
 _BOX_KEYS = ("tag", "type", "symbol", "children", *WORD_KINDS)

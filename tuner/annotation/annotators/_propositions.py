@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tuner.annotation.annotators._meaning import roles_tree
+from portmert.tuner.annotation.annotators._meaning import roles_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Heads, Structure
-    from tuner.annotation.annotators._meaning import Argument
+    from portmert.tuner.annotation.annotators._base import Heads, Structure
+    from portmert.tuner.annotation.annotators._meaning import Argument
 
 OLD = {
     "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass", "auxpass": "aux:pass", "dobj": "obj",

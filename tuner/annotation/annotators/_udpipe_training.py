@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from aligners._python import python
-from aligners._watching import started
-from tuner import processes
-from tuner.annotation.annotators import _conllu
-from tuner.annotation.annotators._base import Request
-from tuner.errors import AnnotatorError, InputError, ProgramError
-from tuner.files import check_writable, writing
+from portmert.aligners._python import python
+from portmert.aligners._watching import started
+from portmert.tuner import processes
+from portmert.tuner.annotation.annotators import _conllu
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.files import check_writable, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.annotation.annotators._conllu import Block
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.annotation.annotators._conllu import Block
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._base import Annotation, Request
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Heads
+    from portmert.tuner.annotation.annotators._base import Heads
 
 
 def pack_request(request: Request) -> Any:

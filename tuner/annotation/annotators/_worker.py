@@ -1,4 +1,4 @@
-"""Annotates in a process of its own: python -m tuner.annotation.annotators._worker.
+"""Annotates in a process of its own: python -m portmert.tuner.annotation.annotators._worker.
 
 Reads JSON lines: first the module of a backend and its options, then chunks of sentences, each
 with the request. Answers each with one JSON line: `["ready"]`, `["annotations", [...]]`,
@@ -13,14 +13,14 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from tuner.annotation.annotators._wire import pack, unpack_request
-from tuner.errors import AnnotatorError
-from tuner.processes import own_output
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators._wire import pack, unpack_request
+from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.processes import own_output
 
 if TYPE_CHECKING:
-    from tuner.annotation.annotators._base import Request
-    from tuner.annotation.annotators._workers import Parse
+    from portmert.tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._workers import Parse
 
 
 def main() -> None:

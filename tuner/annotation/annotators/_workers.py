@@ -13,16 +13,16 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tuner.annotation.annotators import _worker
-from tuner.annotation.annotators._base import Annotation, Request
-from tuner.annotation.annotators._wire import pack_request, unpack
-from tuner.errors import AnnotatorError
-from tuner.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.annotation.annotators import _worker
+from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._wire import pack_request, unpack
+from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tuner.processes import Ask
+    from portmert.tuner.processes import Ask
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], Request], list[Annotation | None]]

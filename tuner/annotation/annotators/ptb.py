@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
-from tuner.annotation.annotators._base import Annotation, Layer
-from tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from tuner.errors import InputError
-from tuner.files import read_lines
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
+from portmert.tuner.annotation.annotators._base import Annotation, Layer
+from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tuner.annotation.annotators._base import Request
-    from tuner.annotation.annotators._brackets import Tree
+    from portmert.tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._brackets import Tree
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import (
+from portmert.tuner.annotation.annotators import (
     _boxer,
     _clauses,
     _columns,
     _lookup,
     _meaning_json,
 )
-from tuner.annotation.annotators._analysed import is_one_word
-from tuner.annotation.annotators._base import Annotation, Layer
-from tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from tuner.errors import InputError
-from tuner.files import read_lines
+from portmert.tuner.annotation.annotators._analysed import is_one_word
+from portmert.tuner.annotation.annotators._base import Annotation, Layer
+from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tuner.annotation.annotators._analysed import Analysed
-    from tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._analysed import Analysed
+    from portmert.tuner.annotation.annotators._base import Request
 
 LAYERS: tuple[Layer, ...] = ("tags", "roles", "drs")
 NAMES = {

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import _conllu, _models
-from tuner.annotation.annotators._base import Annotation
-from tuner.annotation.annotators._conllu import Tagset
-from tuner.annotation.annotators._heads import ROOT
-from tuner.annotation.annotators._library import LibraryAnnotator
-from tuner.annotation.annotators._tokens import prepared
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators import _conllu, _models
+from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._conllu import Tagset
+from portmert.tuner.annotation.annotators._heads import ROOT
+from portmert.tuner.annotation.annotators._library import LibraryAnnotator
+from portmert.tuner.annotation.annotators._tokens import prepared
+from portmert.tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tuner.annotation.annotators._base import Heads, Request
-    from tuner.annotation.annotators._workers import Parse
+    from portmert.tuner.annotation.annotators._base import Heads, Request
+    from portmert.tuner.annotation.annotators._workers import Parse
 
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""

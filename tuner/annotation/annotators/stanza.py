@@ -11,26 +11,26 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.annotation.annotators import _conllu, _models
-from tuner.annotation.annotators._base import Annotation
-from tuner.annotation.annotators._conllu import Tagset
-from tuner.annotation.annotators._heads import ROOT
-from tuner.annotation.annotators._library import LibraryAnnotator
-from tuner.annotation.annotators._marginals import (
+from portmert.aligners._errors import counted
+from portmert.tuner.annotation.annotators import _conllu, _models
+from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._conllu import Tagset
+from portmert.tuner.annotation.annotators._heads import ROOT
+from portmert.tuner.annotation.annotators._library import LibraryAnnotator
+from portmert.tuner.annotation.annotators._marginals import (
     FloatArray,
     flattened,
     tree_marginals,
     weighted_arcs,
 )
-from tuner.annotation.annotators._tokens import prepared
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators._tokens import prepared
+from portmert.tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Request, WeightedArc
-    from tuner.annotation.annotators._workers import Parse
+    from portmert.tuner.annotation.annotators._base import Request, WeightedArc
+    from portmert.tuner.annotation.annotators._workers import Parse
 
 RESOURCES = "resources.json"
 """The list of models in a folder that `stanza.download` made."""

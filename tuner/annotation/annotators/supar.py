@@ -10,24 +10,24 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators import _brackets
-from tuner.annotation.annotators._base import Annotation
-from tuner.annotation.annotators._heads import ROOT
-from tuner.annotation.annotators._library import LibraryAnnotator
-from tuner.annotation.annotators._marginals import (
+from portmert.tuner.annotation.annotators import _brackets
+from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._heads import ROOT
+from portmert.tuner.annotation.annotators._library import LibraryAnnotator
+from portmert.tuner.annotation.annotators._marginals import (
     FloatArray,
     flattened,
     tree_marginals,
     weighted_arcs,
 )
-from tuner.annotation.annotators._tokens import escaped, prepared
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators._tokens import escaped, prepared
+from portmert.tuner.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.annotation.annotators._base import Heads, Request, WeightedArc
-    from tuner.annotation.annotators._workers import Parse
+    from portmert.tuner.annotation.annotators._base import Heads, Request, WeightedArc
+    from portmert.tuner.annotation.annotators._workers import Parse
 
 DEPENDENCIES = ("biaffine-dependency", "crf-dependency")
 """Names of arc-factored dependency parsers."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.evaluation.comparison.model import Alignments, LinksAgreement, LinksScore
+from portmert.tuner.evaluation.comparison.model import Alignments, LinksAgreement, LinksScore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import Ragged
-    from tuner.evaluation.comparison.material import Material
+    from portmert.metrics._base import Ragged
+    from portmert.tuner.evaluation.comparison.material import Material
 
 
 def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> Alignments | None:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import tuner
-from tuner.components import registry
-from tuner.evaluation.comparison import scores as tables
-from tuner.evaluation.comparison.alignment import alignments
-from tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
-from tuner.evaluation.comparison.formats import spoken
-from tuner.evaluation.comparison.model import Comparison, System
-from tuner.evaluation.comparison.similarity import identical_segments, similarities
-from tuner.evaluation.comparison.timing import time_metrics
-from tuner.texts.statistics import notices
+import portmert
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison import scores as tables
+from portmert.tuner.evaluation.comparison.alignment import alignments
+from portmert.tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from portmert.tuner.evaluation.comparison.formats import spoken
+from portmert.tuner.evaluation.comparison.model import Comparison, System
+from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
+from portmert.tuner.evaluation.comparison.timing import time_metrics
+from portmert.tuner.texts.statistics import notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metrics._base import Metric
-    from tuner.evaluation.comparison.material import Material
-    from tuner.evaluation.comparison.model import Alignments, OrderingScores
-    from tuner.evaluation.comparison.scores import Counted
-    from tuner.evaluation.comparison.systems import NamedSystem, TestSet
-    from tuner.evaluation.history.model import RunHistory
-    from tuner.evaluation.significance import Resampling
-    from tuner.executors.team import Team
-    from tuner.texts.prepare import Preparation
+    from portmert.metrics._base import Metric
+    from portmert.tuner.evaluation.comparison.material import Material
+    from portmert.tuner.evaluation.comparison.model import Alignments, OrderingScores
+    from portmert.tuner.evaluation.comparison.scores import Counted
+    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from portmert.tuner.evaluation.history.model import RunHistory
+    from portmert.tuner.evaluation.significance import Resampling
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.texts.prepare import Preparation
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none; those that need links only where there are some."""
@@ -104,7 +104,7 @@ def compare(
     reordering = reference_reordering(material)
     ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
     return Comparison(
-        portmert=tuner.__version__,
+        portmert=portmert.__version__,
         headlines=tables.headlines(
             scores,
             described,

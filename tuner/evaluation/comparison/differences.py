@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Ragged, Texts, offsets_of
-from metrics._orders import word_orders
-from tuner.components import registry
-from tuner.evaluation.comparison.model import (
+from portmert.metrics._base import Ragged, Texts, offsets_of
+from portmert.metrics._orders import word_orders
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.model import (
     Bucket,
     Differences,
     LinkedText,
     Segment,
     SegmentDifference,
 )
-from tuner.evaluation.comparison.ngrams import ngram_differences
-from tuner.texts.corpus import References, make_batch
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.evaluation.comparison.ngrams import ngram_differences
+from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.evaluation.comparison.material import Material
-    from tuner.evaluation.comparison.scores import Counted
-    from tuner.texts.corpus import IntegerArray
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.evaluation.comparison.material import Material
+    from portmert.tuner.evaluation.comparison.scores import Counted
+    from portmert.tuner.texts.corpus import IntegerArray
 
 LENGTHS = (10, 20, 30, 40, 50)
 """Last reference lengths of the buckets; longer segments are in one more."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.texts.corpus import read_links
-from tuner.texts.links import Linker
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.texts.corpus import read_links
+from portmert.tuner.texts.links import Linker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from aligners._base import Aligner
-    from metrics._base import IntArray, Texts
-    from tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from portmert.aligners._base import Aligner
+    from portmert.metrics._base import IntArray, Texts
+    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
 
 
 @dataclass(frozen=True)

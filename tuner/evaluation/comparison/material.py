@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Batch, Texts, Vocabulary
-from tuner.errors import InputError
-from tuner.evaluation.comparison.linking import LinkSet, linked
-from tuner.evaluation.comparison.similarity import identical_segments
-from tuner.files import read_lines
-from tuner.nbest.read import read_nbest
-from tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
-from tuner.texts.prepare import read_output
+from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.comparison.linking import LinkSet, linked
+from portmert.tuner.evaluation.comparison.similarity import identical_segments
+from portmert.tuner.files import read_lines
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
+from portmert.tuner.texts.prepare import read_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray
-    from tuner.evaluation.comparison.linking import Linking
-    from tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
-    from tuner.texts.corpus import References
-    from tuner.texts.prepare import Preparation
+    from portmert.metrics._base import IntArray
+    from portmert.tuner.evaluation.comparison.linking import Linking
+    from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.texts.prepare import Preparation
 
 
 @dataclass(frozen=True, eq=False)

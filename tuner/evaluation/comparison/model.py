@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tuner.documents import plain
+from portmert.tuner.documents import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tuner.evaluation.history.model import RunHistory
+    from portmert.tuner.evaluation.history.model import RunHistory
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.evaluation.comparison.model import NgramDifference
+from portmert.tuner.evaluation.comparison.model import NgramDifference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics._base import FloatArray, IntArray, Ragged
-    from tuner.evaluation.comparison.material import Material
+    from portmert.metrics._base import FloatArray, IntArray, Ragged
+    from portmert.tuner.evaluation.comparison.material import Material
 
 MAX_ORDER = 4
 MOST = 10

@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.components import registry
-from tuner.errors import InputError, PortmertError, ProgramError
-from tuner.evaluation.comparison.compare import METRICS, Setup, compare
-from tuner.evaluation.comparison.linking import find_links, parse_link_set
-from tuner.evaluation.comparison.material import read_material
-from tuner.evaluation.comparison.systems import find_systems, find_test_set
-from tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
-from tuner.evaluation.history.run_history import read_history
-from tuner.evaluation.significance import Resampling
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import needs_of
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError, PortmertError, ProgramError
+from portmert.tuner.evaluation.comparison.compare import METRICS, Setup, compare
+from portmert.tuner.evaluation.comparison.linking import find_links, parse_link_set
+from portmert.tuner.evaluation.comparison.material import read_material
+from portmert.tuner.evaluation.comparison.systems import find_systems, find_test_set
+from portmert.tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
+from portmert.tuner.evaluation.history.run_history import read_history
+from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from aligners._base import Aligner
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.evaluation.comparison.model import Comparison
-    from tuner.evaluation.comparison.systems import NamedSystem, TestSet
-    from tuner.executors.team import Team
-    from tuner.texts.prepare import Prepare
+    from portmert.aligners._base import Aligner
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.evaluation.comparison.model import Comparison
+    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.texts.prepare import Prepare
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.evaluation.comparison.model import (
+from portmert.tuner.evaluation.comparison.model import (
     ComparedMetric,
     LinksScore,
     NgramCounts,
@@ -13,18 +13,18 @@ from tuner.evaluation.comparison.model import (
     OrderingScores,
     SystemScore,
 )
-from tuner.evaluation.comparison.summary import untested_luck
-from tuner.evaluation.significance import holm, systems_tested
-from tuner.numbers import shown_p
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.evaluation.comparison.summary import untested_luck
+from portmert.tuner.evaluation.significance import holm, systems_tested
+from portmert.tuner.numbers import shown_p
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics._base import FloatArray, Metric
-    from tuner.evaluation.comparison.material import Material
-    from tuner.evaluation.significance import Resampling
-    from tuner.executors.team import Team
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.evaluation.comparison.material import Material
+    from portmert.tuner.evaluation.significance import Resampling
+    from portmert.tuner.executors.team import Team
 
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.components import registry
-from tuner.evaluation.comparison.model import Similarity
-from tuner.texts.corpus import References, make_batch
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.model import Similarity
+from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics._base import FloatArray, IntArray, Metric, Texts
-    from tuner.evaluation.comparison.material import Material
+    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
+    from portmert.tuner.evaluation.comparison.material import Material
 
 
 _AT_ONCE = 50_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.evaluation.comparison.formats import p_value, signed, spoken
+from portmert.tuner.evaluation.comparison.formats import p_value, signed, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.documents import parse_json
-from tuner.errors import InputError, StateError
-from tuner.files import file_digest, read_bytes
-from tuner.runs.folder import STATE
-from tuner.runs.inputs import read_inputs
-from tuner.runs.scorer import read_json
+from portmert.tuner.documents import parse_json
+from portmert.tuner.errors import InputError, StateError
+from portmert.tuner.files import file_digest, read_bytes
+from portmert.tuner.runs.folder import STATE
+from portmert.tuner.runs.inputs import read_inputs
+from portmert.tuner.runs.scorer import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.runs.inputs import Inputs
+    from portmert.tuner.runs.inputs import Inputs
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner import tables
-from tuner.documents import plain
-from tuner.evaluation.comparison.summary import MOST_SYSTEMS, summaries
-from tuner.evaluation.comparison.tables import all_tables
-from tuner.tables import fold, inert
+from portmert.tuner import tables
+from portmert.tuner.documents import plain
+from portmert.tuner.evaluation.comparison.summary import MOST_SYSTEMS, summaries
+from portmert.tuner.evaluation.comparison.tables import all_tables
+from portmert.tuner.tables import fold, inert
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tuner.evaluation.comparison.model import Comparison
+    from portmert.tuner.evaluation.comparison.model import Comparison
 
 
 def as_text(comparison: Comparison) -> str:

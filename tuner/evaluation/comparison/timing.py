@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tuner.components import registry
-from tuner.evaluation.comparison.model import Timing
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.model import Timing
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics._base import Metric
-    from tuner.evaluation.comparison.material import Material
+    from portmert.metrics._base import Metric
+    from portmert.tuner.evaluation.comparison.material import Material
 
 ROUNDS = 3
 """The fastest counts: what else the machine does only makes a round slower."""

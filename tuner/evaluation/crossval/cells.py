@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import tuner
-from aligners._errors import counted
-from tuner import streams
-from tuner.documents import parse_json, to_json
-from tuner.errors import InputError, StateError
-from tuner.evaluation.crossval.choices import leave_out
-from tuner.files import clear_parts, make_folder, read_bytes, write_text
-from tuner.nbest.model import best_hypotheses, model_scores, without_texts
-from tuner.search.constraints import Constraints
-from tuner.search.optimization import Setup, equal_weights, optimize_stats
-from tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.documents import parse_json, to_json
+from portmert.tuner.errors import InputError, StateError
+from portmert.tuner.evaluation.crossval.choices import leave_out
+from portmert.tuner.files import clear_parts, make_folder, read_bytes, write_text
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray, Metric
-    from tuner.evaluation.crossval.choices import Choice
-    from tuner.executors.team import Team
-    from tuner.nbest.model import NBest
-    from tuner.search.problem import StatTable
+    from portmert.metrics._base import FloatArray, IntArray, Metric
+    from portmert.tuner.evaluation.crossval.choices import Choice
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.search.problem import StatTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +307,7 @@ def _key(plan: Plan, choice: Choice, lists: str, split: int, repeat: int) -> str
     judged = plan.judges[choice.tuned_on]
     return json.dumps(
         {
-            "portmert": tuner.__version__,
+            "portmert": portmert.__version__,
             "lists": lists,
             "features": plan.nbest.feature_names,
             "metric": judged.signature,

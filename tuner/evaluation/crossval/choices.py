@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import ConfigError, suggest
-from tuner.search.constraints import columns_of
+from portmert.tuner.errors import ConfigError, suggest
+from portmert.tuner.search.constraints import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tuner.nbest.model import NBest
-    from tuner.search.optimizers._base import Optimizer
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.search.optimizers._base import Optimizer
 
 
 @dataclass(frozen=True)

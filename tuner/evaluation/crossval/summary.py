@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tuner
-from tuner.documents import plain
+import portmert
+from portmert.tuner.documents import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, Metric
-    from tuner.evaluation.crossval.cells import Measured, Plan
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.evaluation.crossval.cells import Measured, Plan
 
 UNTUNED = "untuned"
 """What tables call the start weights."""
@@ -83,7 +83,7 @@ def document_of(plan: Plan, measured: Sequence[Measured]) -> dict[str, Any]:
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
     return {
         "kind": "crossval",
-        "portmert": tuner.__version__,
+        "portmert": portmert.__version__,
         "segments": len(plan.nbest),
         "learnt_from": len(seen),
         "judged_on": len(unseen),

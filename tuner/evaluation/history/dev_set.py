@@ -17,29 +17,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metrics._base import Vocabulary
-from tuner.errors import ConfigError, InputError, ProgramError, StateError
-from tuner.files import file_digest, read_lines
-from tuner.nbest.check import check_links
-from tuner.nbest.read import read_first_hypotheses
-from tuner.runs.inputs import NAME, read_inputs
-from tuner.runs.scorer import held_out_split, read_json, write_json
-from tuner.search.stat_tables import statistics_table
-from tuner.texts.corpus import read_references
-from tuner.texts.links import Linker
-from tuner.texts.prepare import Preparation
-from tuner.texts.statistics import needs_of
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.errors import ConfigError, InputError, ProgramError, StateError
+from portmert.tuner.files import file_digest, read_lines
+from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.read import read_first_hypotheses
+from portmert.tuner.runs.inputs import NAME, read_inputs
+from portmert.tuner.runs.scorer import held_out_split, read_json, write_json
+from portmert.tuner.search.stat_tables import statistics_table
+from portmert.tuner.texts.corpus import read_references
+from portmert.tuner.texts.links import Linker
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.statistics import needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from metrics._base import IntArray, Metric, Need
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.nbest.model import NBest
-    from tuner.runs.inputs import Inputs
-    from tuner.search.problem import StatTable
-    from tuner.texts.corpus import References
-    from tuner.texts.prepare import Prepare
+    from portmert.metrics._base import IntArray, Metric, Need
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.nbest.model import NBest
+    from portmert.tuner.runs.inputs import Inputs
+    from portmert.tuner.search.problem import StatTable
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.texts.prepare import Prepare
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
@@ -297,7 +297,7 @@ def metric_of(signature: str) -> Metric:
     UnknownDevSet
         A signature does not tell all: it names no folders of files.
     """
-    from tuner.components import registry  # noqa: PLC0415  it reads all metrics
+    from portmert.tuner.components import registry  # noqa: PLC0415  it reads all metrics
 
     text = signature.partition("|")[0]
     try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import tuner
-from tuner.documents import plain
-from tuner.tables import aligned, fold, inert
+import portmert
+from portmert.tuner.documents import plain
+from portmert.tuner.tables import aligned, fold, inert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tuner.evaluation.history.model import Pass, ReplicaHistory, RunHistory
+    from portmert.tuner.evaluation.history.model import Pass, ReplicaHistory, RunHistory
 
 COLUMNS = (
     "dev: of the decoder's own best output under the iteration's weights. projected: of the "
@@ -31,7 +31,7 @@ def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[
     """
     alone = {
         "kind": "run",
-        "portmert": tuner.__version__,
+        "portmert": portmert.__version__,
         "headlines": headlines(run),
         "runs": [plain(run)],
     }

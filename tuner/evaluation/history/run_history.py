@@ -6,24 +6,24 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.errors import StateError
-from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
-from tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
-from tuner.evaluation.history.surface import feature_names, slices
-from tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
-from tuner.runs.scorer import read_json, read_scored
-from tuner.search.averaging import stacked
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner.errors import StateError
+from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
+from portmert.tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
+from portmert.tuner.evaluation.history.surface import feature_names, slices
+from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
+from portmert.tuner.runs.scorer import read_json, read_scored
+from portmert.tuner.search.averaging import stacked
+from portmert.tuner.weights.feature_weights import read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from metrics._base import Metric
-    from tuner.annotation.annotators._base import Annotator
-    from tuner.evaluation.history.model import Slice
-    from tuner.texts.prepare import Prepare
-    from tuner.weights.feature_weights import FeatureWeights
+    from portmert.metrics._base import Metric
+    from portmert.tuner.annotation.annotators._base import Annotator
+    from portmert.tuner.evaluation.history.model import Slice
+    from portmert.tuner.texts.prepare import Prepare
+    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 def read_history(

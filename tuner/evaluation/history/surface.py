@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import rows_taken
-from tuner.evaluation.history.dev_set import Kept, all_segments
-from tuner.evaluation.history.model import Slice
-from tuner.files import file_digest
-from tuner.nbest.merge import merge
-from tuner.nbest.model import model_scores
-from tuner.nbest.read import read_nbest
-from tuner.search.line_search import LineSearch
-from tuner.search.problem import NOTHING, TuningProblem
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.metrics._base import rows_taken
+from portmert.tuner.evaluation.history.dev_set import Kept, all_segments
+from portmert.tuner.evaluation.history.model import Slice
+from portmert.tuner.files import file_digest
+from portmert.tuner.nbest.merge import merge
+from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search.problem import NOTHING, TuningProblem
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray, Metric
-    from tuner.evaluation.history.dev_set import DevSet
-    from tuner.nbest.model import NBest
+    from portmert.metrics._base import FloatArray, Metric
+    from portmert.tuner.evaluation.history.dev_set import DevSet
+    from portmert.tuner.nbest.model import NBest
 
 MOST_PIECES = 1200
 """Of a slice; where the window has more, the window is narrower, never the function coarser."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from aligners._errors import counted
-from tuner.documents import parse_json
-from tuner.errors import InputError, suggest
-from tuner.evaluation.humaneval.evaluation import FORM
-from tuner.evaluation.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
-from tuner.files import read_bytes
+from portmert.aligners._errors import counted
+from portmert.tuner.documents import parse_json
+from portmert.tuner.errors import InputError, suggest
+from portmert.tuner.evaluation.humaneval.evaluation import FORM
+from portmert.tuner.evaluation.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
+from portmert.tuner.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tuner.evaluation.humaneval.evaluation import Evaluation, Placed
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation, Placed
 
 Vote = Literal[0, 1, 2]
 """The first system is better, the second is, neither is."""

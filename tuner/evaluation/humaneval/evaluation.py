@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-import tuner
-from aligners._errors import counted
-from tuner import streams
-from tuner.documents import parse_json, plain
-from tuner.errors import InputError
-from tuner.files import read_bytes
+import portmert
+from portmert.aligners._errors import counted
+from portmert.tuner import streams
+from portmert.tuner.documents import parse_json, plain
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from metrics._base import IntArray
+    from portmert.metrics._base import IntArray
 
 FORM = 1
 """Version of the form of keys and exported answers."""
@@ -109,7 +109,7 @@ class Evaluation:
         name = held.pop("id")
         return {
             "portmert_humaneval_key": FORM,
-            "version": tuner.__version__,
+            "version": portmert.__version__,
             "evaluation": name,
             **held,
         }

@@ -7,16 +7,16 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING
 
-from tuner.errors import InputError, PortmertError
-from tuner.evaluation.humaneval.form import as_html
-from tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
-from tuner.files import write_text, writing
+from portmert.tuner.errors import InputError, PortmertError
+from portmert.tuner.evaluation.humaneval.form import as_html
+from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.files import write_text, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tuner.evaluation.humaneval.evaluation import Evaluation
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 KEY = "key.json"
 JUDGES = "judges"

@@ -6,17 +6,17 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from tuner.evaluation.humaneval.evaluation import FORM
+from portmert.tuner.evaluation.humaneval.evaluation import FORM
 
 if TYPE_CHECKING:
-    from tuner.evaluation.humaneval.evaluation import Evaluation
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 
 def as_html(evaluation: Evaluation, judge: str) -> bytes:
     """Return the form; it knows neither systems nor segments."""
     import jinja2  # noqa: PLC0415  start-up time
 
-    folder = resources.files("tuner.evaluation.humaneval")
+    folder = resources.files("portmert.tuner.evaluation.humaneval")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     # Sorted and in ASCII: the same bytes wherever it is made.
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "ensure_ascii": True}

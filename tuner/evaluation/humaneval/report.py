@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tuner.numbers import shown_p
-from tuner.tables import Table
+from portmert.tuner.numbers import shown_p
+from portmert.tuner.tables import Table
 
 if TYPE_CHECKING:
-    from tuner.evaluation.humaneval.results import Preference, Results
+    from portmert.tuner.evaluation.humaneval.results import Preference, Results
 
 
 def tables(results: Results) -> list[Table]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.evaluation.humaneval.answers import Answers
-    from tuner.evaluation.humaneval.evaluation import Evaluation
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.evaluation.humaneval.answers import Answers
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""

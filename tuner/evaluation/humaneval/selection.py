@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metrics._base import Vocabulary
-from metrics.ter import Ter
-from tuner.texts.corpus import make_batch, read_references
-from tuner.texts.prepare import Preparation, read_output
-from tuner.texts.statistics import compute_stats
+from portmert.metrics._base import Vocabulary
+from portmert.metrics.ter import Ter
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.prepare import Preparation, read_output
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from metrics._base import FloatArray, IntArray, Texts
-    from tuner.texts.corpus import References
-    from tuner.texts.text_pipeline import TextPipeline
+    from portmert.metrics._base import FloatArray, IntArray, Texts
+    from portmert.tuner.texts.corpus import References
+    from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ import zipfile
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from aligners._errors import counted
-from tuner.errors import InputError
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tuner.evaluation.humaneval.evaluation import Evaluation
+    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")

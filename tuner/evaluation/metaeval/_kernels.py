@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from metrics._compiled import helper, kernel
+from portmert.metrics._compiled import helper, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
     SingleArray = NDArray[np.float32]
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner import streams
-from tuner.evaluation.correlation import rounded
+from portmert.tuner import streams
+from portmert.tuner.evaluation.correlation import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray
-    from tuner.evaluation.correlation import Pairs
-    from tuner.evaluation.metaeval.data import Judged, MetricScores
-    from tuner.evaluation.metaeval.evaluation import Settings
-    from tuner.evaluation.metaeval.intervals import Draws
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.evaluation.correlation import Pairs
+    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+    from portmert.tuner.evaluation.metaeval.evaluation import Settings
+    from portmert.tuner.evaluation.metaeval.intervals import Draws
 
 _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of permutations."""

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tuner import streams
-from tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
-from tuner.evaluation.metaeval.evaluation import (
+from portmert.tuner import streams
+from portmert.tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
+from portmert.tuner.evaluation.metaeval.evaluation import (
     Estimate,
     Measured,
     differences_of,
     estimates,
     shares,
 )
-from tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
+from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray
-    from tuner.evaluation.metaeval.evaluation import Differences, MetaEvaluation, Settings
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.evaluation.metaeval.evaluation import Differences, MetaEvaluation, Settings
 
 Kind = Literal["mean", "pooled"]
 EVERYTHING = "all"

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.evaluation.correlation import Pairs, rounded
-from tuner.evaluation.metaeval.likeness import Likeness, likeness
-from tuner.texts.statistics import compute_stats
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.correlation import Pairs, rounded
+from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import Batch, FloatArray, IntArray, Metric
-    from tuner.evaluation.human_scores import HumanScores, Judgments
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+    from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
 
     BoolArray = NDArray[np.bool_]
 

@@ -24,18 +24,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.evaluation.correlation import from_sums, ranks, rounded
-from tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
-from tuner.evaluation.metaeval.intervals import joined_moments, standardised
+from portmert.tuner.evaluation.correlation import from_sums, ranks, rounded
+from portmert.tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
+from portmert.tuner.evaluation.metaeval.intervals import joined_moments, standardised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.evaluation.correlation import Pairs
-    from tuner.evaluation.metaeval.data import Points
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.evaluation.correlation import Pairs
+    from portmert.tuner.evaluation.metaeval.data import Points
 
 _CHUNK = 1 << 23
 """Numbers of the largest array of a chunk of permutations."""

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tuner import streams
-from tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
-from tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
-from tuner.evaluation.metaeval.differences import (
+from portmert.tuner import streams
+from portmert.tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
+from portmert.tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
+from portmert.tuner.evaluation.metaeval.differences import (
     Block,
     Permuted,
     metric_pairs,
     permute,
     permute_rows,
 )
-from tuner.evaluation.metaeval.intervals import (
+from portmert.tuner.evaluation.metaeval.intervals import (
     Draws,
     PearsonSums,
     Resampled,
@@ -33,8 +33,8 @@ from tuner.evaluation.metaeval.intervals import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics._base import FloatArray
-    from tuner.evaluation.metaeval.data import Judged, MetricScores
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
 
 PEARSONS = (
     "pearson",

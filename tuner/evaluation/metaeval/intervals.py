@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from tuner.evaluation.correlation import (
+from portmert.tuner.evaluation.correlation import (
     VARIANTS,
     from_sums,
     kendall,
@@ -21,14 +21,14 @@ from tuner.evaluation.correlation import (
     ranks,
     rounded,
 )
-from tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
+from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.evaluation.correlation import Pairs
-    from tuner.evaluation.metaeval.data import Judged, MetricScores, Points
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.evaluation.correlation import Pairs
+    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
 
 Resampled = Literal["both", "segments", "systems"]
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)

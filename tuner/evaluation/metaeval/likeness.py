@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import InputError
-from tuner.evaluation.correlation import rounded
-from tuner.texts.corpus import with_references
-from tuner.texts.statistics import compute_stats
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.correlation import rounded
+from portmert.tuner.texts.corpus import with_references
+from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from metrics._base import Batch, FloatArray, IntArray, Metric
-    from tuner.evaluation.metaeval.intervals import Draws
+    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+    from portmert.tuner.evaluation.metaeval.intervals import Draws
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tuner
-from tuner.evaluation.metaeval.report import named
-from tuner.evaluation.metaeval.summary import by_agreement, main_measure, winners
+import portmert
+from portmert.tuner.evaluation.metaeval.report import named
+from portmert.tuner.evaluation.metaeval.summary import by_agreement, main_measure, winners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tuner.evaluation.metaeval.combined import Combined
-    from tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
+    from portmert.tuner.evaluation.metaeval.combined import Combined
+    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 MOST_POINTS = 1000
 """Of a scatter plot; of more segments evenly spaced ones are drawn."""
@@ -50,7 +50,7 @@ def page_data(
     settings = parts[0].settings
     return {
         "kind": "metaeval",
-        "portmert": tuner.__version__,
+        "portmert": portmert.__version__,
         "samples": settings.samples,
         "seed": settings.seed,
         "headlines": _headlines(labels, rows, differences, order),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.evaluation.metaeval.evaluation import (
+from portmert.tuner.evaluation.metaeval.evaluation import (
     DOCUMENTS,
     KENDALLS,
     LIKENESS,
@@ -15,14 +15,14 @@ from tuner.evaluation.metaeval.evaluation import (
     SEGMENTS,
     SYSTEMS,
 )
-from tuner.tables import Table
+from portmert.tuner.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics._base import FloatArray
-    from tuner.evaluation.metaeval.combined import Combined
-    from tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.evaluation.metaeval.combined import Combined
+    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 _DECIMALS = 10
 """Of numbers in JSON: what lies behind depends on how a processor adds."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aligners._errors import counted
-from tuner.evaluation.metaeval.report import named, scenario_table, shown
-from tuner.tables import Table, fold
+from portmert.aligners._errors import counted
+from portmert.tuner.evaluation.metaeval.report import named, scenario_table, shown
+from portmert.tuner.tables import Table, fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tuner.evaluation.metaeval.combined import Column, Combined
-    from tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
+    from portmert.tuner.evaluation.metaeval.combined import Column, Combined
+    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 MOST_ROWS = 15
 """Metrics of a table of the summary; `--all` has the others."""

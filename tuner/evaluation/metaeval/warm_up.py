@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.components import registry
-from tuner.evaluation.metaeval.data import Judged, MetricScores
-from tuner.evaluation.metaeval.evaluation import Settings, evaluate
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+from portmert.tuner.evaluation.metaeval.evaluation import Settings, evaluate
 
 
 def warm_up() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.evaluation.page._chart import Chart, chart
+from portmert.tuner.evaluation.page._chart import Chart, chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

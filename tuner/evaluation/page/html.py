@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from tuner.evaluation.comparison.formats import (
+from portmert.tuner.evaluation.comparison.formats import (
     fixed,
     p_value,
     percent,
@@ -27,16 +27,16 @@ from tuner.evaluation.comparison.formats import (
     signed_count,
     whole,
 )
-from tuner.evaluation.comparison.summary import summaries, tuned_apart
-from tuner.evaluation.page._agreement_charts import agreement_charts
-from tuner.evaluation.page._comparison_charts import difference_chart, group_charts
-from tuner.evaluation.page._crossval_charts import crossval_charts
-from tuner.evaluation.page._run_charts import run_charts, run_colours
+from portmert.tuner.evaluation.comparison.summary import summaries, tuned_apart
+from portmert.tuner.evaluation.page._agreement_charts import agreement_charts
+from portmert.tuner.evaluation.page._comparison_charts import difference_chart, group_charts
+from portmert.tuner.evaluation.page._crossval_charts import crossval_charts
+from portmert.tuner.evaluation.page._run_charts import run_charts, run_colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tuner.evaluation.page._chart import Chart
+    from portmert.tuner.evaluation.page._chart import Chart
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -253,7 +253,7 @@ def _text(name: str) -> str:
 
 
 def _file(*path: str) -> str:
-    return resources.files("tuner.evaluation.page").joinpath(*path).read_text(encoding="utf-8")
+    return resources.files("portmert.tuner.evaluation.page").joinpath(*path).read_text(encoding="utf-8")
 
 
 @functools.cache

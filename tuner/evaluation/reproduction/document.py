@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tuner.numbers import shown_p
-from tuner.tables import aligned
+from portmert.tuner.numbers import shown_p
+from portmert.tuner.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tuner.evaluation.comparison.model import ComparedMetric, Comparison
-    from tuner.evaluation.reproduction.published import Published, PublishedTable
+    from portmert.tuner.evaluation.comparison.model import ComparedMetric, Comparison
+    from portmert.tuner.evaluation.reproduction.published import Published, PublishedTable
 
 Rows = list[list[str]]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from aligners._errors import counted
-from tuner.documents import parse_toml
-from tuner.errors import InputError
-from tuner.families import reason
+from portmert.aligners._errors import counted
+from portmert.tuner.documents import parse_toml
+from portmert.tuner.errors import InputError
+from portmert.tuner.families import reason
 
 if TYPE_CHECKING:
     from pathlib import Path

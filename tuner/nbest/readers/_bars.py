@@ -7,15 +7,15 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from tuner.nbest.moses_text import NBestReader
-from tuner.nbest.readers._base import ListFile, Reader
-from tuner.numbers import parse_number
+from portmert.tuner.nbest.moses_text import NBestReader
+from portmert.tuner.nbest.readers._base import ListFile, Reader
+from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+    from portmert.metrics._base import Vocabulary
+    from portmert.tuner.nbest.arrived import ArrivedList
 
 _BARS = re.compile(rb"(?:^|[ \t])\|\|\|(?=[ \t\r]|$)")
 _ID = re.compile(r"[0-9]{1,9}")

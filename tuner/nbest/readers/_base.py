@@ -18,22 +18,22 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from aligners._errors import counted
-from metrics._base import offsets_of
-from tuner.errors import InputError, shown
-from tuner.files import called, decode_line, read_bytes
-from tuner.nbest.arrived import ArrivedList
-from tuner.nbest.pool import empty_rows
-from tuner.nbest.segment_names import SegmentNames
-from tuner.numbers import FINITE, parse_number
-from tuner.texts._kernels import intern_tokens
+from portmert.aligners._errors import counted
+from portmert.metrics._base import offsets_of
+from portmert.tuner.errors import InputError, shown
+from portmert.tuner.files import called, decode_line, read_bytes
+from portmert.tuner.nbest.arrived import ArrivedList
+from portmert.tuner.nbest.pool import empty_rows
+from portmert.tuner.nbest.segment_names import SegmentNames
+from portmert.tuner.numbers import FINITE, parse_number
+from portmert.tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metrics._base import TokenArray, Vocabulary
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.metrics._base import TokenArray, Vocabulary
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 HEAD_LINES = 20
 """Lines that a format is recognised by."""

@@ -9,15 +9,15 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tuner.documents import parse_json
-from tuner.errors import InputError, shown
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
-from tuner.numbers import FINITE, bounded
+from portmert.tuner.documents import parse_json
+from portmert.tuner.errors import InputError, shown
+from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
+from portmert.tuner.numbers import FINITE, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.weights.feature_weights import FeatureNames
+    from portmert.tuner.weights.feature_weights import FeatureNames
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {

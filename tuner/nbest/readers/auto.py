@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import ConfigError, InputError, shown
-from tuner.families import component, names
-from tuner.nbest.readers._base import ListFile, Reader
-from tuner.nbest.readers.moses import Moses
+from portmert.tuner.errors import ConfigError, InputError, shown
+from portmert.tuner.families import component, names
+from portmert.tuner.nbest.readers._base import ListFile, Reader
+from portmert.tuner.nbest.readers.moses import Moses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics._base import Vocabulary
-    from tuner.nbest.arrived import ArrivedList
+    from portmert.metrics._base import Vocabulary
+    from portmert.tuner.nbest.arrived import ArrivedList
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers._bars import BarsReader, are_named_values
+from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values
 
 _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 """Names that Joshua and Marian have."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import shown
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
+from portmert.tuner.errors import shown
+from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

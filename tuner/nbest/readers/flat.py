@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.errors import InputError
-from tuner.files import read_lines
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError
+from portmert.tuner.files import read_lines
+from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

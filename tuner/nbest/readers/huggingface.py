@@ -10,15 +10,15 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.errors import InputError, shown
-from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._json import JsonReader
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import InputError, shown
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.nbest.readers._base import ListFile, Place
+    from portmert.tuner.nbest.readers._base import ListFile, Place
 
 _ID = "id"
 _ZIP = b"PK\x03\x04"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tuner.nbest.readers._base import ListFile, Place
+    from portmert.tuner.nbest.readers._base import ListFile, Place
 
 FEATURES = "features"
 """The key of the scores where no other is named; then it need not be there."""

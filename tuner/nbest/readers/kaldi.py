@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import InputError
-from tuner.nbest.readers._base import (
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.readers._base import (
     CollectingReader,
     Collector,
     ListFile,

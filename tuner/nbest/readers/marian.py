@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.nbest.readers._bars import BarsReader, split_fields
+from portmert.aligners._errors import counted
+from portmert.tuner.nbest.readers._bars import BarsReader, split_fields
 
 if TYPE_CHECKING:
-    from tuner.nbest.readers._base import ListFile
+    from portmert.tuner.nbest.readers._base import ListFile
 
 _FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
 _WORD_SCORES = b"WordScores="

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.errors import InputError
-from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._base import check_all_used, read_list
-from tuner.nbest.readers._json import JsonReader
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._base import check_all_used, read_list
+from portmert.tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tuner.nbest.readers._base import ListFile
+    from portmert.tuner.nbest.readers._base import ListFile
 
 _HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
 

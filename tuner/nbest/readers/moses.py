@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers._bars import BarsReader
+from portmert.tuner.nbest.readers._bars import BarsReader
 
 
 @dataclass(frozen=True)

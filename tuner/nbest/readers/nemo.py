@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers import _json as js
-from tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tuner.nbest.readers._base import ListFile
+    from portmert.tuner.nbest.readers._base import ListFile
 
 _ID = "id"
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-from tuner.numbers import parse_number
+from portmert.aligners._errors import counted
+from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
+from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
-    from tuner.nbest.readers._base import ListFile
+    from portmert.tuner.nbest.readers._base import ListFile
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from aligners._errors import counted
-from tuner.errors import suggest
-from tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
+from portmert.aligners._errors import counted
+from portmert.tuner.errors import suggest
+from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

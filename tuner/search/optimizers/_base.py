@@ -12,16 +12,16 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from tuner import streams
-from tuner.executors.team import Threads
-from tuner.search.constraints import Bounds
+from portmert.tuner import streams
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.executors.team import Team
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.executors.team import Team
+    from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Lt
 from pydantic.dataclasses import dataclass
 
-from tuner.search.climb import Climb
-from tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.climb import Climb
+from portmert.tuner.search.optimizers._base import Found, Optimizer
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from metrics._base import FloatArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.mapped import empty_beside, release
+from portmert.tuner.mapped import empty_beside, release
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.problem import TuningProblem
 
 ROWS = 1 << 14
 """Hypotheses that are looked at at once."""

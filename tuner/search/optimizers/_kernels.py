@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from metrics._compiled import kernel
+from portmert.metrics._compiled import kernel
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
+    from portmert.metrics._base import FloatArray, IntArray
 
 
 class Lists(NamedTuple):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.mapped import empty_beside, release, segment_blocks
-from tuner.search.line_search import LineSearch
-from tuner.search.optimizers._base import Found
-from tuner.search.problem import TuningProblem, within_segment_spread
+from portmert.tuner.mapped import empty_beside, release, segment_blocks
+from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search.optimizers._base import Found
+from portmert.tuner.search.problem import TuningProblem, within_segment_spread
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray, IntArray
-    from tuner.search.constraints import Bounds
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.search.constraints import Bounds
 
 SMALLEST_SHARE = 1e-6
 """Least number that stands for the part of the model scores that is not searched."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.mapped import segment_blocks
-from tuner.search.optimizers import _kernels
-from tuner.search.optimizers._gains import all_stats
-from tuner.search.problem import NOTHING
+from portmert.tuner.mapped import segment_blocks
+from portmert.tuner.search.optimizers import _kernels
+from portmert.tuner.search.optimizers._gains import all_stats
+from portmert.tuner.search.problem import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from metrics._base import FloatArray
-    from tuner.search.optimizers._linear import Linear
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.optimizers._linear import Linear
 
 _BLAS = threading.Lock()
 _limits: list[Any] = []

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge, Gt, MinLen
 from pydantic.dataclasses import dataclass
 
-from tuner.search.optimizers._base import Found, Optimizer
-from tuner.search.optimizers._linear import Linear, best_of
-from tuner.search.optimizers._risk import Risk
+from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._linear import Linear, best_of
+from portmert.tuner.search.optimizers._risk import Risk
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from metrics._base import FloatArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from tuner.search.optimizers._base import Found, Optimizer
-from tuner.search.optimizers._linear import Linear, best_of, pulled
-from tuner.search.optimizers._mira import Lists, Mira
+from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._linear import Linear, best_of, pulled
+from portmert.tuner.search.optimizers._mira import Lists, Mira
 
 if TYPE_CHECKING:
-    from metrics._base import FloatArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
-    from tuner.search.climb import Climb
+    from portmert.tuner.search.climb import Climb
 
 
 @dataclass(frozen=True)

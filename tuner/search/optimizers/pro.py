@@ -9,17 +9,17 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from tuner.mapped import gather
-from tuner.search.optimizers._base import Found, Optimizer
-from tuner.search.optimizers._gains import all_stats, background_of, gains
-from tuner.search.optimizers._linear import Linear, best_between, best_of
+from portmert.tuner.mapped import gather
+from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._gains import all_stats, background_of, gains
+from portmert.tuner.search.optimizers._linear import Linear, best_between, best_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import ExactSearch
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tuner.search.climb import Climb
+    from portmert.tuner.search.climb import Climb
 
 
 @dataclass(frozen=True)

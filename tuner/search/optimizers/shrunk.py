@@ -9,23 +9,23 @@ import numpy as np
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
-from metrics._base import offsets_of, rows_taken
-from tuner.search._kernels import best_hypotheses
-from tuner.search.optimizers._base import Found, Optimizer, Unseen
-from tuner.search.optimizers._linear import Linear
-from tuner.search.optimizers._mira import Lists, Mira
-from tuner.search.optimizers._risk import Risk
-from tuner.search.optimizers.coordinate import Coordinate
-from tuner.search.problem import within_segment_spread
+from portmert.metrics._base import offsets_of, rows_taken
+from portmert.tuner.search._kernels import best_hypotheses
+from portmert.tuner.search.optimizers._base import Found, Optimizer, Unseen
+from portmert.tuner.search.optimizers._linear import Linear
+from portmert.tuner.search.optimizers._mira import Lists, Mira
+from portmert.tuner.search.optimizers._risk import Risk
+from portmert.tuner.search.optimizers.coordinate import Coordinate
+from portmert.tuner.search.problem import within_segment_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from metrics._base import FloatArray, IntArray
-    from tuner.search.constraints import Bounds
-    from tuner.search.problem import TuningProblem
+    from portmert.metrics._base import FloatArray, IntArray
+    from portmert.tuner.search.constraints import Bounds
+    from portmert.tuner.search.problem import TuningProblem
 
 RESAMPLES = 200
 """Bootstrap samples of the segments that a standard error is the deviation over."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from aligners._base import Aligner
+from portmert.aligners._base import Aligner
 
 
 @dataclass(frozen=True)

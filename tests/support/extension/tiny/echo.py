@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from tuner.decoders._base import Decoder
-from tuner.files import read_lines, write_text
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.decoders._base import Decoder
+from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 
 
 @dataclass(frozen=True)

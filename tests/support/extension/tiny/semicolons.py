@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tuner.nbest.readers._base import Collector, Reader
+from portmert.tuner.nbest.readers._base import Collector, Reader
 
 
 @dataclass(frozen=True)

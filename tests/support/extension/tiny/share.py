@@ -8,7 +8,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from metrics._base import Metric
+from portmert.metrics._base import Metric
 
 
 @dataclass(frozen=True)

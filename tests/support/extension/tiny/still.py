@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._base import Found, Optimizer
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Tree
-from tuner.annotation.annotators import _brackets, _heads
-from tuner.annotation.annotators._tokens import as_parsed, comparable, escaped, unescaped
+from portmert.tuner.annotation.annotators import _brackets, _heads
+from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable, escaped, unescaped
 
 
 @st.composite

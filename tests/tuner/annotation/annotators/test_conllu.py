@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.oracles import annotators as oracle
 from tests.support.strategies_metrics import heads
-from tuner.annotation.annotators import _conllu, _forest
-from tuner.annotation.annotators._base import Request
-from tuner.components import registry
-from tuner.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.annotation.annotators import _conllu, _forest
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.components import registry
+from portmert.tuner.errors import AnnotatorError, ConfigError, InputError
 
 ALL = frozenset({"tags", "heads", "tree", "parses"})
 ROW = "{}\t{}\t_\tNOUN\tNN\tNumber=Sing\t{}\t{}\t_\t_\n"

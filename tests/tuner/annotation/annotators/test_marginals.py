@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.annotation.annotators import _marginals
-from tuner.annotation.annotators._marginals import flattened, tree_marginals, weighted_arcs
+from portmert.tuner.annotation.annotators import _marginals
+from portmert.tuner.annotation.annotators._marginals import flattened, tree_marginals, weighted_arcs
 
 
 def all_trees(size):

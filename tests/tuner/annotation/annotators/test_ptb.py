@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from tuner.annotation.annotators._base import Request
-from tuner.components import registry
-from tuner.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.components import registry
+from portmert.tuner.errors import AnnotatorError, ConfigError, InputError
 
 ALL = frozenset({"tags", "tree", "parses"})
 ONE = "(S1 (NP (DT the) (NN cat)))"

@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
-from tuner.annotation.annotators import _models
-from tuner.annotation.annotators._base import Request
-from tuner.annotation.annotators._forest import fault
-from tuner.annotation.annotators.spacy import _listed
-from tuner.components import registry
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._forest import fault
+from portmert.tuner.annotation.annotators.spacy import _listed
+from portmert.tuner.components import registry
+from portmert.tuner.errors import AnnotatorError
 
 ALL = Request(frozenset({"tags", "heads", "parses"}), parses=3)
 ODD = [["one"], ["."], ["don", "'t", "(", "&quot;"], ["\u00a0", "a\u2028b"], ["x"] * 200]

@@ -7,12 +7,12 @@ import ufal.udpipe
 
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
 from tests.support.places import SHARED, needs
-from tuner.annotation.annotators import _udpipe_training as training
-from tuner.annotation.annotators import udpipe as udpipe_module
-from tuner.annotation.annotators._base import Request
-from tuner.components import registry
-from tuner.demo.treebank import to_conllu
-from tuner.errors import AnnotatorError, ConfigError, InputError, PortmertError, ProgramError
+from portmert.tuner.annotation.annotators import _udpipe_training as training
+from portmert.tuner.annotation.annotators import udpipe as udpipe_module
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.components import registry
+from portmert.tuner.demo.treebank import to_conllu
+from portmert.tuner.errors import AnnotatorError, ConfigError, InputError, PortmertError, ProgramError
 
 REAL = SHARED / "data/parsers"
 BOTH = Request(frozenset({"tags", "heads"}))

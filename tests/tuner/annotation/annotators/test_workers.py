@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.annotation.annotators import _workers
-from tuner.annotation.annotators._base import Annotation, Request
-from tuner.annotation.annotators._workers import Workers
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators import _workers
+from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._workers import Workers
+from portmert.tuner.errors import AnnotatorError
 
 BACKEND = """
 import os, time
-from tuner.annotation.annotators._base import Annotation
-from tuner.errors import AnnotatorError
+from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.errors import AnnotatorError
 
 def load(options):
     if options.get("start") == "error":

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics._base import Ragged
+from portmert.metrics._base import Ragged
 from tests.oracles.comparison import agreement_error
 from tests.support.strategies_comparison import material_of
-from tuner.evaluation.comparison.alignment import alignments, error_rate
-from tuner.evaluation.comparison.model import LinksScore
+from portmert.tuner.evaluation.comparison.alignment import alignments, error_rate
+from portmert.tuner.evaluation.comparison.model import LinksScore
 
 LINKS = st.lists(st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))), min_size=1)
 

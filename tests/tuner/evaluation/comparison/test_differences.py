@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 
 from tests.support.strategies_comparison import material_of, materials
-from tuner.components import registry
-from tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
-from tuner.evaluation.comparison.scores import count
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from portmert.tuner.evaluation.comparison.scores import count
 
 
 def counted(material, *names):

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from tests.oracles.comparison import right_ngrams
 from tests.support.strategies_comparison import material_of, materials
-from tuner.evaluation.comparison.ngrams import MOST, ngram_differences
+from portmert.tuner.evaluation.comparison.ngrams import MOST, ngram_differences
 
 
 @given(materials(references=2))

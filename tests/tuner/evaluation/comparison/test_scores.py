@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from tuner.evaluation.comparison.model import ComparedMetric, SystemScore
-from tuner.evaluation.comparison.scores import headlines
+from portmert.tuner.evaluation.comparison.model import ComparedMetric, SystemScore
+from portmert.tuner.evaluation.comparison.scores import headlines
 
 BLEU = ComparedMetric("bleu", "bleu", "bleu", "", higher_is_better=True, in_percent=True)
 CALLED = {"a": "a", "b": "b"}

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 
 from tests.support.strategies_comparison import material_of, materials
-from tuner.components import registry
-from tuner.evaluation.comparison import similarity
-from tuner.evaluation.comparison.similarity import identical_segments, similarities
-from tuner.texts.corpus import References, make_batch
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison import similarity
+from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
+from portmert.tuner.texts.corpus import References, make_batch
 
 
 @given(materials())

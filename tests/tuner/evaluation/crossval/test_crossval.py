@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.api.arrays import lists_of_arrays
-from tuner.components import registry
-from tuner.errors import ConfigError, InputError, StateError
-from tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
-from tuner.evaluation.crossval.choices import choices_of, leave_out
-from tuner.evaluation.crossval.report import headlines, tables_of
-from tuner.evaluation.crossval.summary import corrected_p, document_of
-from tuner.executors.team import Threads
-from tuner.nbest.model import SparseFeatures, model_scores
-from tuner.search.problem import StatTable
-from tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError, InputError, StateError
+from portmert.tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
+from portmert.tuner.evaluation.crossval.choices import choices_of, leave_out
+from portmert.tuner.evaluation.crossval.report import headlines, tables_of
+from portmert.tuner.evaluation.crossval.summary import corrected_p, document_of
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.nbest.model import SparseFeatures, model_scores
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 MERT = registry.optimizer("mert:effort=20,restarts=1")
 BLEU = registry.metric("bleu")

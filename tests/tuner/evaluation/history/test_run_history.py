@@ -8,16 +8,16 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tuner.components import registry
-from tuner.errors import PortmertError, StateError
-from tuner.evaluation.history import dev_set, surface
-from tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
-from tuner.evaluation.history.report import as_text
-from tuner.evaluation.history.run_history import read_history
-from tuner.nbest.model import best_hypotheses, model_scores
-from tuner.nbest.read import read_nbest
-from tuner.runs.folder import LOCK, STATE
-from tuner.weights.feature_weights import read_weights
+from portmert.tuner.components import registry
+from portmert.tuner.errors import PortmertError, StateError
+from portmert.tuner.evaluation.history import dev_set, surface
+from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
+from portmert.tuner.evaluation.history.report import as_text
+from portmert.tuner.evaluation.history.run_history import read_history
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.runs.folder import LOCK, STATE
+from portmert.tuner.weights.feature_weights import read_weights
 
 RECORDED = ROOT / "configs"
 METRICS = {text: registry.metric(text) for text in ("port", "bleu", "ter")}

@@ -8,14 +8,14 @@ import pytest
 from openpyxl import load_workbook
 
 from tests.support.evaluations import answered_csv, answered_xlsx, evaluation, export
-from tuner.errors import InputError
-from tuner.evaluation.humaneval.answers import (
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.humaneval.answers import (
     check_complete,
     check_left_out,
     read_answers,
     without,
 )
-from tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
 
 ONE = evaluation(judges=("ada", "bob"))
 

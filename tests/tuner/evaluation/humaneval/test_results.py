@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.oracles import metaeval as oracle
 from tests.support.evaluations import evaluation
-from tuner.errors import InputError
-from tuner.evaluation.humaneval.answers import Answers
-from tuner.evaluation.humaneval.report import as_json, tables
-from tuner.evaluation.humaneval.results import evaluate, fleiss_kappa, outliers, sign_test
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.humaneval.answers import Answers
+from portmert.tuner.evaluation.humaneval.report import as_json, tables
+from portmert.tuner.evaluation.humaneval.results import evaluate, fleiss_kappa, outliers, sign_test
 
 # Fleiss 1971 as often reprinted: 10 items, 14 judges, 5 categories.
 FLEISS = np.array(

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from metrics._base import Texts, Vocabulary
-from tuner.errors import InputError
-from tuner.evaluation.humaneval.selection import Filters, read_and_select, select
-from tuner.texts.corpus import References
-from tuner.texts.text_pipeline import TextPipeline
+from portmert.metrics._base import Texts, Vocabulary
+from portmert.tuner.errors import InputError
+from portmert.tuner.evaluation.humaneval.selection import Filters, read_and_select, select
+from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 REFERENCES = ["a", "a b", "a b c d", "a b c d", "a b c d", "a b c d e"]
 FIRST = ["x", "a b", "a b c d", "a x x x", "x x x x", "a b c d e"]

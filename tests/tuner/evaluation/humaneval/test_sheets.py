@@ -10,12 +10,12 @@ import pytest
 from openpyxl import load_workbook
 
 from tests.support.evaluations import HOSTILE, answered_csv, answered_xlsx, evaluation, export
-from tuner.errors import InputError, PortmertError
-from tuner.evaluation.humaneval.answers import read_answers
-from tuner.evaluation.humaneval.evaluation import LONGEST, read_key, visible
-from tuner.evaluation.humaneval.folder import find_keys, write
-from tuner.evaluation.humaneval.form import as_html
-from tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.errors import InputError, PortmertError
+from portmert.tuner.evaluation.humaneval.answers import read_answers
+from portmert.tuner.evaluation.humaneval.evaluation import LONGEST, read_key, visible
+from portmert.tuner.evaluation.humaneval.folder import find_keys, write
+from portmert.tuner.evaluation.humaneval.form import as_html
+from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
 
 
 def hostile():
@@ -179,7 +179,7 @@ def test_the_key_is_read_back_and_must_be_whole(tmp_path):
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     one = evaluation()
     monkeypatch.setattr(
-        "tuner.evaluation.humaneval.folder.as_html",
+        "portmert.tuner.evaluation.humaneval.folder.as_html",
         lambda *_: (_ for _ in ()).throw(OSError("full")),
     )
     with pytest.raises(PortmertError, match="cannot write: full"):

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.support.documents import document
-from tuner.evaluation.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
-from tuner.evaluation.comparison.summary import summaries
-from tuner.evaluation.page.html import MOST_BYTES, charts_of, render
+from portmert.tuner.evaluation.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
+from portmert.tuner.evaluation.comparison.summary import summaries
+from portmert.tuner.evaluation.page.html import MOST_BYTES, charts_of, render
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
 
@@ -127,13 +127,13 @@ def test_a_larger_comparison_keeps_the_links_of_the_most_different_segments_and_
     monkeypatch,
 ):
     whole_page = render(document(200))
-    monkeypatch.setattr("tuner.evaluation.page.html.MOST_BYTES", len(whole_page.encode()))
+    monkeypatch.setattr("portmert.tuner.evaluation.page.html.MOST_BYTES", len(whole_page.encode()))
     page = render(document(200))
     segments = data_of(page)["segments"]
     assert len(segments) == 200
     assert [number for number, s in enumerate(segments) if s["o"][0][1]] == list(range(10))
     assert "only the segments that differ most have their word links here" in page
-    monkeypatch.setattr("tuner.evaluation.page.html.MOST_BYTES", 0)
+    monkeypatch.setattr("portmert.tuner.evaluation.page.html.MOST_BYTES", 0)
     page = render(document(200))
     assert [segment["n"] for segment in data_of(page)["segments"]] == list(range(1, 11))
     assert "holds only the segments that differ most" in page

@@ -5,10 +5,10 @@ import pytest
 from tests.support.agreements import two_sets
 from tests.support.browser import browser, console
 from tests.support.documents import document
-from tuner.evaluation.metaeval.combined import combine
-from tuner.evaluation.metaeval.evaluation import Settings
-from tuner.evaluation.metaeval.page_data import page_data
-from tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.metaeval.combined import combine
+from portmert.tuner.evaluation.metaeval.evaluation import Settings
+from portmert.tuner.evaluation.metaeval.page_data import page_data
+from portmert.tuner.evaluation.page.html import render
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 

@@ -8,11 +8,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support.reading import fails, read
-from tuner.components import registry
-from tuner.errors import InputError
-from tuner.nbest.read import read_nbest
+from portmert.tuner.components import registry
+from portmert.tuner.errors import InputError
+from portmert.tuner.nbest.read import read_nbest
 
 
 def completion(**other):

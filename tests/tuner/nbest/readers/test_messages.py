@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reading import fails, read
-from tuner.components import registry
-from tuner.errors import ConfigError
-from tuner.nbest import moses_text
+from portmert.tuner.components import registry
+from portmert.tuner.errors import ConfigError
+from portmert.tuner.nbest import moses_text
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
 

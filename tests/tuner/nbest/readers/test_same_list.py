@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from metrics._base import Vocabulary
+from portmert.metrics._base import Vocabulary
 from tests.support import strategies_readers as write
-from tuner.components import registry
-from tuner.nbest.read import read_nbest
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from tests.oracles.learning import expected_statistics, mira
 from tests.support.places import MOSES, needs
 from tests.tuner.search.test_line_search import Misses, Share
-from tuner.components import registry
-from tuner.search.constraints import Bounds
-from tuner.search.optimizers import _kernels
-from tuner.search.optimizers._gains import background_of, gains
-from tuner.search.optimizers._linear import Linear, best_between
-from tuner.search.optimizers._mira import Lists, Mira
-from tuner.search.optimizers._risk import Risk
-from tuner.search.optimizers.pro import Pro
-from tuner.search.prior import Prior
-from tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.components import registry
+from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import _kernels
+from portmert.tuner.search.optimizers._gains import background_of, gains
+from portmert.tuner.search.optimizers._linear import Linear, best_between
+from portmert.tuner.search.optimizers._mira import Lists, Mira
+from portmert.tuner.search.optimizers._risk import Risk
+from portmert.tuner.search.optimizers.pro import Pro
+from portmert.tuner.search.prior import Prior
+from portmert.tuner.search.problem import StatTable, TuningProblem
 
 
 def problem_of(features, offsets, stats, metric=None, **options):
@@ -371,9 +371,9 @@ def test_l1_makes_useless_numbers_0():
 
 @needs(MOSES)
 def test_real_lists_get_better():
-    from tuner.nbest.moses_dat import read_dat
-    from tuner.search.optimization import Setup, optimize_dat
-    from tuner.weights.feature_weights import read_weights
+    from portmert.tuner.nbest.moses_dat import read_dat
+    from portmert.tuner.search.optimization import Setup, optimize_dat
+    from portmert.tuner.weights.feature_weights import read_weights
 
     lists = read_dat(
         [MOSES / "mert-bleu" / "run1.features.dat.gz"],

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tuner.components import registry
-from tuner.search.optimizers._base import Found, Optimizer
-from tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.components import registry
+from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.problem import StatTable, TuningProblem
 
 
 @dataclass(frozen=True)

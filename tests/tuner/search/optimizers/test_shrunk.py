@@ -10,11 +10,11 @@ from scipy.sparse import csr_array
 
 from tests.oracles.learning import believed
 from tests.tuner.search.test_line_search import Share
-from tuner.search.constraints import Bounds
-from tuner.search.optimizers import shrunk
-from tuner.search.optimizers._mira import Mira
-from tuner.search.optimizers.kbmira import Kbmira
-from tuner.search.optimizers.shrunk import (
+from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import shrunk
+from portmert.tuner.search.optimizers._mira import Mira
+from portmert.tuner.search.optimizers.kbmira import Kbmira
+from portmert.tuner.search.optimizers.shrunk import (
     SHARES,
     Shrunk,
     _blends,
@@ -26,7 +26,7 @@ from tuner.search.optimizers.shrunk import (
     _unscaled,
     _worth,
 )
-from tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import StatTable, TuningProblem
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])
 START = np.array([1.0, -0.5, 0.5, 0.2])
