@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import AlignerError, counted
+from portmert.tuner.ground.errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import AlignerError
+from portmert.tuner.ground.errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

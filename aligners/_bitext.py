@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from portmert.aligners._compressed import DamagedError, expand
-from portmert.aligners._errors import AlignerError, counted
+from portmert.tuner.ground.compressed import DamagedError, expand
+from portmert.tuner.ground.errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import AlignerError, counted
 from portmert.aligners._escape import escape
-from portmert.aligners._program import Command, failure, find_program, run_program, run_programs
-from portmert.aligners._program import write_lines as write
 from portmert.aligners._symmetrize import symmetrize
+from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.tuner.ground.programs import (
+    Command,
+    failure,
+    find_program,
+    run_program,
+    run_programs,
+)
+from portmert.tuner.ground.programs import write_lines as write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

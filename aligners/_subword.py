@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import AlignerError
+from portmert.tuner.ground.errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

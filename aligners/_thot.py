@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
-from portmert.aligners._errors import AlignerError, counted
-from portmert.aligners._program import Command, run_programs
-from portmert.aligners._python import module_path, python
+from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.tuner.ground.programs import Command, run_programs
+from portmert.tuner.ground.python import module_path, python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

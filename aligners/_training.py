@@ -12,9 +12,9 @@ from typing import Any
 
 from portmert.aligners._base import Aligner, Links, tokens
 from portmert.aligners._bitext import digest, read_bitext
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._folders import make_folder, read_record
 from portmert.aligners._subword import MODEL, Subwords, project, train_subwords
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.model_folders import make_folder, read_record
 
 Rows = Sequence[Sequence[str]]
 """The tokens of each line."""

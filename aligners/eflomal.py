@@ -11,10 +11,15 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, format_links, parse_links
 from portmert.aligners._bitext import digest, read_lines
-from portmert.aligners._errors import AlignerError, counted
 from portmert.aligners._escape import escape
-from portmert.aligners._folders import read_record
-from portmert.aligners._program import (
+from portmert.aligners._symmetrize import (
+    Heuristic,
+    symmetrize,
+)
+from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
+from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.tuner.ground.model_folders import read_record
+from portmert.tuner.ground.programs import (
     PATIENCE_SECONDS,
     Command,
     failure,
@@ -23,11 +28,6 @@ from portmert.aligners._program import (
     scratch,
     write_lines,
 )
-from portmert.aligners._symmetrize import (
-    Heuristic,
-    symmetrize,
-)
-from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

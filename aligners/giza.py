@@ -11,10 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners import _giza
 from portmert.aligners._base import Aligner, Links
-from portmert.aligners._folders import read_record
-from portmert.aligners._program import PATIENCE_SECONDS, scratch
 from portmert.aligners._symmetrize import Heuristic
 from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
+from portmert.tuner.ground.model_folders import read_record
+from portmert.tuner.ground.programs import PATIENCE_SECONDS, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, parse_links, tokens
 from portmert.aligners._bitext import read_lines
-from portmert.aligners._errors import AlignerError, counted
+from portmert.tuner.ground.errors import AlignerError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

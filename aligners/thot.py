@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners import _thot
 from portmert.aligners._base import Aligner, Links
-from portmert.aligners._program import PATIENCE_SECONDS
 from portmert.aligners._training import Rows, align_with, training_of
+from portmert.tuner.ground.programs import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,13 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Metric
 from portmert.metrics._characters import in_characters, without_punctuation
 from portmert.metrics._edits import one_length
-from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched, mean_matched, totals
+from portmert.metrics._ngrams import (
+    SMALLEST_COUNT,
+    hypothesis_lengths,
+    matched,
+    mean_matched,
+    totals,
+)
 from portmert.metrics._references import best_reference
 
 if TYPE_CHECKING:

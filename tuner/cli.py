@@ -19,7 +19,7 @@ import portmert
 from portmert.tuner import commands
 from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.commands._options import with_volume
-from portmert.tuner.errors import PortmertError, as_message, exhausted, suggest
+from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

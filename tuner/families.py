@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from portmert.tuner.errors import ConfigError, suggest
+from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,9 @@ class Family:
 
 
 FAMILIES = {
-    "metric": Family("portmert.metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})),
+    "metric": Family(
+        "portmert.metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})
+    ),
     "aligner": Family("portmert.aligners", "Aligner"),
     "decoder": Family("portmert.tuner.decoders", "Decoder"),
     "optimizer": Family("portmert.tuner.search.optimizers", "Optimizer"),

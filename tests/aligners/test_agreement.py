@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._agreement import Gold, agreement, parse_gold
-from portmert.aligners._errors import AlignerError
+from portmert.tuner.ground.errors import AlignerError
 from tests.oracles import aligners as oracle
 
 

@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from portmert.aligners._bitext import digest, read_bitext, read_lines
-from portmert.aligners._errors import AlignerError
+from portmert.tuner.ground.errors import AlignerError
 
 
 def test_read_lines_reads_plain_gz_and_xz_alike(tmp_path):

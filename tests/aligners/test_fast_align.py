@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._folders import read_record
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.fast_align import FastAlign
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.model_folders import read_record
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

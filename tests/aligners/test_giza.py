@@ -13,10 +13,10 @@ import pytest
 
 from portmert.aligners import _giza
 from portmert.aligners._base import parse_links
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._folders import read_record
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.giza import Giza
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.model_folders import read_record
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

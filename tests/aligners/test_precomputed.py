@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from portmert.aligners._errors import AlignerError
 from portmert.aligners.precomputed import Precomputed
+from portmert.tuner.ground.errors import AlignerError
 
 
 def align(tmp_path, links, source=("a b", ""), target=("x y z", "")):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from portmert.aligners._errors import AlignerError
 from portmert.aligners._subword import Subwords, project, train_subwords
+from portmert.tuner.ground.errors import AlignerError
 
 LINES = [f"{a}{b} {b}{a}" for a in ("under", "over", "out") for b in ("stand", "look", "come")] * 9
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.aligners import _thot
-from portmert.aligners._errors import AlignerError
 from portmert.aligners.thot import Thot
 from portmert.tuner.demo.grammar import generate
+from portmert.tuner.ground.errors import AlignerError
 
 PAIRS = generate(400, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]

@@ -13,6 +13,13 @@ import numpy as np
 from tabulate import tabulate
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.statistics import compute_stats
 from tests.bench.bayes import bayes
 from tests.bench.drop_in import drop_in
 from tests.bench.lexical import lexical
@@ -21,13 +28,6 @@ from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.metaeval import metaeval
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
-from portmert.tuner.components import registry
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.line_search import LineSearch
-from portmert.tuner.search.problem import StatTable, TuningProblem
-from portmert.tuner.texts.corpus import make_batch, read_references
-from portmert.tuner.texts.statistics import compute_stats
 
 MIB = 2**20
 

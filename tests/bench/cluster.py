@@ -171,8 +171,8 @@ def client(text: str, file: str) -> None:
 
 def udpipe(sentences: int = 4000) -> None:
     """Print how many sentences a second UDPipe annotates."""
-    from tests.support import annotation_models
     from portmert.tuner.demo.grammar import generate
+    from tests.support import annotation_models
 
     model = f"udpipe:model={annotation_models.udpipe()}"
     lines = [" ".join(pair.target) for pair in generate(int(sentences), seed=5)]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
-from tests.bench.measure import in_turn, median_ratio
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
+from tests.bench.measure import in_turn, median_ratio
 
 if TYPE_CHECKING:
     from pathlib import Path

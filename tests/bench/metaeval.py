@@ -21,9 +21,9 @@ def metaeval() -> list[list[str]]:
 
 def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     """Evaluate metrics that are people's scores and more and more noise."""
-    from tests.support.agreements import given_scores
     from portmert.tuner.evaluation.metaeval.data import Judged
     from portmert.tuner.evaluation.metaeval.evaluation import Settings, evaluate
+    from tests.support.agreements import given_scores
 
     rng = np.random.default_rng(1)
     human = rng.integers(-25, 1, size=(segments, systems)).astype(np.float64)

@@ -14,12 +14,12 @@ from pathlib import Path
 import click
 from tabulate import tabulate
 
-from tests.bench.lists import moses_or_generated
-from tests.bench.measure import unit_seconds
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.search.optimization import Setup, optimize_dat
 from portmert.tuner.weights.feature_weights import read_weights
+from tests.bench.lists import moses_or_generated
+from tests.bench.measure import unit_seconds
 
 DEFAULT = (
     "coordinate",

@@ -9,7 +9,6 @@ import numpy as np
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from tests.bench.measure import in_turn, median_ratio, run
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.linking import Linking
 from portmert.tuner.evaluation.comparison.material import read_material
@@ -17,6 +16,7 @@ from portmert.tuner.evaluation.comparison.scores import count
 from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.texts.prepare import Preparation
+from tests.bench.measure import in_turn, median_ratio, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,9 @@ import numpy as np
 
 import portmert
 from portmert.metrics.wer import Wer
-from tests.support.places import CONFIGS
-from portmert.tuner.tables import aligned
+from portmert.tuner.ground.tables import aligned
 from portmert.tuner.texts.by_id import read_by_id
+from tests.support.places import CONFIGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
-from tests.bench.measure import in_turn, median_ratio
-from tests.support.places import SHARED
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._discourse import representation
@@ -18,6 +16,8 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
+from tests.bench.measure import in_turn, median_ratio
+from tests.support.places import SHARED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from tests.bench.lists import REAL
 from portmert.tuner.demo.bitext import write_bitext
 from portmert.tuner.evaluation.comparison.formats import shown, signed
 from portmert.tuner.evaluation.crossval.report import tables_of, with_error
+from portmert.tuner.ground.tables import aligned
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.experiment import run
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.tables import aligned
+from tests.bench.lists import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

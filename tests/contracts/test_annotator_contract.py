@@ -7,13 +7,13 @@ import math
 
 import pytest
 
-from tests.support import annotation_models, optional_models
-from tests.support.annotation_models import SENTENCES
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _brackets, _forest
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
 from portmert.tuner.annotation.annotators._tokens import comparable
 from portmert.tuner.components import registry
+from tests.support import annotation_models, optional_models
+from tests.support.annotation_models import SENTENCES
 
 OPTIONS = annotation_models.OPTIONS | optional_models.OPTIONS
 KINDS = {"supar": {"heads", "marginals"}}

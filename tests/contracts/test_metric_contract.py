@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.metrics._tags import TagMatch
 from portmert.metrics.posf import Posf
-from tests.oracles.metrics import Text, Tree
-from tests.oracles.semantics import Node
-from tests.support.strategies_metrics import arrays, batch_of, corpora
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe, limits
 from portmert.tuner.texts.statistics import compute_stats
+from tests.oracles.metrics import Text, Tree
+from tests.oracles.semantics import Node
+from tests.support.strategies_metrics import arrays, batch_of, corpora
 
 NAMES = registry.own_names("metric")
 EXPECTED = (

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from tests.support.mapped import in_file
-from tests.tuner.search.test_line_search import Misses, Share
-from portmert.tuner import mapped
 from portmert.tuner.components import registry
+from portmert.tuner.ground import mapped
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._exact import ExactSearch
 from portmert.tuner.search.prior import Prior
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.support.mapped import in_file
+from tests.tuner.search.test_line_search import Misses, Share
 
 OPTIMIZERS = registry.own_names("optimizer")
 SMALL = {"mert": {"effort": 40}, "kbmira": {"epochs": 30}}

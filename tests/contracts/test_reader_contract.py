@@ -11,7 +11,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 

@@ -5,10 +5,10 @@ import re
 import pytest
 
 import portmert
+from portmert.tuner.annotation.annotators._base import Annotation
 from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
 from tests.support.cli import run
 from tests.support.known_annotator import Known
-from portmert.tuner.annotation.annotators._base import Annotation
 
 LINES = [" ".join(words) for words in SENTENCES[:12]]
 LINES[2:2] = ["", LINES[0]]

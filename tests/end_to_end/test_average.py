@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import portmert
-from tests.support.cli import fault, run
-from tests.support.places import ROOT
 from portmert.tuner.cli import main
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.moses_sparse import read_sparse
+from tests.support.cli import fault, run
+from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"
 INI = """\

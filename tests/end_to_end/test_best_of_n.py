@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.nbest.extra import read_numbers
 from tests.bench import best_of_n
 from tests.support.places import CONFIGS, ROOT
-from portmert.tuner.errors import InputError
-from portmert.tuner.nbest.extra import read_numbers
 
 CANDIDATES = CONFIGS / "best-of-n" / "candidates.jsonl.gz"
 

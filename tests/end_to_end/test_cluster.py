@@ -11,16 +11,16 @@ import time
 
 import pytest
 
+from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators.udpipe import Udpipe
+from portmert.tuner.annotation.shards import annotated_shard
+from portmert.tuner.executors.cluster import Cluster
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.errors import AnnotatorError, InputError, PortmertError
 from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work
 from tests.support.places import ROOT
-from portmert.tuner.annotation.annotators._base import Request
-from portmert.tuner.annotation.annotators.udpipe import Udpipe
-from portmert.tuner.annotation.shards import annotated_shard
-from portmert.tuner.errors import AnnotatorError, InputError, PortmertError
-from portmert.tuner.executors.cluster import Cluster
-from portmert.tuner.executors.opening import opened
 
 pytestmark = NEEDS_DASK
 

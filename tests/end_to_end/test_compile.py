@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.support.places import ROOT
 from portmert.tuner.runs import warm_up
+from tests.support.places import ROOT
 
 NOTICE = "compiling kernels, once after an installation"
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.support import cli
 from portmert.tuner.components import registry
 from portmert.tuner.families import FAMILIES
+from tests.support import cli
 
 ALL = [(family, name) for family in FAMILIES for name in registry.own_names(family)]
 

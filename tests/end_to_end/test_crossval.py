@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.ground import streams
+from portmert.tuner.nbest.write import write_nbest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from portmert.tuner import streams
-from portmert.tuner.nbest.write import write_nbest
 
 DATA = ROOT / "configs" / "recorded"
 LISTS = ("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz")

@@ -6,10 +6,10 @@ import sqlite3
 
 import pytest
 
+from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
-from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

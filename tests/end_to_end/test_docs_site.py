@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 import portmert
-from tests.support.places import ROOT
 from portmert.tuner.cli import CommandFolder, main
 from portmert.tuner.families import FAMILIES, own_names
+from tests.support.places import ROOT
 
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")
 

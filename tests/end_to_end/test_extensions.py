@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.support.extensions import TINY_POINTS, install, portmert, tiny_wheel, wheel
 from portmert.tuner.families import FAMILIES
+from tests.support.extensions import TINY_POINTS, install, portmert, tiny_wheel, wheel
 
 LIST = "0;a b c;-1\n0;a b;-2\n1;d;-1\n1;d e;-3\n"
 NAMES = {group: next(iter(entries)) for group, entries in TINY_POINTS.items()}
@@ -103,7 +103,10 @@ BROKEN = {
     "no-name": ("broken.module:Nothing", "ends in AttributeError"),
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
     "no-class": ("broken.module:VALUE", "is no class derived from portmert.metrics._base.Metric"),
-    "other-class": ("broken.module:Other", "is no class derived from portmert.metrics._base.Metric"),
+    "other-class": (
+        "broken.module:Other",
+        "is no class derived from portmert.metrics._base.Metric",
+    ),
     "plain": ("broken.module:Plain", "is not decorated with @pydantic.dataclasses.dataclass"),
     "other-name": ("broken.module:Checked", "calls itself 'module', not as its entry point"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),

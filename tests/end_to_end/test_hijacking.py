@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from portmert.aligners._folders import make_folder
-from portmert.aligners._python import module_path
+from portmert.tuner import commands as tuner_commands
+from portmert.tuner.ground.model_folders import make_folder
+from portmert.tuner.ground.python import module_path
 from tests.support.annotation_models import udpipe
 from tests.support.cli import fault
 from tests.support.places import ROOT
 from tests.support.run_folders import write, write_lines
-from portmert.tuner import commands as tuner_commands
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -94,7 +94,7 @@ def test_processes_do_not_get_the_current_folder(monkeypatch, tmp_path):
 def test_what_a_killed_training_left_is_removed_and_what_runs_is_not(tmp_path):
     folder = tmp_path / "model"
     code = (
-        "import sys, time, pathlib; from portmert.aligners._folders import make_folder\n"
+        "import sys, time, pathlib; from portmert.tuner.ground.model_folders import make_folder\n"
         "def make(folder): print(folder, flush=True); time.sleep(60)\n"
         f"make_folder(pathlib.Path({str(folder)!r}), {{}}, make)\n"
     )

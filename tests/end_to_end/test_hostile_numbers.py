@@ -3,10 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
+from portmert.tuner.cli import main
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write
-from portmert.tuner.cli import main
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

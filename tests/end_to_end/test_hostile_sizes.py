@@ -8,12 +8,12 @@ import zipfile
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from tests.support.cli import fault
-from tests.support.run_folders import write, write_lines
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.human_scores import read_human_scores
 from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
+from tests.support.cli import fault
+from tests.support.run_folders import write, write_lines
 
 
 def test_a_small_file_of_much_content_is_refused(tmp_path):

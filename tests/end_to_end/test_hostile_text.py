@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write, write_lines
-from portmert.tuner.components import registry
-from portmert.tuner.nbest.read import read_nbest
 
 PORTMERT = [sys.executable, "-m", "portmert"]
 CONFIG = ROOT / "configs" / "recorded.toml"

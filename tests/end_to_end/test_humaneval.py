@@ -5,11 +5,11 @@ import time
 
 import pytest
 
+from portmert.tuner.evaluation.humaneval.evaluation import read_key, visible
+from portmert.tuner.evaluation.humaneval.folder import write
 from tests.support.browser import browser, console
 from tests.support.cli import fault, run
 from tests.support.evaluations import HOSTILE, answered_csv, evaluation, side
-from portmert.tuner.evaluation.humaneval.evaluation import read_key, visible
-from portmert.tuner.evaluation.humaneval.folder import write
 
 MAKE = ["make", "A=one", "B=two", "--ref", "ref", "--out", "kit", "--top-share", "1"]
 SMALL = [*MAKE, "--judges", "2", "--items", "3", "--common", "2"]

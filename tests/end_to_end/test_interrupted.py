@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from portmert.tuner.ground.files import clear_parts, writing
+from portmert.tuner.texts import corpus
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import write_lines
-from portmert.tuner.files import clear_parts, writing
-from portmert.tuner.texts import corpus
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

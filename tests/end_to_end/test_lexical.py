@@ -8,10 +8,10 @@ import pytest
 
 from portmert.metrics._learned import TERP_ALONE
 from portmert.metrics._lexicon_files import content_hash
+from portmert.tuner.runs.config import load_config
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run
 from tests.support.places import ROOT
-from portmert.tuner.runs.config import load_config
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 TABLE = "0.5 <p>plou</p> <p>detrint plou</p>\n0.1 <p>plepout</p> <p>plepount</p>\n"

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from tests.support.cli import run
-from tests.support.places import ROOT
 from portmert.tuner.dropin._request import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.weights.feature_weights import read_weights
+from tests.support.cli import run
+from tests.support.places import ROOT
 
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"

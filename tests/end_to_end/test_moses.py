@@ -3,9 +3,9 @@
 import json
 import re
 
+from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
-from portmert.tuner.weights.feature_weights import read_weights
 
 CONFIG = ROOT / "configs" / "moses.toml"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import portmert
+from portmert.tuner.api import pooling
+from portmert.tuner.ground import mapped
+from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.nbest import parts
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-import portmert
-from portmert.tuner import mapped
-from portmert.tuner.api import pooling
-from portmert.tuner.errors import ConfigError, InputError
-from portmert.tuner.nbest import parts
 
 SEGMENTS = 12
 
@@ -47,7 +47,7 @@ def files(tmp_path, monkeypatch):
     one = list(lines(rng, references))
     Path("one.nbest").write_text("".join(one))
     Path("two.nbest").write_text("".join(sorted([*lines(rng, references), *one[::3]], key=of)))
-    monkeypatch.setattr("portmert.tuner.files._READ", 500)
+    monkeypatch.setattr("portmert.tuner.ground.files._READ", 500)
     monkeypatch.setattr(parts, "PART_BYTES", 3000)
     monkeypatch.setattr(mapped, "BLOCK_BYTES", 1000)
     return tmp_path
@@ -160,7 +160,7 @@ def test_a_killed_process_leaves_no_pool_and_the_next_one_makes_it():
     there = found()[0]
     child = f"""
 import sys, time
-from portmert.tuner import files
+from portmert.tuner.ground import files
 from portmert.tuner.nbest import parts, pool_files
 from portmert.tuner.cli import main
 files._READ, parts.PART_BYTES = 500, 3000

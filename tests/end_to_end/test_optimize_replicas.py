@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.ground import streams
+from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from portmert.tuner import streams
-from portmert.tuner.weights.feature_weights import read_weights
 
 DATA = ROOT / "configs" / "recorded"
 DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")

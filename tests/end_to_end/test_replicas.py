@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from tests.end_to_end.test_tune_killed import DRIVER, SHORT, products
-from tests.support.cli import run
-from tests.support.places import ROOT
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
+from tests.end_to_end.test_tune_killed import DRIVER, SHORT, products
+from tests.support.cli import run
+from tests.support.places import ROOT
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -170,7 +170,8 @@ def test_a_prior_keeps_weights_near_the_start(tmp_path):
 
 def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
     driver = DRIVER.replace(
-        "from portmert.tuner.runs.experiment import run", "from portmert.tuner.runs.replicas import run"
+        "from portmert.tuner.runs.experiment import run",
+        "from portmert.tuner.runs.replicas import run",
     )
     options = ["tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1"]
 

@@ -7,13 +7,13 @@ from click.testing import CliRunner
 
 import portmert
 from portmert.metrics._base import Arcs
+from portmert.tuner.cli import main
+from portmert.tuner.components import registry
+from portmert.tuner.texts.statistics import needs_of
 from tests.support.annotation_models import write_meanings
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import MOSES, needs
-from portmert.tuner.cli import main
-from portmert.tuner.components import registry
-from portmert.tuner.texts.statistics import needs_of
 
 # Example 3.7 F of the specification with the first reference of each segment.
 FILES = {

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from portmert.tuner.components import registry
+from portmert.tuner.texts.statistics import needs_of
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import MOSES, ROOT, SHARED, needs
-from portmert.tuner.components import registry
-from portmert.tuner.texts.statistics import needs_of
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 RECORDED = ROOT / "configs" / "recorded"

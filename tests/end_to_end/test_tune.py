@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from tests.support.cli import run
-from tests.support.places import MOSES, ROOT, needs
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.support.cli import run
+from tests.support.places import MOSES, ROOT, needs
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
@@ -108,7 +108,7 @@ def pooled(folder):
 def test_lists_on_disk_give_the_bytes_of_memory(tmp_path, monkeypatch, options):
     options = ("--set=tune.iterations=2", *options)
     tune(tmp_path / "memory", *options)
-    monkeypatch.setattr("portmert.tuner.mapped.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("portmert.tuner.ground.mapped.BLOCK_BYTES", 2000)
     monkeypatch.setattr("portmert.tuner.runs.lists.BLOCK_BYTES", 2000)
     tune(tmp_path / "disk", *options, "--set=tune.pool=true")
     made, pools = pooled(tmp_path / "disk")

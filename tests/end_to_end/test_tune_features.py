@@ -5,9 +5,9 @@ import json
 import pytest
 
 import portmert
+from portmert.tuner.decoders.recorded import Recorded
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from portmert.tuner.decoders.recorded import Recorded
 
 DATA = ROOT / "configs" / "recorded"
 

@@ -5,6 +5,9 @@ from contextlib import chdir
 from pathlib import Path
 from unittest.mock import patch
 
+from portmert.tuner.cli import main
+from portmert.tuner.components import registry
+from portmert.tuner.demo.grammar import generate
 from tests.fuzz.judges import scored_place
 from tests.fuzz.target import Target, new_place
 from tests.support import annotation_models
@@ -12,9 +15,6 @@ from tests.support.cli import run
 from tests.support.places import CONFIGS
 from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
 from tests.support.thot_config import thot_config
-from portmert.tuner.cli import main
-from portmert.tuner.components import registry
-from portmert.tuner.demo.grammar import generate
 
 LISTED = ("--nbest", "dev.nbest", "--ref", "test.ref")
 LINKED = ("--source", "test.src", "--ref-links", "test.links")

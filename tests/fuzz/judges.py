@@ -3,13 +3,13 @@
 import dataclasses
 import shutil
 
+from portmert.tuner.components import registry
 from tests.fuzz.target import Target, new_place
 from tests.oracles.lexical import write_paraphrases
 from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.evaluations import answered_xlsx, evaluation, export, side, written
 from tests.support.run_folders import REFERENCE, SOURCE, write_lines
-from portmert.tuner.components import registry
 
 
 def targets(folder):

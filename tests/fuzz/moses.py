@@ -7,11 +7,11 @@ import sys
 from contextlib import chdir, redirect_stderr
 from importlib import import_module
 
+from portmert.tuner.commands.shims import PROGRAMS
+from portmert.tuner.dropin.mert import NO_STARTS
 from tests.fuzz.target import Target, new_place
 from tests.support.cli import run
 from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_lines
-from portmert.tuner.commands.shims import PROGRAMS
-from portmert.tuner.dropin.mert import NO_STARTS
 
 DECODER = f"""#!{sys.executable} -SE
 import sys

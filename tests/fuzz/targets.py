@@ -9,6 +9,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.annotation.cache import AnnotationCache, line_key
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import read_lines
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Target, new_place
 from tests.support import strategies_readers as made
@@ -23,13 +30,6 @@ from tests.support.run_folders import (
     write_lines,
     write_lists,
 )
-from portmert.tuner.annotation.cache import AnnotationCache, line_key
-from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_lines
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.write import write_nbest
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 SEGMENTS = 3
 LISTED = [

@@ -15,11 +15,11 @@ from portmert.metrics.dpm import Dpm
 from portmert.metrics.edpm import Edpm
 from portmert.metrics.edpm_exact import EdpmExact
 from portmert.metrics.mu_pr import MuPr
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies as oracles
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora
-from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 
 FIRST = ((2, "det"), (3, "subj"), (0, "root"))  # of "the cat stumbled"
 SECOND = ((3, "det"), (3, "mod"), (0, "root"))

@@ -14,12 +14,12 @@ from portmert.metrics._base import Arcs, Batch, Vocabulary
 from portmert.metrics._learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
 from portmert.metrics._lexicon_files import content_hash
 from portmert.metrics._terp import PRESETS, terp_counts
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies
 from tests.oracles import lexical as oracle
 from tests.oracles.metrics import Text
 from tests.support.strategies_metrics import arrays, batch_of, corpora
-from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 
 REFERENCE = Text(
     ("the", "red", "cat", "ate"), heads=((3, "det"), (3, "mod"), (4, "subj"), (0, "root"))

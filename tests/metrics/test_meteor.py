@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.meteor import _TASKS
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import lexical as oracle
 from tests.support.strategies_metrics import batch_of_pairs
-from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 
 PAIR = ("the cat sat on the mat", "the cat is on the mat")
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)

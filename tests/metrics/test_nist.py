@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics.nist import Nist
+from portmert.tuner.texts import statistics
+from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_bleu import EXAMPLE
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment
 from tests.support.strategies_metrics import batch_of, corpora, text
-from portmert.tuner.texts import statistics
-from portmert.tuner.texts.statistics import compute_stats
 
 
 def score_of(corpus):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._pair_kernels import first_equals, mean_matches, pair_matches
 from portmert.metrics._pairs import PairBatch, WeightedLists
-from tests.oracles.mbr import clipped
 from portmert.tuner.components import registry
+from tests.oracles.mbr import clipped
 
 # Compiled, products of words wrap around in silence.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

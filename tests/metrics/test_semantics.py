@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics._base import Ragged
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import semantics as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import batch_of, corpora
-from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 
 
 def score(name, *segments):

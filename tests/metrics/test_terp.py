@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._terp import PRESETS, terp_counts
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import lexical as oracle
 from tests.support.strategies_metrics import batch_of_pairs
-from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)
 EXAMPLES = [

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Ragged, Vocabulary
+from portmert.tuner.components import registry
 from tests.oracles import trees as oracle
 from tests.oracles.metrics import Segment, Text, Tree
 from tests.support.strategies_metrics import arrays, batch_of, corpora, texts
-from portmert.tuner.components import registry
 
 OVERLAPS = {
     "hwcm": (oracle.dependency_forest, oracle.chains, "precision"),

@@ -3,8 +3,8 @@
 import shlex
 import sys
 
-from tests.support.places import TESTS, programs
 from portmert.tuner.demo.grammar import generate
+from tests.support.places import TESTS, programs
 
 RECORDED = TESTS / "programs" / "recorded_aligner"
 DATA = TESTS / "data" / "aligners"

@@ -7,10 +7,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from tests.support.bracketed import to_brackets
 from portmert.tuner.annotation.annotators._udpipe_training import train
 from portmert.tuner.demo.grammar import generate
 from portmert.tuner.demo.treebank import to_conllu
+from tests.support.bracketed import to_brackets
 
 _PAIRS = generate(60, seed=3)
 PAIRS = list({pair.target: pair for pair in _PAIRS}.values())

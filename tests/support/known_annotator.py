@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from portmert.metrics._base import Texts, Vocabulary
-from tests.oracles import annotators as oracle
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from tests.oracles import annotators as oracle
 
 if TYPE_CHECKING:
     from tests.oracles.metrics import Text

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from portmert.tuner.demo.treebank import parse, to_conllu
 from tests.support.annotation_models import PAIRS
 from tests.support.bracketed import to_brackets
 from tests.support.places import SHARED
-from portmert.tuner.demo.treebank import parse, to_conllu
 
 REAL = SHARED / "data/parsers/models/bllip_gum_1k.tar.xz"
 

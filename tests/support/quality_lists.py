@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.places import ROOT
 from portmert.tuner.demo.grammar import generate
+from tests.support.places import ROOT
 
 FOLDER = ROOT / "configs" / "quality"
 SEGMENTS = {"dev": 150, "test": 150}

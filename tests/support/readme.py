@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from portmert.tuner.cli import main
 from tests.support.notebooks import NOTEBOOKS, executed
 from tests.support.places import ROOT
-from portmert.tuner.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path

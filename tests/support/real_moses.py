@@ -1,7 +1,7 @@
 """A system of the real Moses that fits into a page, for tests that need its programs."""
 
-from tests.support.places import programs
 from portmert.tuner.decoders.moses import Moses
+from tests.support.places import programs
 
 ARPA = """\\data\\
 ngram 1=7

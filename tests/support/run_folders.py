@@ -3,11 +3,11 @@
 import json
 import random
 
-from tests.support.strategies_readers import Hypothesis, moses
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_inputs
+from tests.support.strategies_readers import Hypothesis, moses
 
 DATA = """\
 [data]

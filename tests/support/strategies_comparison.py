@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
-from tests.oracles.metrics import Text
-from tests.support.strategies_metrics import arrays
 from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.texts.corpus import References
+from tests.oracles.metrics import Text
+from tests.support.strategies_metrics import arrays
 
 WORDS = st.sampled_from(["a", "b", "c", "d"])
 

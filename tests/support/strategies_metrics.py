@@ -20,10 +20,10 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
-from tests.oracles import semantics
-from tests.oracles.metrics import Segment, Text, Tree, expected_links
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import limits
+from tests.oracles import semantics
+from tests.oracles.metrics import Segment, Text, Tree, expected_links
 
 TAGS = ("N", "V", "D")
 LABELS = ("subj", "obj")

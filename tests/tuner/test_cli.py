@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.cli import run
-from tests.support.places import ROOT
 from portmert.tuner import __version__, commands
 from portmert.tuner.cli import main
+from tests.support.cli import run
+from tests.support.places import ROOT
 
 COMMANDS = sorted(
     path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
@@ -75,7 +75,9 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
         left.append(status)
         raise SystemExit(status)
 
-    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=interrupted))
+    monkeypatch.setattr(
+        "portmert.tuner.commands.metrics.command", click.Command("x", callback=interrupted)
+    )
     monkeypatch.setattr("os._exit", leave)
     threads = [threading.main_thread(), threading.Thread(daemon=True)]
     threads += [threading.Thread(daemon=False)] * searching
@@ -132,7 +134,9 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch):
     def look():
         seen.extend(signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP))
 
-    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=look))
+    monkeypatch.setattr(
+        "portmert.tuner.commands.metrics.command", click.Command("x", callback=look)
+    )
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         run("metrics")
@@ -179,6 +183,8 @@ def test_other_faults_of_the_system_are_not_hidden(monkeypatch):
     def missing():
         raise FileNotFoundError(2, "No such file", "ours")
 
-    monkeypatch.setattr("portmert.tuner.commands.metrics.command", click.Command("x", callback=missing))
+    monkeypatch.setattr(
+        "portmert.tuner.commands.metrics.command", click.Command("x", callback=missing)
+    )
     with pytest.raises(FileNotFoundError, match="No such file: 'ours'"):
         run("metrics")

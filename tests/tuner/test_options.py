@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.cli import fault, run
 from portmert.tuner.cli import main
+from tests.support.cli import fault, run
 
 
 @pytest.mark.parametrize(

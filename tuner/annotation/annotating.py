@@ -12,7 +12,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
 from portmert.tuner.annotation import layers as layers_of
 from portmert.tuner.annotation import records
@@ -21,7 +20,7 @@ from portmert.tuner.annotation.annotators._lookup import shown
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.annotation.distinct import Distinct, places_of
 from portmert.tuner.annotation.shards import annotated
-from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
 from portmert.tuner.texts.statistics import NEED_NAMES
 
 if TYPE_CHECKING:

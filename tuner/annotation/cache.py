@@ -31,7 +31,7 @@ from portmert.tuner.annotation.cache_file import (
     set_aside,
     transaction,
 )
-from portmert.tuner.errors import ConfigError, StateError
+from portmert.tuner.ground.errors import ConfigError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import WORD_KINDS, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
+from portmert.metrics._base import (
+    WORD_KINDS,
+    ExpectedArcs,
+    Ragged,
+    Structures,
+    Vocabulary,
+    offsets_of,
+)
 from portmert.tuner.annotation.annotators import _brackets, _forest
 from portmert.tuner.annotation.annotators._base import Structure
 from portmert.tuner.annotation.annotators._tokens import escaped

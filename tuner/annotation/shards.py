@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import AnnotatorError
-from portmert.tuner.files import with_absolute_paths
+from portmert.tuner.ground.errors import AnnotatorError
+from portmert.tuner.ground.files import with_absolute_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import format_links, parse_links
-from portmert.aligners._errors import counted
 from portmert.tuner.api.texts import text_file
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError, aligner_faults
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines
 
 __all__ = ["align", "check_links", "format_links"]
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from portmert.aligners._base import Aligner, Links
     from portmert.tuner.api.texts import TextLike
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
 
 
 def align(
@@ -67,8 +66,7 @@ def align(
         )
     workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
     try:
-        with aligner_faults():
-            return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
+        return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
     finally:  # the folder goes, unless there is a log to read in it
         if not any(workdir.glob("*.log")):
             shutil.rmtree(workdir, ignore_errors=True)
@@ -77,9 +75,8 @@ def align(
 def check_links(links: TextLike, gold: TextLike) -> Agreement:
     """Return how well links agree with those made by hand, `0-0` sure and `0?0` possible."""
     files = text_file(links, "the links"), text_file(gold, "the gold links")
-    with aligner_faults():
-        rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
-        marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
+    rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
+    marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
     if len(rows) != len(marks):
         raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
     if not rows:

@@ -16,10 +16,10 @@ from portmert.tuner.annotation.layers import MEANING
 from portmert.tuner.annotation.shards import SHARD
 from portmert.tuner.api.texts import log_notice, text_file
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError, faults_at
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.files import check_writable, read_lines, writing
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import InputError, faults_at
+from portmert.tuner.ground.files import check_writable, read_lines, writing
+from portmert.tuner.ground.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

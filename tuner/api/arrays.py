@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.model import without_texts
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from portmert.aligners._errors import counted
 from portmert.tuner.api.lists import read_nbest
 from portmert.tuner.api.optimizing import Optimized
 from portmert.tuner.api.searching import as_weights
 from portmert.tuner.api.texts import log_notice
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
 from portmert.tuner.search.length_penalty import penalised

@@ -13,7 +13,7 @@ from portmert.tuner.evaluation.comparison.request import Request, compare_reques
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

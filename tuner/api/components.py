@@ -38,7 +38,7 @@ def metric(text: str) -> Metric:
     >>> portmert.metric("PRT")
     Traceback (most recent call last):
         ...
-    portmert.tuner.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
+    portmert.tuner.ground.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     return registry.metric(text)
 

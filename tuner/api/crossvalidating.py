@@ -13,18 +13,18 @@ from portmert.tuner.api.lists import read_lists
 from portmert.tuner.api.searching import as_constraints, as_weights
 from portmert.tuner.api.texts import log_notice, once, pipeline_of, preparing
 from portmert.tuner.components import registry
-from portmert.tuner.documents import to_json
 from portmert.tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
 from portmert.tuner.evaluation.crossval.choices import choices_of
 from portmert.tuner.evaluation.crossval.report import headlines, tables_of
 from portmert.tuner.evaluation.crossval.summary import document_of
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.files import write_text
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.tables import as_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.problem import StatTable
-from portmert.tuner.tables import as_text
 from portmert.tuner.texts.prepare import signature as signature_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
 from portmert.tuner.evaluation.metaeval.page_data import page_data
 from portmert.tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
 from portmert.tuner.evaluation.page.html import render
-from portmert.tuner.processors import available_processors
-from portmert.tuner.tables import as_latex, as_text
+from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.tables import as_latex, as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
     from portmert.tuner.evaluation.metaeval.evaluation import Measured
     from portmert.tuner.evaluation.metaeval.intervals import Resampled
-    from portmert.tuner.tables import Table
+    from portmert.tuner.ground.tables import Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import with_features
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores

@@ -16,12 +16,12 @@ from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.api.judging import Report, human_scores, read_judged
 from portmert.tuner.api.texts import log_notice, pipeline_of
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation import metric_training as training
 from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.reproduction.published import read_published
-from portmert.tuner.processors import available_processors
-from portmert.tuner.tables import as_text
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage
 

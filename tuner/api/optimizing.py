@@ -17,9 +17,9 @@ from portmert.tuner.api.pooling import Pooled
 from portmert.tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
 from portmert.tuner.api.texts import log_notice, once, pipeline_of, text_file, text_files
 from portmert.tuner.components.formula import Formula
-from portmert.tuner.documents import to_json
-from portmert.tuner.errors import ConfigError, InputError
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.search import DEFAULT_OPTIMIZER

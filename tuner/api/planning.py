@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.tuner.api.texts import log_notice
 from portmert.tuner.api.tuning import load_config
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.executors.opening import Place, opened
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.runs import plan as plans
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.meter import Cost

@@ -13,8 +13,8 @@ import numpy as np
 import portmert
 from portmert.metrics._base import Vocabulary, offsets_of
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import Lines, file_digest
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import Lines, file_digest
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.parts import PartedList, merged_parts
 from portmert.tuner.nbest.pool import segment_sizes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from portmert.metrics._base import Metric
     from portmert.tuner.api.texts import Notice
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
     from portmert.tuner.nbest.pool_files import Pool
     from portmert.tuner.nbest.readers._base import Reader
     from portmert.tuner.texts.corpus import References

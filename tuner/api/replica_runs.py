@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from portmert.tuner import streams
 from portmert.tuner.api.lists import in_order, read_lists
 from portmert.tuner.api.reranking import Reranked
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import write_text
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.nbest.write import write_nbest
 from portmert.tuner.runs.scorer import NUMBER, Scored, read_json, write_json

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import portmert
-from portmert.aligners._errors import counted
 from portmert.tuner.api.replica_runs import (
     Chosen,
     ReplicaRun,
@@ -24,15 +23,15 @@ from portmert.tuner.api.searching import as_weights, list_problem, setup_of
 from portmert.tuner.api.texts import log_notice, pipeline_of
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
-from portmert.tuner.errors import ConfigError
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.files import text_digest
+from portmert.tuner.ground.errors import ConfigError, counted
+from portmert.tuner.ground.files import text_digest
+from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs.config import ListsData
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_list_inputs
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

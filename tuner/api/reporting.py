@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from portmert.tuner.api.texts import log_notice, preparing
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError, StateError
 from portmert.tuner.evaluation.comparison.compare import METRICS
 from portmert.tuner.evaluation.comparison.request import Request, compare_request
 from portmert.tuner.evaluation.history.report import as_text, document_of
@@ -17,8 +16,9 @@ from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from portmert.tuner.evaluation.reproduction.run import reproduce as fill
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.files import check_writable
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import InputError, StateError
+from portmert.tuner.ground.files import check_writable
+from portmert.tuner.ground.processors import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.api.also import remind
 from portmert.tuner.api.comparing import compare
@@ -14,13 +13,13 @@ from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.replica_runs import as_lines
 from portmert.tuner.api.replicating import replicate
 from portmert.tuner.api.texts import log_notice, pipeline_of
-from portmert.tuner.documents import to_json
-from portmert.tuner.errors import ConfigError
 from portmert.tuner.evaluation.comparison.scores import shown
-from portmert.tuner.files import write_text
-from portmert.tuner.numbers import shown_p
+from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.errors import ConfigError, counted
+from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs.inputs import read_inputs
-from portmert.tuner.tables import Table
 from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline

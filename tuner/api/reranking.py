@@ -13,7 +13,7 @@ from portmert.tuner.api.lists import read_lists
 from portmert.tuner.api.optimizing import Optimized
 from portmert.tuner.api.searching import as_weights
 from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.weights.moses_ini import NEVER_TUNED

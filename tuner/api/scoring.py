@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, overload
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.texts import ById, log_notice, pipeline_of, preparing, text_file, text_files
-from portmert.tuner.errors import InputError
+from portmert.tuner.api.texts import (
+    ById,
+    log_notice,
+    pipeline_of,
+    preparing,
+    text_file,
+    text_files,
+)
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus, scoring, statistics
 from portmert.tuner.texts.prepare import read_output
 from portmert.tuner.texts.scoring import as_json as scores_as_json

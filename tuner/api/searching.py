@@ -15,7 +15,7 @@ from portmert.tuner.api.components import as_metric, as_optimizer
 from portmert.tuner.api.lists import read_lists
 from portmert.tuner.api.texts import pipeline_of, preparing
 from portmert.tuner.components.formula import Formula
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.length_penalty import LengthPenalty, optimize_penalised
 from portmert.tuner.search.optimization import Setup

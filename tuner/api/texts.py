@@ -13,10 +13,10 @@ from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.components.comet import Place, neural
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import Lines
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import Lines
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.nbest.segment_names import SegmentNames
-from portmert.tuner.processors import available_processors
 from portmert.tuner.texts.by_id import LinesById, read_by_id
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from portmert.metrics._base import Metric
     from portmert.tuner.annotation.annotators._base import Annotator
     from portmert.tuner.executors.team import Team
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
     from portmert.tuner.texts.prepare import Prepare
 
 PathLike = Path | str

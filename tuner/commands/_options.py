@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from portmert.tuner.commands._notice import VOICE
-from portmert.tuner.numbers import LARGEST, MOST, bounded
+from portmert.tuner.ground.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

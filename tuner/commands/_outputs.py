@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from portmert.tuner.commands._options import OUT_FILE, all_of
-from portmert.tuner.documents import to_json
-from portmert.tuner.files import check_writable, write_text
+from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.files import check_writable, write_text
 
 if TYPE_CHECKING:
     from portmert.tuner.api.judging import Report

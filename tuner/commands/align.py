@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from portmert.aligners._errors import counted
 import portmert
 from portmert.tuner.commands._options import refuse_given, set_option
-from portmert.tuner.errors import ConfigError
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.errors import ConfigError, counted
+from portmert.tuner.ground.files import write_text
 
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.aligners._errors import counted
 from portmert.tuner.commands._annotating import cache_option
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
@@ -19,6 +18,7 @@ from portmert.tuner.commands._options import (
     renamed,
 )
 from portmert.tuner.commands._progress import decoding
+from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:
     from portmert.metrics._base import Need

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.aligners._errors import counted
 from portmert.tuner.commands._annotating import cache_option
+from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def show(folder: Path | None) -> None:
     portmert cache info
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from portmert.tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
-    from portmert.tuner.tables import aligned  # noqa: PLC0415
+    from portmert.tuner.ground.tables import aligned  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)

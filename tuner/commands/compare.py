@@ -27,7 +27,7 @@ from portmert.tuner.commands._options import (
 )
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import annotating
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.documents import to_json
 from portmert.tuner.families import FAMILIES
+from portmert.tuner.ground.documents import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +71,7 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
 
 def _table(family: str, found: Iterable[Component]) -> str:
-    from portmert.tuner.tables import aligned  # noqa: PLC0415  start-up time
+    from portmert.tuner.ground.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
     return aligned(

@@ -25,7 +25,7 @@ from portmert.tuner.commands._options import (
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import annotating, decoding
 from portmert.tuner.commands._searching import constraint_options, start_option, take_constraints
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:

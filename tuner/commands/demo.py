@@ -9,7 +9,7 @@ import click
 from portmert.tuner.commands._notice import log
 from portmert.tuner.commands._options import FOLDER, Whole, renamed
 from portmert.tuner.commands._progress import decoding
-from portmert.tuner.tables import aligned
+from portmert.tuner.ground.tables import aligned
 
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",

@@ -20,8 +20,8 @@ def command(folder: Path) -> None:
     cd portmert-examples
     portmert tune configs/recorded.toml
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.errors import PortmertError  # noqa: PLC0415  start-up time
-    from portmert.tuner.files import shipped  # noqa: PLC0415
+    from portmert.tuner.ground.errors import PortmertError  # noqa: PLC0415  start-up time
+    from portmert.tuner.ground.files import shipped  # noqa: PLC0415
 
     for name in ("configs", "docs"):
         if (folder / name).exists():

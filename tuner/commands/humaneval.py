@@ -8,12 +8,19 @@ from typing import Any
 
 import click
 
-from portmert.aligners._errors import counted
 import portmert
 from portmert.tuner.commands._lists import text_options
 from portmert.tuner.commands._notice import notice
-from portmert.tuner.commands._options import FILE, FiniteRange, Whole, defaulted, refs_option, seed_option
+from portmert.tuner.commands._options import (
+    FILE,
+    FiniteRange,
+    Whole,
+    defaulted,
+    refs_option,
+    seed_option,
+)
 from portmert.tuner.commands._outputs import check_outputs, output_options, show
+from portmert.tuner.ground.errors import counted
 
 
 @click.group()

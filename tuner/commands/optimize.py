@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portmert.aligners._errors import counted
 import portmert
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import list_options, options_of_test
@@ -21,7 +20,8 @@ from portmert.tuner.commands._options import (
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
 from portmert.tuner.commands._progress import searching, tuning
 from portmert.tuner.commands._searching import search_options, take_search
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,9 @@ def command(
         del given["samples"], given["also"], given["pool"]
         with tuning(given["annotator"], replicas_on=given["executor"]) as shown:
             shown.pop("sampling", None)
-            replicas = portmert.replicate(lists, given.pop("refs"), notice=notice, **shown, **given)
+            replicas = portmert.replicate(
+                lists, given.pop("refs"), notice=notice, **shown, **given
+            )
         if not print_json(json_out, replicas.as_json()):
             click.echo(str(replicas))
             click.echo(f"weights: {given['out_dir'] / 'weights.json'}")

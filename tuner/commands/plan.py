@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portmert.aligners._errors import counted
 import portmert
 from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
@@ -21,7 +20,8 @@ from portmert.tuner.commands._options import (
     several,
 )
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
-from portmert.tuner.tables import Table, fold
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.tables import Table, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import html_option, metrics_option, threads_option
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import annotating
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 
 
 @click.command()

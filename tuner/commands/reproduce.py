@@ -20,7 +20,7 @@ from portmert.tuner.commands._options import (
     several,
 )
 from portmert.tuner.commands._progress import annotating, decoding
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 
 
 @click.command()

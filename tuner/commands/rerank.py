@@ -29,8 +29,8 @@ from portmert.tuner.commands._options import (
 )
 from portmert.tuner.commands._outputs import check_outputs
 from portmert.tuner.commands._progress import annotating
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import writing
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import writing
 
 if TYPE_CHECKING:
     from portmert import Reranked

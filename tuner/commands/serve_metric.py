@@ -9,7 +9,7 @@ import click
 
 import portmert
 from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 
 
 @click.command()

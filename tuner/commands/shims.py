@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.errors import StateError
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.errors import StateError
+from portmert.tuner.ground.files import write_text
 
 PROGRAMS = {
     "extractor": "extractor",

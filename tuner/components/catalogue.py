@@ -22,8 +22,8 @@ from typing import (
 from annotated_types import Ge, Gt, Le, Lt
 
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
 from portmert.tuner.families import package_of
+from portmert.tuner.ground.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -28,8 +28,8 @@ from portmert.metrics._base import FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, default_folder
 from portmert.tuner.components.mean_of_scores import MeanOfScores
-from portmert.tuner.errors import ConfigError, InputError
 from portmert.tuner.families import reason
+from portmert.tuner.ground.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -31,14 +31,13 @@ from annotated_types import Gt
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
-from portmert.aligners._watching import undisturbed
 from portmert.metrics._base import FloatArray, Metric, Need, Ragged
 from portmert.tuner.components.mean_of_scores import MeanOfScores
-from portmert.tuner.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.families import reason
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
+from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.watching import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
-from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BeforeValidator
 
-from portmert.aligners._errors import counted
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError, InputError, faults_at
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.mbr import expected_scores, uniform

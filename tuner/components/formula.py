@@ -32,9 +32,9 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Need
 from portmert.tuner.components import external
-from portmert.tuner.errors import ConfigError
 from portmert.tuner.families import reason
-from portmert.tuner.numbers import FINITE, parse_number
+from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
 from portmert.tuner.components.external import LINKS_FIELD, format_number
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import decode_line
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import decode_line
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from portmert.tuner.errors import ConfigError, suggest
 from portmert.tuner.families import component, names, own_names, reason
-from portmert.tuner.numbers import MOST
+from portmert.tuner.ground.errors import ConfigError, suggest
+from portmert.tuner.ground.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from portmert.aligners._watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
-from portmert.tuner.errors import ProgramError
+from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.ground.watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

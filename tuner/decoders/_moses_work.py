@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from portmert.aligners._watching import Bound
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.decoders._moses_program import MOST_OF_A_SEGMENT, MOST_PRINTED, Job, run_job, wrapped
+from portmert.tuner.decoders._moses_program import (
+    MOST_OF_A_SEGMENT,
+    MOST_PRINTED,
+    Job,
+    run_job,
+    wrapped,
+)
 from portmert.tuner.decoders._shards import Work
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import writing
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import writing
+from portmert.tuner.ground.watching import Bound
 from portmert.tuner.nbest.read import read_nbest
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from portmert.aligners import _thot
-from portmert.aligners._errors import AlignerError
-from portmert.tuner.errors import ProgramError
+from portmert.tuner.ground.errors import AlignerError, ProgramError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from portmert.aligners._base import tokens
 from portmert.tuner.decoders import _thot_worker
 from portmert.tuner.decoders._shards import Work
-from portmert.tuner.errors import ProgramError
-from portmert.tuner.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

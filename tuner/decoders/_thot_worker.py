@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from portmert.aligners._thot import escape, matrix_links, symmetrized, unescape
 from portmert.tuner.decoders._thot_model import load
-from portmert.tuner.processes import own_output
+from portmert.tuner.ground.processes import own_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

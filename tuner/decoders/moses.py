@@ -26,10 +26,10 @@ from portmert.tuner.decoders._moses_program import (
 from portmert.tuner.decoders._moses_work import MosesWork, answer_parts
 from portmert.tuner.decoders._same_files import prints_of
 from portmert.tuner.decoders._shards import decoded
-from portmert.tuner.errors import InputError, ProgramError, faults_at
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.files import read_bytes, write_text, writing
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
+from portmert.tuner.ground.files import read_bytes, write_text, writing
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text

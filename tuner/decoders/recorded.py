@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import FeatureLike, with_features
 from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.errors import ConfigError, InputError, faults_at
-from portmert.tuner.files import read_lines, write_text, writing
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
+from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.write import write_nbest

@@ -11,18 +11,23 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import tokens
 from portmert.aligners._bitext import digest
-from portmert.aligners._errors import AlignerError, counted
-from portmert.aligners._folders import RECORD, make_folder
-from portmert.aligners._program import PATIENCE_SECONDS
 from portmert.tuner.decoders import _thot_model
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._shards import decoded
 from portmert.tuner.decoders._thot_work import ThotWork
 from portmert.tuner.decoders._thot_worker import NAMES
-from portmert.tuner.errors import InputError, ProgramError, StateError
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.files import read_lines, write_text, writing
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import (
+    AlignerError,
+    InputError,
+    ProgramError,
+    StateError,
+    counted,
+)
+from portmert.tuner.ground.files import read_lines, write_text, writing
+from portmert.tuner.ground.model_folders import RECORD, make_folder
+from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.programs import PATIENCE_SECONDS
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 if TYPE_CHECKING:

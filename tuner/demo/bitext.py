@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from portmert.tuner.demo.grammar import generate
 from portmert.tuner.demo.treebank import to_conllu
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.demo.bitext import TREEBANK, write_bitext
-from portmert.tuner.errors import StateError
-from portmert.tuner.files import read_lines, shipped, write_text
+from portmert.tuner.ground.errors import StateError, counted
+from portmert.tuner.ground.files import read_lines, shipped, write_text
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import experiment, replicas
 from portmert.tuner.runs.config import load_config

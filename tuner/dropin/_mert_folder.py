@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.tuner.dropin._program import number
 from portmert.tuner.dropin._search import column_names
 from portmert.tuner.dropin.kbmira import weights_text
 from portmert.tuner.dropin.mert import best_point, read_starts
-from portmert.tuner.errors import StateError
-from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.ground.errors import StateError, counted
+from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_sparse import read_sparse
 

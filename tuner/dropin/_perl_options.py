@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.errors import suggest
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import suggest
+from portmert.tuner.ground.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from portmert.tuner.components import registry
-from portmert.tuner.errors import PortmertError, exhausted
+from portmert.tuner.ground.errors import PortmertError, exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.aligners._errors import counted
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._moses_program import PATIENCE_SECONDS
 from portmert.tuner.dropin import extractor, kbmira, mert, pro
@@ -22,9 +21,9 @@ from portmert.tuner.dropin._perl_options import parse as parse_perl
 from portmert.tuner.dropin._program import UsageError, comma_list, integer, last, parse, settings
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin._search import optimizer_of_type
-from portmert.tuner.errors import ConfigError, InputError
 from portmert.tuner.executors.opening import Place
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 if TYPE_CHECKING:

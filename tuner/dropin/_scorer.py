@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.aligners._watching import Bound, Watch, started, wait
 from portmert.metrics._base import Ragged, Texts
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import UsageError, last, say
-from portmert.tuner.errors import ConfigError, InputError, ProgramError
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
+from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.watching import Bound, Watch, started, wait
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.numbers import parse_number
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline

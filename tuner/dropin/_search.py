@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner import streams
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError, InputError, shown, suggest
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import ConfigError, InputError, shown, suggest
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.search.constraints import SIGNS, Constraints

@@ -11,7 +11,6 @@ import click
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner import streams
 from portmert.tuner.dropin._program import (
     SUCCESS,
     Option,
@@ -25,6 +24,7 @@ from portmert.tuner.dropin._program import (
     say,
 )
 from portmert.tuner.dropin._scorer import Scorer, read_plain, read_scorer
+from portmert.tuner.ground import streams
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch

@@ -6,15 +6,20 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_features, write_scores
+from portmert.tuner.nbest.moses_dat import (
+    DatLists,
+    merge_dat,
+    read_dat,
+    write_features,
+    write_scores,
+)
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.processors import available_processors
 from portmert.tuner.texts.corpus import make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
 

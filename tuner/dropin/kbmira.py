@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     FAILURE,
@@ -25,9 +24,9 @@ from portmert.tuner.dropin._program import (
 )
 from portmert.tuner.dropin._scorer import scored_lists
 from portmert.tuner.dropin._search import Starts, search
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_lines, writing
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines, writing
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_sparse import read_sparse
 

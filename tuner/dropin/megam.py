@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from portmert.tuner.dropin._program import FAILURE, SUCCESS, number, say
-from portmert.tuner.errors import InputError, PortmertError
-from portmert.tuner.files import read_lines
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
@@ -27,10 +26,10 @@ from portmert.tuner.dropin._program import (
 )
 from portmert.tuner.dropin._scorer import scorer_of
 from portmert.tuner.dropin._search import Starts, column_names, optimizer_of_type, search
-from portmert.tuner.errors import InputError, PortmertError
-from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.ground.errors import InputError, PortmertError, counted
+from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
-from portmert.tuner.numbers import parse_number
 from portmert.tuner.weights.moses_sparse import read_sparse
 
 if TYPE_CHECKING:

@@ -16,16 +16,22 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import portmert
-from portmert.aligners._watching import Bound, Watch, started, wait
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
-from portmert.tuner.dropin._search import DEFAULT_RANGE, Starts, check_columns, column_names, search
+from portmert.tuner.dropin._search import (
+    DEFAULT_RANGE,
+    Starts,
+    check_columns,
+    column_names,
+    search,
+)
 from portmert.tuner.dropin.extractor import extract
-from portmert.tuner.errors import InputError, ProgramError, StateError, suggest
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.files import copy_file, make_folder, writing
+from portmert.tuner.ground.errors import InputError, ProgramError, StateError, suggest
+from portmert.tuner.ground.files import copy_file, make_folder, writing
+from portmert.tuner.ground.watching import Bound, Watch, started, wait
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     SUCCESS,
@@ -22,7 +20,9 @@ from portmert.tuner.dropin._program import (
     settings,
 )
 from portmert.tuner.dropin._scorer import scored_lists
-from portmert.tuner.files import writing
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.files import writing
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.problem import StatTable, TuningProblem

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError, suggest
-from portmert.tuner.files import read_lines
-from portmert.tuner.numbers import FINITE, parse_number
+from portmert.tuner.ground.errors import InputError, counted, suggest
+from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

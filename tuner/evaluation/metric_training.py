@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portmert.metrics._learned import GROUPS, feature_names
-from portmert.tuner import streams
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
 from portmert.tuner.evaluation.metaeval.intervals import interval
-from portmert.tuner.tables import Table
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from portmert.tuner import streams
+from portmert.tuner.ground import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,10 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import portmert
-from portmert.aligners._errors import counted
-from portmert.aligners._watching import Cancelled
-from portmert.tuner.errors import ConfigError, PortmertError, ProgramError, StateError
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground.errors import (
+    ConfigError,
+    PortmertError,
+    ProgramError,
+    StateError,
+    counted,
+)
+from portmert.tuner.ground.watching import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from portmert.tuner.documents import parse_toml
-from portmert.tuner.errors import ConfigError, faults_at, suggest
 from portmert.tuner.executors.cluster import KINDS, connected, started
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.files import read_bytes
-from portmert.tuner.numbers import MOST
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
+from portmert.tuner.ground.files import read_bytes
+from portmert.tuner.ground.numbers import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

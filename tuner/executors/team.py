@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from portmert.aligners._watching import Cancelled
+from portmert.tuner.ground.watching import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

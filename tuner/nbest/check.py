@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.documents import parse_json
-from portmert.tuner.errors import InputError, shown
-from portmert.tuner.files import read_lines
-from portmert.tuner.numbers import FINITE, LARGEST, bounded, parse_number
+from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.errors import InputError, counted, shown
+from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

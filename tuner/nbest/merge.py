@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.model import NBest, SparseFeatures
 from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse

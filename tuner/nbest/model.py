@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.tuner.mapped import segment_blocks
+from portmert.tuner.ground.mapped import segment_blocks
 
 if TYPE_CHECKING:
     from portmert.metrics._base import FloatArray, IntArray, TokenArray

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import offsets_of
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import called, read_bytes, writing
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import called, read_bytes, writing
+from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.model import SparseFeatures
 from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-from portmert.tuner.numbers import FINITE, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

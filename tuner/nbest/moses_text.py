@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError, shown
+from portmert.tuner.ground.errors import InputError, counted, shown
+from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.pool import empty_rows, with_sparse
-from portmert.tuner.numbers import FINITE, parse_number
 from portmert.tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import reading
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import reading
 from portmert.tuner.nbest.merge import Merger
 from portmert.tuner.nbest.pool import empty_rows, take_rows
 from portmert.tuner.nbest.readers._bars import BarsReader

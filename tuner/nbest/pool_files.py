@@ -21,10 +21,10 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import InputError, PortmertError, faults_at
-from portmert.tuner.files import read_bytes, write_text, writing
-from portmert.tuner.mapped import map_array
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
+from portmert.tuner.ground.files import read_bytes, write_text, writing
+from portmert.tuner.ground.mapped import map_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

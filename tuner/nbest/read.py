@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.merge import Merger
 from portmert.tuner.nbest.readers._base import ListFile, read_list
 from portmert.tuner.nbest.readers.moses import Moses

@@ -6,8 +6,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import writing
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import writing
 from portmert.tuner.nbest.model import NBest, model_scores
 
 if TYPE_CHECKING:

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 import portmert
-from portmert.aligners._errors import counted
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
-from portmert.tuner.documents import parse_toml
-from portmert.tuner.errors import AnnotatorError, ConfigError, faults_at, suggest
 from portmert.tuner.executors.opening import Place
-from portmert.tuner.numbers import LARGEST
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
+from portmert.tuner.ground.numbers import LARGEST
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints

@@ -10,7 +10,7 @@ from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.components.external import Scores
 from portmert.tuner.components.features import Feature
-from portmert.tuner.files import file_digest
+from portmert.tuner.ground.files import file_digest
 
 
 def content_of(value: object) -> Any:

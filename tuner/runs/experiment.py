@@ -12,9 +12,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import portmert
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
-from portmert.tuner.files import copy_file, write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
 from portmert.tuner.runs.inputs import write_inputs

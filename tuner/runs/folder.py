@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import StateError, faults_at
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import StateError, faults_at
+from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from portmert.tuner.components import registry
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import StateError
-from portmert.tuner.files import write_text
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import StateError
+from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
     from portmert.tuner.annotation.annotators._base import Annotator

@@ -12,9 +12,9 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import offsets_of
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import file_digest
-from portmert.tuner.mapped import BLOCK_BYTES, release
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import file_digest
+from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.merge import merge
 from portmert.tuner.nbest.model import without_texts

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.runs.folder import holds_work
 from portmert.tuner.runs.meter import Cost
 from portmert.tuner.runs.sample import Sample, take_sample

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import portmert
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
-from portmert.tuner.files import write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.files import write_text
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs.folder import CONFIG_NAME, Shared, open_run, today
 from portmert.tuner.runs.inputs import write_inputs

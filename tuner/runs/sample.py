@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portmert.aligners._base import tokens
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
-from portmert.tuner import streams
 from portmert.tuner.annotation.annotators._workers import close_all
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_bytes, read_lines, write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_bytes, read_lines, write_text
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.processors import available_processors
 from portmert.tuner.runs.experiment import start_weights
 from portmert.tuner.runs.meter import Cost, Meter, peak_bytes
 from portmert.tuner.runs.scorer import Evaluator

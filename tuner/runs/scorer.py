@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Vocabulary
-from portmert.tuner import streams
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import ConfigError, StateError
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import ConfigError, StateError, counted
+from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import read_references
 from portmert.tuner.texts.links import Linker

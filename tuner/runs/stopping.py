@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import counted
+from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.search.problem import within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureWeights

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.tuner.errors import ConfigError, suggest
-from portmert.tuner.numbers import bounded, parse_number
+from portmert.tuner.ground.errors import ConfigError, suggest
+from portmert.tuner.ground.numbers import bounded, parse_number
 
 if TYPE_CHECKING:
     from portmert.metrics._base import FloatArray

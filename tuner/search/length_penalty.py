@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
-from portmert.tuner.numbers import parse_number
 from portmert.tuner.search.optimization import equal_weights, optimize_stats
 
 if TYPE_CHECKING:

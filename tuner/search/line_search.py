@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.mapped import segment_blocks
+from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search import _kernels
 
 if TYPE_CHECKING:

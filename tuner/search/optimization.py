@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.search.constraints import Bounds, Constraints
 from portmert.tuner.search.found_weights import found_weights

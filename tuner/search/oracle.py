@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.mapped import gather, segment_blocks
+from portmert.tuner.ground.mapped import gather, segment_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search import _kernels
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class TuningProblem:
     ----------
     features : (F, H) float64, C order
         Feature-major: the column of one feature over all hypotheses is contiguous. In memory, or
-        mapped from a file (see `portmert.tuner.mapped`).
+        mapped from a file (see `portmert.tuner.ground.mapped`).
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
     stats : StatTable

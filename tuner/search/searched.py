@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portmert.metrics._base import rows_taken
-from portmert.tuner.mapped import empty_beside, release
+from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.search.problem import NOTHING, StatTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.statistics import compute_stats, needs_of, notices

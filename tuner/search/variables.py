@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import ConfigError
-from portmert.tuner.mapped import empty_beside, release
+from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.problem import NOTHING, within_segment_spread
 

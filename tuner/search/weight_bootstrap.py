@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.mapped import is_mapped
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.mapped import is_mapped
+from portmert.tuner.ground.tables import aligned
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.search.averaging import stacked
 from portmert.tuner.search.optimization import optimize_stats
-from portmert.tuner.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,7 +22,7 @@ ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]
 LARGEST_POWER = 60
 """Decimal exponents beyond this go to Python's `float`."""
-_LARGEST = 1e30  # portmert.tuner.numbers.LARGEST
+_LARGEST = 1e30  # portmert.tuner.ground.numbers.LARGEST
 
 
 def _powers_of_five() -> HashArray:
@@ -102,7 +102,7 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
-    False where Python has to decide (portmert.tuner.numbers): more than 18 digits, large exponents,
+    False where Python has to decide (portmert.tuner.ground.numbers): more than 18 digits, large exponents,
     inf, nan, what is too large, anything that is no number. -0 is read as 0, so that equal
     values have equal bits.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import Lines, called, read_lines
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import Lines, called, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
 
 
 class LinesById(Lines):

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Batch, Ragged, Texts, offsets_of, rows_taken
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import called, each_line, read_lines
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import called, each_line, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from portmert.metrics._base import IntArray, Vocabulary
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 

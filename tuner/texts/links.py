@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.aligners._base import format_links, tokens
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Ragged
-from portmert.tuner.errors import InputError, ProgramError, StateError, aligner_faults
-from portmert.tuner.files import read_lines, write_text
+from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted
+from portmert.tuner.ground.files import read_lines, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,12 +170,11 @@ class Linker:
         full = [index for index, pair in enumerate(pairs) if all(tokens(side) for side in pair)]
         workdir = self.folder / "aligner"
         workdir.mkdir(parents=True, exist_ok=True)
-        with aligner_faults():
-            made = self.aligner.align(
-                source=[pairs[index][0] for index in full],
-                target=[pairs[index][1] for index in full],
-                workdir=workdir,
-            )
+        made = self.aligner.align(
+            source=[pairs[index][0] for index in full],
+            target=[pairs[index][1] for index in full],
+            workdir=workdir,
+        )
         if len(made) != len(full):
             raise ProgramError(
                 f"aligner {type(self.aligner).__name__}: {counted(len(made), 'alignment')} for "

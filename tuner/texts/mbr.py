@@ -12,10 +12,10 @@ from portmert.metrics._base import Batch
 from portmert.metrics._ngrams import flat
 from portmert.metrics._pair_kernels import first_equals
 from portmert.metrics._pairs import PairBatch, WeightedLists
-from portmert.tuner.errors import InputError
 from portmert.tuner.executors.team import each
-from portmert.tuner.numbers import LARGEST
-from portmert.tuner.processors import available_processors
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import LARGEST
+from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.texts.statistics import check_texts
 
 if TYPE_CHECKING:

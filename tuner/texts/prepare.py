@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 import portmert
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Ragged
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from portmert.metrics._base import Batch, IntArray, Metric, Need, Texts
     from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
     from portmert.tuner.texts.corpus import References
     from portmert.tuner.texts.text_pipeline import Side
 

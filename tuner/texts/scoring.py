@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.tables import aligned
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.tables import aligned
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:

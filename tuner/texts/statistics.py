@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import SYNTAX
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import describe_length
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from portmert.metrics._base import Ragged, Texts, offsets_of
-from portmert.tuner.errors import ConfigError, InputError, suggest
+from portmert.tuner.ground.errors import ConfigError, InputError, suggest
 from portmert.tuner.texts.corpus import lowercase
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import InputError, suggest
-from portmert.tuner.files import called, read_lines
-from portmert.tuner.numbers import FINITE, bounded, parse_number
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import InputError, counted, suggest
+from portmert.tuner.ground.files import called, read_lines
+from portmert.tuner.ground.numbers import FINITE, bounded, parse_number
 from portmert.tuner.weights.moses_ini import MosesIni
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from portmert.metrics._base import FloatArray
-    from portmert.tuner.files import TextFile
+    from portmert.tuner.ground.files import TextFile
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
@@ -31,7 +30,7 @@ FeatureNames = tuple[tuple[str, int], ...]
 class FeatureWeights:
     """Maps a feature's name to one weight for each of its columns.
 
-    All values can be calculated with (`portmert.tuner.numbers`). The order of names is the order in which
+    All values can be calculated with (`portmert.tuner.ground.numbers`). The order of names is the order in which
     they were given; two weights are compared by name, never by position.
     """
 

@@ -11,9 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import called, read_bytes
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import called, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import TextFile, read_lines
-from portmert.tuner.numbers import parse_number
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import TextFile, read_lines
+from portmert.tuner.ground.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

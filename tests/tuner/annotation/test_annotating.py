@@ -12,6 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
+from portmert.tuner.annotation import annotating, records
+from portmert.tuner.annotation import cache as annotation_cache
+from portmert.tuner.annotation import layers as annotation_layers
+from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.texts.prepare import coverage
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Text, expected_links
 from tests.support.known_annotator import (
@@ -24,13 +31,6 @@ from tests.support.known_annotator import (
     texts_of,
 )
 from tests.support.strategies_metrics import nodes, texts
-from portmert.tuner.annotation import annotating, records
-from portmert.tuner.annotation import cache as annotation_cache
-from portmert.tuner.annotation import layers as annotation_layers
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotation, Request
-from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
-from portmert.tuner.texts.prepare import coverage
 
 NEEDS = ["tags", "heads", "trees", Arcs(2, 0.5), Arcs(50, 1.0)]
 

@@ -11,8 +11,15 @@ import pytest
 
 from portmert.tuner.annotation import cache as annotation_cache
 from portmert.tuner.annotation import cache_file as annotation_file
-from portmert.tuner.annotation.cache import FILE, AnnotationCache, clear, default_folder, info, size_limit
-from portmert.tuner.errors import ConfigError, StateError
+from portmert.tuner.annotation.cache import (
+    FILE,
+    AnnotationCache,
+    clear,
+    default_folder,
+    info,
+    size_limit,
+)
+from portmert.tuner.ground.errors import ConfigError, StateError
 
 KEYS = [annotation_cache.line_key(str(number)) for number in range(2000)]
 DAY = 86_400

@@ -11,9 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
-from tests.oracles.metrics import Text
-from tests.support.known_annotator import Fixed, OneTree, TreesOnly
-from tests.support.strategies_metrics import boxes, heads, role_tree, roles, structures
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._base import Structure
 from portmert.tuner.annotation.annotators._discourse import representation
@@ -26,7 +23,10 @@ from portmert.tuner.annotation.annotators._meaning import (
 )
 from portmert.tuner.annotation.annotators._propositions import Sentence, arguments
 from portmert.tuner.annotation.annotators._propositions import roles as roles_of
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
+from tests.oracles.metrics import Text
+from tests.support.known_annotator import Fixed, OneTree, TreesOnly
+from tests.support.strategies_metrics import boxes, heads, role_tree, roles, structures
 
 
 def part(node):

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.cli import run
-from tests.support.places import ROOT
 from portmert.tuner.commands import _progress
 from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.search.optimizers.mert import Mert
+from tests.support.cli import run
+from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"
 SEARCH = Mert.search

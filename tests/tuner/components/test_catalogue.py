@@ -6,7 +6,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from portmert.tuner.components import catalogue, registry
 from portmert.tuner.components.catalogue import Option, describe
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import portmert
-from tests.support.optional_models import models
 from portmert.tuner.annotation import cache
 from portmert.tuner.components import comet as comet_of
 from portmert.tuner.components import registry
-from portmert.tuner.errors import PortmertError
+from portmert.tuner.ground.errors import PortmertError
+from tests.support.optional_models import models
 
 LIST = """0 ||| the house ||| F= 1 G= 0 ||| 0
 0 ||| house a ||| F= 0 G= 1 ||| 0

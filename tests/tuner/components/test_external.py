@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from tests.metrics.test_port import EXAMPLE
-from tests.support.strategies_metrics import batch_of
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Command
-from portmert.tuner.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.texts.statistics import compute_stats
+from tests.metrics.test_port import EXAMPLE
+from tests.support.strategies_metrics import batch_of
 
 PROGRAM = """\
 import sys

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.cli import run
-from tests.support.strategies_metrics import batch_of, corpora
 from portmert.tuner.components import registry
 from portmert.tuner.components.formula import Formula, is_formula, parse
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
+from tests.support.cli import run
+from tests.support.strategies_metrics import batch_of, corpora
 
 NAMES = ("bleu", "qmean", "port")
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import portmert
-from tests.support.cli import fault, run
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Command, Scores
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
+from tests.support.cli import fault, run
 
 LIST = """\
 0 ||| a b c d ||| F= 3 G= 0 ||| 0

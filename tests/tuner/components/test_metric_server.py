@@ -6,7 +6,7 @@ import pytest
 
 from portmert.tuner.components import registry
 from portmert.tuner.components.metric_server import MetricServer
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 
 
 def answers(name, *lines):

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from tests.support.places import ROOT
-from tests.support.real_moses import real_system
 from portmert.tuner.components import registry
 from portmert.tuner.decoders import _moses_program
 from portmert.tuner.decoders._moses_features import parse_shown
 from portmert.tuner.decoders._moses_flags import flag_sections
 from portmert.tuner.decoders._moses_program import Job, run_job, wrapped
 from portmert.tuner.decoders.moses import Moses
-from portmert.tuner.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import read_moses_ini
+from tests.support.places import ROOT
+from tests.support.real_moses import real_system
 
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"

@@ -10,8 +10,8 @@ import pytest
 from portmert.tuner.decoders import _thot_work
 from portmert.tuner.decoders._shards import decoded
 from portmert.tuner.decoders._thot_work import ThotWork
-from portmert.tuner.errors import ProgramError
 from portmert.tuner.executors.team import Threads
+from portmert.tuner.ground.errors import ProgramError
 
 WORKER = """
 import json, os, sys, time

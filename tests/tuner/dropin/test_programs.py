@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from tests.support.bracketed import write_trees
-from tests.support.cli import run
-from tests.support.places import MOSES, ROOT, needs
 from portmert.tuner.components import registry
 from portmert.tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
 from portmert.tuner.dropin._program import number
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
+from tests.support.bracketed import write_trees
+from tests.support.cli import run
+from tests.support.places import MOSES, ROOT, needs
 
 RECORDED = ROOT / "configs" / "recorded"
 LIST = RECORDED / "1.nbest.gz"

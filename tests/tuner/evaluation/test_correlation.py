@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.oracles.metaeval import kendall_counts
 from portmert.tuner.evaluation.correlation import (
     VARIANTS,
     Pairs,
@@ -17,6 +16,7 @@ from portmert.tuner.evaluation.correlation import (
     spearman,
     williams,
 )
+from tests.oracles.metaeval import kendall_counts
 
 # Section 12.3: two groups of unequal size.
 X = np.array([0.5, 0.7, 0.2, 0.3, 0.4])

@@ -12,9 +12,6 @@ from hypothesis.extra import numpy as hnp
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.ter import Ter
-from tests.oracles import metaeval as oracle
-from tests.support.agreements import given_scores, two_sets
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from portmert.tuner.evaluation.correlation import pearson as pearson_of
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
@@ -23,9 +20,17 @@ from portmert.tuner.evaluation.metaeval.combined import combine
 from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
 from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
 from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
-from portmert.tuner.evaluation.metaeval.report import as_json, combined_as_json, combined_tables, tables
+from portmert.tuner.evaluation.metaeval.report import (
+    as_json,
+    combined_as_json,
+    combined_tables,
+    tables,
+)
 from portmert.tuner.evaluation.metaeval.summary import combined_summary
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus
+from tests.oracles import metaeval as oracle
+from tests.support.agreements import given_scores, two_sets
 
 SEGMENTS, SYSTEMS = 3, 3
 small = st.integers(-3, 3).map(float)

@@ -1,8 +1,8 @@
 import pytest
 
-from tests.support.readme import ROOT
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.reproduction.published import read_published
+from portmert.tuner.ground.errors import InputError
+from tests.support.readme import ROOT
 
 
 def write(tmp_path, text):

@@ -11,6 +11,11 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import t as student
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
+from portmert.tuner.executors.team import Threads
+from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
+from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.significance import (
     exact_bootstrap_scores,
     exact_both_kinds,
@@ -19,11 +24,6 @@ from tests.oracles.significance import (
     exact_stratified,
 )
 from tests.support.places import TESTS
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
-from portmert.tuner.executors.team import Threads
-from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
-from portmert.tuner.texts.statistics import compute_stats
 
 V = registry.metric("v")
 """X0 / X1, higher is better."""

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from tests.support.clusters import NEEDS_DASK, PROGRAMS
-from portmert.tuner.errors import ConfigError, PortmertError, ProgramError, StateError
 from portmert.tuner.executors.opening import Place, opened
 from portmert.tuner.executors.team import Threads
+from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
+from tests.support.clusters import NEEDS_DASK, PROGRAMS
 
 
 def test_places_that_are_understood(tmp_path):

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from portmert.aligners._watching import Cancelled
 from portmert.tuner.executors.team import Threads, each
+from portmert.tuner.ground.watching import Cancelled
 
 
 def test_each_keeps_the_order_whatever_ends_first():

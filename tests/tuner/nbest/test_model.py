@@ -15,18 +15,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
-from tests.oracles import nbest as oracle
-from tests.support.places import MOSES, needs
-from tests.support.strategies_nbest import nbest_texts
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
 from portmert.tuner.nbest.merge import merge
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.write import write_nbest
-from portmert.tuner.numbers import LARGEST
 from portmert.tuner.texts import _kernels as kernels
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.oracles import nbest as oracle
+from tests.support.places import MOSES, needs
+from tests.support.strategies_nbest import nbest_texts
 
 MERT = MOSES / "mert-bleu"
 

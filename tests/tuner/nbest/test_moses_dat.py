@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
-from tests.oracles import nbest as oracle
-from tests.support.places import MOSES, needs
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.nbest.model import SparseFeatures
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
@@ -24,7 +23,8 @@ from portmert.tuner.nbest.moses_dat import (
     write_scores,
 )
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.numbers import LARGEST
+from tests.oracles import nbest as oracle
+from tests.support.places import MOSES, needs
 
 MERT = MOSES / "mert-bleu"
 

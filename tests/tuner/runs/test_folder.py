@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from portmert.tuner.errors import StateError
+from portmert.tuner.ground.errors import StateError
 from portmert.tuner.runs.folder import PRODUCTS, RunFolder, open_run
 
 PRINT = {"tune.seed": "1", "data.source": '"sha256:aa"'}

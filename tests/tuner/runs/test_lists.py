@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from tests.support.places import ROOT
-from portmert.tuner import mapped
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.ground import mapped
+from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import lists as module
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.lists import ListMerger, PooledLists
 from portmert.tuner.runs.scorer import Evaluator
+from tests.support.places import ROOT
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 SEGMENTS = 40

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.places import ROOT
 from portmert.tuner.runs import plan as plans
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.meter import Cost, Meter
 from portmert.tuner.runs.plan import Elsewhere, planned
 from portmert.tuner.runs.sample import Sample, chosen
+from tests.support.places import ROOT
 
 NOTHING = Cost()
 SAMPLE = Sample(

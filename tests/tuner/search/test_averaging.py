@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.api.arrays import lists_of_arrays
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.search.averaging import (
     FARTHEST,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles import search as slow
 from portmert.tuner.search import _kernels
+from tests.oracles import search as slow
 
 WINDOW = (-1000.0, 1000.0)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError, InputError
+from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.length_penalty import (
@@ -23,7 +23,11 @@ from portmert.tuner.search.length_penalty import (
 from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.stat_tables import statistics_table
 from portmert.tuner.texts.corpus import read_references
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights, read_weights
+from portmert.tuner.weights.feature_weights import (
+    FeatureWeights,
+    read_penalised_weights,
+    read_weights,
+)
 
 # A model that adds log-probabilities prefers the short hypothesis: -2 > -3; per token the long one
 # is better: -3 / 6 > -2 / 2. From alpha = log(3 / 2) / log(6 / 2) = 0.369 on it wins.

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric
 from portmert.metrics.bleu import Bleu
-from tests.oracles import search as slow
 from portmert.tuner.search.line_search import LineSearch, averaged
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.oracles import search as slow
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
-from tests.support.fake_annotator import FakeAnnotator
-from tests.support.places import MOSES, needs
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
@@ -24,6 +22,8 @@ from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.support.fake_annotator import FakeAnnotator
+from tests.support.places import MOSES, needs
 
 QUICK = registry.optimizer("mert", {"effort": 60})
 

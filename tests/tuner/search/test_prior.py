@@ -5,10 +5,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.tuner.search.test_line_search import Share
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.prior import Prior
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.tuner.search.test_line_search import Share
 
 PRIOR = Prior(0.5, np.array([3.0, 4.0]), np.ones(2))
 

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from tests.tuner.search.test_line_search import TWO, Share, problem_of
 from portmert.tuner.search.problem import StatTable, TuningProblem, within_segment_spread
+from tests.tuner.search.test_line_search import TWO, Share, problem_of
 
 
 def test_spread_by_hand():

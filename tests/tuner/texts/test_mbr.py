@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from tests.oracles import mbr as oracle
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import mbr
 from portmert.tuner.texts.mbr import by_model, expected_scores, uniform
+from tests.oracles import mbr as oracle
 
 LISTS = st.lists(
     st.lists(st.text("ab .", max_size=8), min_size=1, max_size=5), min_size=1, max_size=3

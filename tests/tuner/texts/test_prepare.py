@@ -7,13 +7,13 @@ import pytest
 
 import portmert
 from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
-from tests.support.fake_annotator import FakeAnnotator, parsed
-from tests.support.strategies_metrics import arrays
 from portmert.tuner.components import registry
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import Preparation, signature
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
+from tests.support.fake_annotator import FakeAnnotator, parsed
+from tests.support.strategies_metrics import arrays
 
 LINES = ["The bl@@ ack Cat", "", "A Dog"]
 

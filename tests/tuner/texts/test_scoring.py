@@ -4,10 +4,10 @@ import pytest
 import portmert
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.port import Port
-from tests.metrics.test_port import EXAMPLE
-from tests.support.strategies_metrics import batch_of
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.scoring import as_json, as_text, score_texts
+from tests.metrics.test_port import EXAMPLE
+from tests.support.strategies_metrics import batch_of
 
 
 def scores():

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.places import MOSES, needs
-from portmert.tuner.errors import InputError
-from portmert.tuner.numbers import LARGEST, parse_number
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import LARGEST, parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.support.places import MOSES, needs
 
 INI = """# MERT optimized configuration
 [input-factors]

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.places import MOSES, needs
-from portmert.tuner.errors import InputError
-from portmert.tuner.numbers import LARGEST
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
+from tests.support.places import MOSES, needs
 
 INI = """# a comment
 [input-factors]

@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
 from portmert.tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
 from portmert.tuner.annotation.annotators._boxer import TIMES
 from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.errors import InputError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _forest
 from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
 from portmert.tuner.annotation.annotators._meaning import roles_tree
 from portmert.tuner.annotation.annotators._propositions import Sentence
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.errors import InputError, counted, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

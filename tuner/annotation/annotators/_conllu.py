@@ -13,10 +13,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _forest
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import decode_line, read_bytes
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import decode_line, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,11 +7,10 @@ from abc import abstractmethod
 from pathlib import Path  # noqa: TC003  type hints of options are evaluated
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
-from portmert.tuner.errors import AnnotatorError, faults_at
+from portmert.tuner.ground.errors import AnnotatorError, counted, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import WORD_KINDS
 from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word
 from portmert.tuner.annotation.annotators._columns import proposition
@@ -23,8 +22,8 @@ from portmert.tuner.annotation.annotators._meaning import (
     propositions_of,
     roles_tree,
 )
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import InputError, counted, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import AnnotatorError, faults_at
+from portmert.tuner.ground.errors import AnnotatorError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from portmert.aligners._python import python
-from portmert.aligners._watching import started
-from portmert.tuner import processes
 from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.annotation.annotators._base import Request
-from portmert.tuner.errors import AnnotatorError, InputError, ProgramError
-from portmert.tuner.files import check_writable, writing
+from portmert.tuner.ground import processes
+from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.ground.files import check_writable, writing
+from portmert.tuner.ground.python import python
+from portmert.tuner.ground.watching import started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,10 +13,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators._wire import pack, unpack_request
-from portmert.tuner.errors import AnnotatorError
-from portmert.tuner.processes import own_output
+from portmert.tuner.ground.errors import AnnotatorError, counted
+from portmert.tuner.ground.processes import own_output
 
 if TYPE_CHECKING:
     from portmert.tuner.annotation.annotators._base import Request

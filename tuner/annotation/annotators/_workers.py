@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from portmert.tuner.annotation.annotators import _worker
 from portmert.tuner.annotation.annotators._base import Annotation, Request
 from portmert.tuner.annotation.annotators._wire import pack_request, unpack
-from portmert.tuner.errors import AnnotatorError
-from portmert.tuner.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.ground.errors import AnnotatorError
+from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from portmert.tuner.processes import Ask
+    from portmert.tuner.ground.processes import Ask
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], Request], list[Annotation | None]]

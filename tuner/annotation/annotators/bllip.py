@@ -14,7 +14,7 @@ from portmert.tuner.annotation.annotators import _brackets, _heads
 from portmert.tuner.annotation.annotators._base import Annotation
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import escaped, prepared
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

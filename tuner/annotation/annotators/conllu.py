@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
 from portmert.tuner.annotation.annotators._base import Annotation, Layer
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
-from portmert.tuner.errors import InputError, faults_at
+from portmert.tuner.ground.errors import InputError, counted, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

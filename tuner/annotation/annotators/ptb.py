@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
 from portmert.tuner.annotation.annotators._base import Annotation, Layer
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

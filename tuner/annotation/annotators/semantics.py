@@ -18,8 +18,8 @@ from portmert.tuner.annotation.annotators import (
 from portmert.tuner.annotation.annotators._analysed import is_one_word
 from portmert.tuner.annotation.annotators._base import Annotation, Layer
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._heads import ROOT
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

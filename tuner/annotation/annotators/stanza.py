@@ -11,7 +11,6 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
 from portmert.tuner.annotation.annotators import _conllu, _models
 from portmert.tuner.annotation.annotators._base import Annotation
 from portmert.tuner.annotation.annotators._conllu import Tagset
@@ -24,7 +23,7 @@ from portmert.tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from portmert.tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from portmert.tuner.annotation.annotators._tokens import escaped, prepared
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from portmert.tuner.annotation.annotators._base import Annotation, Layer
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import as_parsed
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,11 @@ import portmert
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import scores as tables
 from portmert.tuner.evaluation.comparison.alignment import alignments
-from portmert.tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from portmert.tuner.evaluation.comparison.differences import (
+    differences,
+    reference_reordering,
+    segments_of,
+)
 from portmert.tuner.evaluation.comparison.formats import spoken
 from portmert.tuner.evaluation.comparison.model import Comparison, System
 from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.comparison.linking import LinkSet, linked
 from portmert.tuner.evaluation.comparison.similarity import identical_segments
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
 from portmert.tuner.texts.prepare import read_output

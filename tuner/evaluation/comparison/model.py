@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from portmert.tuner.documents import plain
+from portmert.tuner.ground.documents import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

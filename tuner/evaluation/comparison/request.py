@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError, PortmertError, ProgramError
 from portmert.tuner.evaluation.comparison.compare import METRICS, Setup, compare
 from portmert.tuner.evaluation.comparison.linking import find_links, parse_link_set
 from portmert.tuner.evaluation.comparison.material import read_material
@@ -16,6 +15,7 @@ from portmert.tuner.evaluation.comparison.systems import find_systems, find_test
 from portmert.tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline

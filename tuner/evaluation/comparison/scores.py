@@ -15,7 +15,7 @@ from portmert.tuner.evaluation.comparison.model import (
 )
 from portmert.tuner.evaluation.comparison.summary import untested_luck
 from portmert.tuner.evaluation.significance import holm, systems_tested
-from portmert.tuner.numbers import shown_p
+from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import portmert
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
-from portmert.tuner.documents import parse_json, to_json
-from portmert.tuner.errors import InputError, StateError
 from portmert.tuner.evaluation.crossval.choices import leave_out
-from portmert.tuner.files import clear_parts, make_folder, read_bytes, write_text
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import InputError, StateError, counted
+from portmert.tuner.ground.files import clear_parts, make_folder, read_bytes, write_text
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import ConfigError, suggest
+from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.search.constraints import columns_of
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
 from portmert.tuner.evaluation.comparison.formats import NOTHING, fixed, p_value, shown, signed
-from portmert.tuner.tables import Table
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

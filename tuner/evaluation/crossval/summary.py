@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import portmert
-from portmert.tuner.documents import plain
+from portmert.tuner.ground.documents import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.errors import ConfigError, InputError, ProgramError, StateError
-from portmert.tuner.files import file_digest, read_lines
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
+from portmert.tuner.ground.files import file_digest, read_lines
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_first_hypotheses
 from portmert.tuner.runs.inputs import NAME, read_inputs

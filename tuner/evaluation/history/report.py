@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import portmert
-from portmert.tuner.documents import plain
-from portmert.tuner.tables import aligned, fold, inert
+from portmert.tuner.ground.documents import plain
+from portmert.tuner.ground.tables import aligned, fold, inert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

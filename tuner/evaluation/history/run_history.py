@@ -6,10 +6,10 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from portmert.tuner.errors import StateError
 from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
 from portmert.tuner.evaluation.history.surface import feature_names, slices
+from portmert.tuner.ground.errors import StateError
 from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored
 from portmert.tuner.search.averaging import stacked

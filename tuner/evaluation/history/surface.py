@@ -10,7 +10,7 @@ import numpy as np
 from portmert.metrics._base import rows_taken
 from portmert.tuner.evaluation.history.dev_set import Kept, all_segments
 from portmert.tuner.evaluation.history.model import Slice
-from portmert.tuner.files import file_digest
+from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.merge import merge
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest

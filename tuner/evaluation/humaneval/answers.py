@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from portmert.aligners._errors import counted
-from portmert.tuner.documents import parse_json
-from portmert.tuner.errors import InputError, suggest
 from portmert.tuner.evaluation.humaneval.evaluation import FORM
-from portmert.tuner.evaluation.humaneval.sheets import ANSWERS, columns, harmless, read_csv, read_xlsx
-from portmert.tuner.files import read_bytes
+from portmert.tuner.evaluation.humaneval.sheets import (
+    ANSWERS,
+    columns,
+    harmless,
+    read_csv,
+    read_xlsx,
+)
+from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.errors import InputError, counted, suggest
+from portmert.tuner.ground.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

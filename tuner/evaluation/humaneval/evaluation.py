@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 import portmert
-from portmert.aligners._errors import counted
-from portmert.tuner import streams
-from portmert.tuner.documents import parse_json, plain
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_bytes
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.documents import parse_json, plain
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

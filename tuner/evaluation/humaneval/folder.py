@@ -7,10 +7,10 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING
 
-from portmert.tuner.errors import InputError, PortmertError
 from portmert.tuner.evaluation.humaneval.form import as_html
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
-from portmert.tuner.files import write_text, writing
+from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.ground.files import write_text, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

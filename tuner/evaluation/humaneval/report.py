@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from portmert.tuner.numbers import shown_p
-from portmert.tuner.tables import Table
+from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import Table
 
 if TYPE_CHECKING:
     from portmert.tuner.evaluation.humaneval.results import Preference, Results

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

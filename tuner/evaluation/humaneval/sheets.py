@@ -10,8 +10,7 @@ import zipfile
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

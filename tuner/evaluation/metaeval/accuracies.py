@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner import streams
 from portmert.tuner.evaluation.correlation import rounded
+from portmert.tuner.ground import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from portmert.tuner import streams
 from portmert.tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
 from portmert.tuner.evaluation.metaeval.evaluation import (
     Estimate,
@@ -17,6 +16,7 @@ from portmert.tuner.evaluation.metaeval.evaluation import (
     shares,
 )
 from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
+from portmert.tuner.ground import streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.correlation import Pairs, rounded
 from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from portmert.tuner import streams
 from portmert.tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
 from portmert.tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
 from portmert.tuner.evaluation.metaeval.differences import (
@@ -29,6 +28,7 @@ from portmert.tuner.evaluation.metaeval.intervals import (
     row_correlations,
     system_samples,
 )
+from portmert.tuner.ground import streams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.correlation import rounded
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.statistics import compute_stats
 

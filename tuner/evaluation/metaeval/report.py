@@ -15,7 +15,7 @@ from portmert.tuner.evaluation.metaeval.evaluation import (
     SEGMENTS,
     SYSTEMS,
 )
-from portmert.tuner.tables import Table
+from portmert.tuner.ground.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

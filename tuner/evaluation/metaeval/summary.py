@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.aligners._errors import counted
 from portmert.tuner.evaluation.metaeval.report import named, scenario_table, shown
-from portmert.tuner.tables import Table, fold
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.tables import Table, fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.documents import parse_toml
-from portmert.tuner.errors import InputError, faults_at, suggest
 from portmert.tuner.evaluation.human_scores import Several
 from portmert.tuner.families import reason
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import InputError, faults_at, suggest
+from portmert.tuner.ground.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

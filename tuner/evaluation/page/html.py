@@ -253,7 +253,11 @@ def _text(name: str) -> str:
 
 
 def _file(*path: str) -> str:
-    return resources.files("portmert.tuner.evaluation.page").joinpath(*path).read_text(encoding="utf-8")
+    return (
+        resources.files("portmert.tuner.evaluation.page")
+        .joinpath(*path)
+        .read_text(encoding="utf-8")
+    )
 
 
 @functools.cache

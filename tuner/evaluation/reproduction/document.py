@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from portmert.tuner.numbers import shown_p
-from portmert.tuner.tables import aligned
+from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

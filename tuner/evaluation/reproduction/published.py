@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from portmert.aligners._errors import counted
-from portmert.tuner.documents import parse_toml
-from portmert.tuner.errors import InputError
 from portmert.tuner.families import reason
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import InputError, counted
 
 if TYPE_CHECKING:
     from pathlib import Path

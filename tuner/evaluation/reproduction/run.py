@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from portmert.aligners._base import parse_links
-from portmert.aligners._errors import counted
 from portmert.metrics._base import Ragged
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.comparison.alignment import error_rate
 from portmert.tuner.evaluation.comparison.linking import parse_link_set
 from portmert.tuner.evaluation.comparison.request import Request, compare_request
 from portmert.tuner.evaluation.reproduction.document import Shown, document
 from portmert.tuner.evaluation.reproduction.published import Published, read_published
 from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import load_config

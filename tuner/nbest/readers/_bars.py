@@ -7,9 +7,9 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_text import NBestReader
 from portmert.tuner.nbest.readers._base import ListFile, Reader
-from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

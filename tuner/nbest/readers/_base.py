@@ -18,14 +18,13 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.aligners._errors import counted
 from portmert.metrics._base import offsets_of
-from portmert.tuner.errors import InputError, shown
-from portmert.tuner.files import called, decode_line, read_bytes
+from portmert.tuner.ground.errors import InputError, counted, shown
+from portmert.tuner.ground.files import called, decode_line, read_bytes
+from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.pool import empty_rows
 from portmert.tuner.nbest.segment_names import SegmentNames
-from portmert.tuner.numbers import FINITE, parse_number
 from portmert.tuner.texts._kernels import intern_tokens
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from portmert.tuner.documents import parse_json
-from portmert.tuner.errors import InputError, shown
+from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.errors import InputError, shown
+from portmert.tuner.ground.numbers import FINITE, bounded
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
-from portmert.tuner.numbers import FINITE, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.errors import ConfigError, InputError, shown
 from portmert.tuner.families import component, names
+from portmert.tuner.ground.errors import ConfigError, InputError, shown
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 from portmert.tuner.nbest.readers.moses import Moses
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.errors import shown
+from portmert.tuner.ground.errors import shown
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError
-from portmert.tuner.files import read_lines
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import InputError, shown
+from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._json import JsonReader
 

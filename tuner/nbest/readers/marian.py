@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
+from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.readers._bars import BarsReader, split_fields
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import check_all_used, read_list
 from portmert.tuner.nbest.readers._json import JsonReader

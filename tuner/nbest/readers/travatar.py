@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-from portmert.tuner.numbers import parse_number
 
 if TYPE_CHECKING:
     from portmert.tuner.nbest.readers._base import ListFile

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._errors import counted
-from portmert.tuner.errors import suggest
+from portmert.tuner.ground.errors import counted, suggest
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 if TYPE_CHECKING:

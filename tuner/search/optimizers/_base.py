@@ -12,8 +12,8 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.tuner import streams
 from portmert.tuner.executors.team import Threads
+from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.mapped import empty_beside, release
+from portmert.tuner.ground.mapped import empty_beside, release
 
 if TYPE_CHECKING:
     from portmert.metrics._base import FloatArray

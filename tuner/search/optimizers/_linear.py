@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.mapped import empty_beside, release, segment_blocks
+from portmert.tuner.ground.mapped import empty_beside, release, segment_blocks
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers._base import Found
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread

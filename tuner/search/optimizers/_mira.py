@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from portmert.metrics._base import rows_taken
-from portmert.tuner.mapped import BLOCK_BYTES, release
+from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._gains import all_stats, gains
 from portmert.tuner.search.problem import within_segment_spread

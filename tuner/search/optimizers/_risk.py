@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.tuner.mapped import segment_blocks
+from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._gains import all_stats
 from portmert.tuner.search.problem import NOTHING

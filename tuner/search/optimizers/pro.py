@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.mapped import gather
+from portmert.tuner.ground.mapped import gather
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._gains import all_stats, background_of, gains
 from portmert.tuner.search.optimizers._linear import Linear, best_between, best_of

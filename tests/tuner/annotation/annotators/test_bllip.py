@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from tests.support.optional_models import bllip
 from portmert.tuner.annotation.annotators import _brackets, _heads
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.annotation.annotators.bllip import _Parser
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
+from tests.support.optional_models import bllip
 
 ALL = Request(frozenset({"tags", "heads", "tree", "parses"}), parses=5)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import annotators as oracle
-from tests.oracles.metrics import Tree
 from portmert.tuner.annotation.annotators import _brackets, _heads
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable, escaped, unescaped
+from tests.oracles import annotators as oracle
+from tests.oracles.metrics import Tree
 
 
 @st.composite

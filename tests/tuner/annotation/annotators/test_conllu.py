@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import annotators as oracle
-from tests.support.strategies_metrics import heads
 from portmert.tuner.annotation.annotators import _conllu, _forest
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
+from tests.oracles import annotators as oracle
+from tests.support.strategies_metrics import heads
 
 ALL = frozenset({"tags", "heads", "tree", "parses"})
 ROW = "{}\t{}\t_\tNOUN\tNN\tNumber=Sing\t{}\t{}\t_\t_\n"

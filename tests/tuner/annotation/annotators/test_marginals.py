@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.annotation.annotators import _marginals
-from portmert.tuner.annotation.annotators._marginals import flattened, tree_marginals, weighted_arcs
+from portmert.tuner.annotation.annotators._marginals import (
+    flattened,
+    tree_marginals,
+    weighted_arcs,
+)
 
 
 def all_trees(size):

@@ -7,7 +7,7 @@ import pytest
 
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
 
 ALL = frozenset({"tags", "tree", "parses"})
 ONE = "(S1 (NP (DT the) (NN cat)))"

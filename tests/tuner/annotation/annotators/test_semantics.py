@@ -9,12 +9,12 @@ from collections import Counter
 
 import pytest
 
-from tests.support.places import SHARED
 from portmert.tuner.annotation.annotators import _boxer, _clauses, _columns, _meaning_json
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError, InputError
+from portmert.tuner.ground.errors import AnnotatorError, InputError
+from tests.support.places import SHARED
 
 DATA = SHARED / "data/parsers"
 real = pytest.mark.skipif(not DATA.exists(), reason=f"no real analyses in {DATA}")

@@ -7,14 +7,14 @@ import shutil
 
 import pytest
 
-from tests.support.annotation_models import SENTENCES
-from tests.support.optional_models import models
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.annotation.annotators._forest import fault
 from portmert.tuner.annotation.annotators.spacy import _listed
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError
+from portmert.tuner.ground.errors import AnnotatorError
+from tests.support.annotation_models import SENTENCES
+from tests.support.optional_models import models
 
 ALL = Request(frozenset({"tags", "heads", "parses"}), parses=3)
 ODD = [["one"], ["."], ["don", "'t", "(", "&quot;"], ["\u00a0", "a\u2028b"], ["x"] * 200]

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from tests.support.annotation_models import SENTENCES
-from tests.support.optional_models import models
 from portmert.tuner.annotation.annotators import _brackets
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.annotation.annotators._forest import fault
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.components import registry
-from portmert.tuner.errors import AnnotatorError, ConfigError
+from portmert.tuner.ground.errors import AnnotatorError, ConfigError
+from tests.support.annotation_models import SENTENCES
+from tests.support.optional_models import models
 
 LINKS = Request(frozenset({"heads", "marginals"}), gammas=(0.25, 1.0))
 TREE = Request(frozenset({"tree"}))

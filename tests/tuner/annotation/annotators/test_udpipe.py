@@ -5,14 +5,20 @@ import re
 import pytest
 import ufal.udpipe
 
-from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
-from tests.support.places import SHARED, needs
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators import udpipe as udpipe_module
 from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.components import registry
 from portmert.tuner.demo.treebank import to_conllu
-from portmert.tuner.errors import AnnotatorError, ConfigError, InputError, PortmertError, ProgramError
+from portmert.tuner.ground.errors import (
+    AnnotatorError,
+    ConfigError,
+    InputError,
+    PortmertError,
+    ProgramError,
+)
+from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
+from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data/parsers"
 BOTH = Request(frozenset({"tags", "heads"}))

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
-from tests.oracles.comparison import agreement_error
-from tests.support.strategies_comparison import material_of
 from portmert.tuner.evaluation.comparison.alignment import alignments, error_rate
 from portmert.tuner.evaluation.comparison.model import LinksScore
+from tests.oracles.comparison import agreement_error
+from tests.support.strategies_comparison import material_of
 
 LINKS = st.lists(st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))), min_size=1)
 

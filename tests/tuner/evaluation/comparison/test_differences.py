@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.strategies_comparison import material_of, materials
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.differences import differences, reference_reordering, segments_of
+from portmert.tuner.evaluation.comparison.differences import (
+    differences,
+    reference_reordering,
+    segments_of,
+)
 from portmert.tuner.evaluation.comparison.scores import count
+from tests.support.strategies_comparison import material_of, materials
 
 
 def counted(material, *names):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.strategies_comparison import material_of, materials
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import similarity
 from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
 from portmert.tuner.texts.corpus import References, make_batch
+from tests.support.strategies_comparison import material_of, materials
 
 
 @given(materials())

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from portmert.tuner.api.arrays import lists_of_arrays
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError, InputError, StateError
 from portmert.tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
 from portmert.tuner.evaluation.crossval.choices import choices_of, leave_out
 from portmert.tuner.evaluation.crossval.report import headlines, tables_of
 from portmert.tuner.evaluation.crossval.summary import corrected_p, document_of
 from portmert.tuner.executors.team import Threads
+from portmert.tuner.ground.errors import ConfigError, InputError, StateError
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights

@@ -6,18 +6,18 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.support.cli import run
-from tests.support.places import ROOT
 from portmert.tuner.components import registry
-from portmert.tuner.errors import PortmertError, StateError
 from portmert.tuner.evaluation.history import dev_set, surface
 from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.report import as_text
 from portmert.tuner.evaluation.history.run_history import read_history
+from portmert.tuner.ground.errors import PortmertError, StateError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.folder import LOCK, STATE
 from portmert.tuner.weights.feature_weights import read_weights
+from tests.support.cli import run
+from tests.support.places import ROOT
 
 RECORDED = ROOT / "configs"
 METRICS = {text: registry.metric(text) for text in ("port", "bleu", "ter")}

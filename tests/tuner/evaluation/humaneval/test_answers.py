@@ -7,8 +7,6 @@ import json
 import pytest
 from openpyxl import load_workbook
 
-from tests.support.evaluations import answered_csv, answered_xlsx, evaluation, export
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.humaneval.answers import (
     check_complete,
     check_left_out,
@@ -16,6 +14,8 @@ from portmert.tuner.evaluation.humaneval.answers import (
     without,
 )
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.ground.errors import InputError
+from tests.support.evaluations import answered_csv, answered_xlsx, evaluation, export
 
 ONE = evaluation(judges=("ada", "bob"))
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import metaeval as oracle
-from tests.support.evaluations import evaluation
-from portmert.tuner.errors import InputError
 from portmert.tuner.evaluation.humaneval.answers import Answers
 from portmert.tuner.evaluation.humaneval.report import as_json, tables
 from portmert.tuner.evaluation.humaneval.results import evaluate, fleiss_kappa, outliers, sign_test
+from portmert.tuner.ground.errors import InputError
+from tests.oracles import metaeval as oracle
+from tests.support.evaluations import evaluation
 
 # Fleiss 1971 as often reprinted: 10 items, 14 judges, 5 categories.
 FLEISS = np.array(

@@ -9,13 +9,13 @@ import zipfile
 import pytest
 from openpyxl import load_workbook
 
-from tests.support.evaluations import HOSTILE, answered_csv, answered_xlsx, evaluation, export
-from portmert.tuner.errors import InputError, PortmertError
 from portmert.tuner.evaluation.humaneval.answers import read_answers
 from portmert.tuner.evaluation.humaneval.evaluation import LONGEST, read_key, visible
 from portmert.tuner.evaluation.humaneval.folder import find_keys, write
 from portmert.tuner.evaluation.humaneval.form import as_html
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.ground.errors import InputError, PortmertError
+from tests.support.evaluations import HOSTILE, answered_csv, answered_xlsx, evaluation, export
 
 
 def hostile():

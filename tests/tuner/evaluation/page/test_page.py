@@ -4,10 +4,17 @@ import re
 
 import pytest
 
-from tests.support.documents import document
-from portmert.tuner.evaluation.comparison.formats import fixed, p_value, shown, signed, signed_count, whole
+from portmert.tuner.evaluation.comparison.formats import (
+    fixed,
+    p_value,
+    shown,
+    signed,
+    signed_count,
+    whole,
+)
 from portmert.tuner.evaluation.comparison.summary import summaries
 from portmert.tuner.evaluation.page.html import MOST_BYTES, charts_of, render
+from tests.support.documents import document
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.agreements import two_sets
-from tests.support.browser import browser, console
-from tests.support.documents import document
 from portmert.tuner.evaluation.metaeval.combined import combine
 from portmert.tuner.evaluation.metaeval.evaluation import Settings
 from portmert.tuner.evaluation.metaeval.page_data import page_data
 from portmert.tuner.evaluation.page.html import render
+from tests.support.agreements import two_sets
+from tests.support.browser import browser, console
+from tests.support.documents import document
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from tests.support.reading import fails, read
 from portmert.tuner.components import registry
-from portmert.tuner.errors import InputError
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
+from tests.support.reading import fails, read
 
 
 def completion(**other):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.reading import fails, read
 from portmert.tuner.components import registry
-from portmert.tuner.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.nbest import moses_text
+from tests.support.reading import fails, read
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
 

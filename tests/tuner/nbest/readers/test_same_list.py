@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics._base import Vocabulary
-from tests.support import strategies_readers as write
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
+from tests.support import strategies_readers as write
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 

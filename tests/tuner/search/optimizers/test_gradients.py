@@ -5,9 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles.learning import expected_statistics, mira
-from tests.support.places import MOSES, needs
-from tests.tuner.search.test_line_search import Misses, Share
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels
@@ -18,6 +15,9 @@ from portmert.tuner.search.optimizers._risk import Risk
 from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.prior import Prior
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.oracles.learning import expected_statistics, mira
+from tests.support.places import MOSES, needs
+from tests.tuner.search.test_line_search import Misses, Share
 
 
 def problem_of(features, offsets, stats, metric=None, **options):

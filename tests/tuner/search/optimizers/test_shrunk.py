@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from tests.oracles.learning import believed
-from tests.tuner.search.test_line_search import Share
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import shrunk
 from portmert.tuner.search.optimizers._mira import Mira
@@ -27,6 +25,8 @@ from portmert.tuner.search.optimizers.shrunk import (
     _worth,
 )
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.oracles.learning import believed
+from tests.tuner.search.test_line_search import Share
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])
 START = np.array([1.0, -0.5, 0.5, 0.2])

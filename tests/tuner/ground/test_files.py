@@ -13,9 +13,16 @@ import zstandard
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from portmert.aligners._compressed import suffix_of
-from portmert.tuner.errors import InputError, PortmertError
-from portmert.tuner.files import check_writable, each_line, read_bytes, read_lines, write_text, writing
+from portmert.tuner.ground.compressed import suffix_of
+from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.ground.files import (
+    check_writable,
+    each_line,
+    read_bytes,
+    read_lines,
+    write_text,
+    writing,
+)
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, "": bytes}
 

@@ -16,8 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
-from portmert.aligners._python import module_path, python
-from portmert.aligners._watching import Cancelled
+from portmert.tuner.ground.python import module_path, python
+from portmert.tuner.ground.watching import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from portmert.aligners import _compressed
-from portmert.aligners._compressed import DamagedError, expand
+from portmert.tuner.ground.compressed import DamagedError, expand
 
 PACK = {
     ".gz": gzip.compress,

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._folders import RECORD, make_folder, read_record
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.model_folders import RECORD, make_folder, read_record
 
 
 def make(folder):

@@ -14,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from portmert.aligners._errors import AlignerError
+from portmert.tuner.ground.errors import AlignerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from portmert.tuner.errors import PortmertError
+from portmert.tuner.ground.errors import PortmertError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

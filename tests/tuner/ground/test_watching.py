@@ -9,7 +9,7 @@ import time
 import pytest
 
 from portmert.aligners import _watching
-from portmert.aligners._watching import Bound, Watch, started, undisturbed, wait
+from portmert.tuner.ground.watching import Bound, Watch, started, undisturbed, wait
 
 
 @pytest.fixture(autouse=True)

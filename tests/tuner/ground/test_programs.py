@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 
 from portmert.aligners import _program
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._program import Command, find_program, run_program, run_programs, scratch
-from portmert.aligners._watching import Bound
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.programs import (
+    Command,
+    find_program,
+    run_program,
+    run_programs,
+    scratch,
+)
+from portmert.tuner.ground.watching import Bound
 
 
 def python(code, **more):

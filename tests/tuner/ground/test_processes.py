@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
 from tests.support.places import ROOT
-from portmert.tuner.processes import Crew, Died, LineProcess, Silent
 
 WORKER = """
 import json, os, sys, time

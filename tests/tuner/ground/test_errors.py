@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.aligners._errors import counted
+from portmert.tuner.ground.errors import counted
 
 
 @pytest.mark.parametrize(

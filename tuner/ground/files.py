@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import portmert
-from portmert.aligners._compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
-from portmert.tuner.errors import InputError, PortmertError, faults_at
+from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
+from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

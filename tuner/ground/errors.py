@@ -4,12 +4,11 @@ PortmertError
 ├── InputError     a file, line or segment that does not say what it should
 ├── ConfigError    a configuration key, option or component name
 ├── ProgramError   an outside program or library that failed
+│   ├── AlignerError      an aligner that cannot work
 │   └── AnnotatorError    an annotator that cannot work
 └── StateError     a run folder that does not fit what is asked of it
 
-Aligners know nothing of this package and have a fault of their own: they are called within
-`aligner_faults`. `ValueError` stays what it is everywhere: a wrong call, that is, a fault of the
-calling program.
+`ValueError` stays what it is everywhere: a wrong call, a fault of the calling program.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import AlignerError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
+PLURALS = {"entry": "entries", "hypothesis": "hypotheses", "search": "searches"}
 
 LONGEST = 80
 """Characters of a piece of input that a message shows."""
@@ -76,12 +75,24 @@ class ProgramError(PortmertError):
     """Says that an outside program or embedded library failed."""
 
 
+class AlignerError(ProgramError):
+    """Says that an aligner, its model or its input is faulty, and what to do."""
+
+
 class AnnotatorError(ProgramError):
     """Says that an annotator cannot work (no library, no model, a crash), and what to do."""
 
 
 class StateError(PortmertError):
     """Says that a run folder or saved state does not fit what is asked of it."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things as messages have it: `1 line`, `2 lines`."""
+    if count == 1:
+        return f"1 {noun}"
+    *kind, last = noun.split()
+    return " ".join((str(count), *kind, PLURALS.get(last, f"{last}s")))
 
 
 def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
@@ -100,15 +111,6 @@ def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
         return f"the input is nested too deep (in {what})"
     size = f": {error}" if str(error) else ""
     return f"not enough memory{size} (in {what}); give less input at once, or a larger machine"
-
-
-@contextmanager
-def aligner_faults() -> Iterator[None]:
-    """Turn the fault of an aligner into a `ProgramError`."""
-    try:
-        yield
-    except AlignerError as error:
-        raise ProgramError(str(error)) from None
 
 
 @contextmanager

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.mapped import in_file
-from portmert.tuner import mapped
-from portmert.tuner.errors import PortmertError
-from portmert.tuner.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from portmert.tuner.ground import mapped
+from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search.problem import within_segment_spread
+from tests.support.mapped import in_file
 
 
 def test_a_view_of_a_mapped_array_is_mapped(tmp_path):

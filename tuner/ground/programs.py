@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from portmert.aligners._errors import AlignerError
-from portmert.aligners._watching import MOST_LOGGED, Bound, Watch, started, wait
+from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.watching import MOST_LOGGED, Bound, Watch, started, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
