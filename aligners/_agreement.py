@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from portmert.aligners._base import Links
 from portmert.tuner.ground.errors import AlignerError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.aligners._base import Links
 
 GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import AlignerError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from portmert.tuner.ground.compressed import DamagedError, expand
 from portmert.tuner.ground.errors import AlignerError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def read_lines(path: Path) -> list[str]:

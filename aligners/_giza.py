@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from portmert.aligners._base import Links
 from portmert.aligners._escape import escape
-from portmert.aligners._symmetrize import symmetrize
+from portmert.aligners._symmetrize import Heuristic, symmetrize
+from portmert.aligners._training import Rows
 from portmert.tuner.ground.errors import AlignerError, counted
 from portmert.tuner.ground.programs import (
     Command,
@@ -17,14 +20,6 @@ from portmert.tuner.ground.programs import (
     run_programs,
 )
 from portmert.tuner.ground.programs import write_lines as write
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.aligners._base import Links
-    from portmert.aligners._symmetrize import Heuristic
-    from portmert.aligners._training import Rows
 
 PACKAGE = "MGIZA++"
 PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")

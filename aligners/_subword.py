@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from portmert.aligners._base import Links
 from portmert.tuner.ground.errors import AlignerError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.aligners._base import Links
 
 MODEL = "subword.model"
 SEED = 1

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Iterable
+from typing import Literal, get_args
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from portmert.aligners._base import Links
+from portmert.aligners._base import Links
 
 Heuristic = Literal[
     "srctotgt",

@@ -7,18 +7,15 @@ the same time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
+from portmert.aligners._base import Links
 from portmert.tuner.ground.errors import AlignerError, counted
 from portmert.tuner.ground.programs import Command, run_programs
 from portmert.tuner.ground.python import module_path, python
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from portmert.aligners._base import Links
 
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 

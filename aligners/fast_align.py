@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Lt
 from pydantic.dataclasses import dataclass
@@ -27,9 +28,6 @@ from portmert.tuner.ground.programs import (
     scratch,
     write_lines,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FORMAT = 1
 """Of the saved models; a change makes older ones refused instead of misread."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -15,9 +16,6 @@ from portmert.aligners._symmetrize import Heuristic
 from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
 from portmert.tuner.ground.model_folders import read_record
 from portmert.tuner.ground.programs import PATIENCE_SECONDS, scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FORMAT = 1
 """Of the saved models; a change makes older ones refused instead of misread."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, parse_links, tokens
 from portmert.aligners._bitext import read_lines
 from portmert.tuner.ground.errors import AlignerError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

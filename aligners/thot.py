@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -12,9 +13,6 @@ from portmert.aligners import _thot
 from portmert.aligners._base import Aligner, Links
 from portmert.aligners._training import Rows, align_with, training_of
 from portmert.tuner.ground.programs import PATIENCE_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FORMAT = 1
 """Of the saved models; a change makes older ones refused instead of misread."""

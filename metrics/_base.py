@@ -13,6 +13,7 @@ import dataclasses
 import threading
 from abc import ABC, abstractmethod
 from array import array
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -23,8 +24,6 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
     from portmert.metrics._pairs import WeightedLists
 
 T = TypeVar("T")

@@ -5,10 +5,11 @@ Formulas in docs/metrics/ngrams.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from portmert.metrics._base import Batch, FloatArray
 from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     ReferenceLength,
@@ -18,10 +19,7 @@ from portmert.metrics._ngrams import (
     reference_lengths,
     totals,
 )
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
-    from portmert.metrics._pairs import WeightedLists
+from portmert.metrics._pairs import WeightedLists
 
 Smoothing = Literal["none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k"]
 

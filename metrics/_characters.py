@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch
+from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary, offsets_of
 
 T = TypeVar("T", bound="Batch")
 

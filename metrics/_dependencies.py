@@ -6,24 +6,19 @@ Kahn, Snover and Ostendorf 2009; formulas in docs/metrics/dependencies.md.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Arcs, Metric, Need, Texts
-from portmert.metrics._dependency_kernels import DH, DL, DLH, LH, link_matches
+from portmert.metrics._base import Arcs, Batch, FloatArray, Metric, Need, Texts
+from portmert.metrics._dependency_kernels import DH, DL, DLH, LH, Linked, link_matches
 from portmert.metrics._ngrams import flat, hypothesis_lengths, matched, totals
 from portmert.metrics._references import best_reference
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Batch, FloatArray
-    from portmert.metrics._dependency_kernels import Linked
 
 Combination = Literal["f", "mu-pr"]
 

@@ -5,19 +5,14 @@ Inputs are read-only; the interpreter lock is released.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
-
-    Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
-    """Tokens and where those of each text begin, links and where they begin, their weights."""
-
-    Link = tuple[np.int64, np.int64, np.int64]
+Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
+"""Tokens and where those of each text begin, links and where they begin, their weights."""
+Link = tuple[np.int64, np.int64, np.int64]
 
 DL, LH, DH, DLH = range(4)
 """Kinds of items: what of dependent, label and head they are made of."""

@@ -7,14 +7,10 @@ reference, number s; hypothesis h is `tokens[token_offsets[h]:token_offsets[h + 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 OUT_OF_REACH = 1 << 40
 """More than any length: that of a phrase that does not exist."""

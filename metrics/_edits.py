@@ -5,18 +5,15 @@ Formulas in docs/metrics/edits.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _edit_kernels
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._ngrams import SMALLEST_COUNT, token_arrays
 from portmert.metrics._references import best_reference
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 def distance_stats(batch: Batch, *, long_jumps: bool) -> FloatArray:

@@ -5,14 +5,10 @@ Arrays and numbers in and out; inputs are read-only; every function releases the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 V, RHO, DISCORDANCE, AGREEMENT = range(4)
 """The values of `measure` in `compare_orders`."""

@@ -6,12 +6,14 @@ Formulas in docs/metrics/terp.md.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import Arcs, Need
+from portmert.metrics._base import Arcs, Batch, FloatArray, Need
 from portmert.metrics._dependencies import item_counts
 from portmert.metrics._edits import one_length
 from portmert.metrics._lexicon import Lexicon, check_language, read_lexicon
@@ -19,12 +21,6 @@ from portmert.metrics._lexicon_files import content_hash
 from portmert.metrics._ngrams import hypothesis_lengths, reference_lengths
 from portmert.metrics._references import best_reference
 from portmert.metrics._terp import COUNTS, PRESETS, terp_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from portmert.metrics._base import Batch, FloatArray
 
 _LINKS = ("lh", "dl", "dlh", "dh")
 _NGRAMS = ("1g", "2g")

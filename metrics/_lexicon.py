@@ -7,24 +7,23 @@ about the words of one test set, as flat arrays over its vocabulary for the kern
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import Stemmer
+from numpy.typing import NDArray
 
-from portmert.metrics._base import Ragged
-from portmert.metrics._lexicon_files import read_paraphrases, read_wordnet, read_words
+from portmert.metrics._base import Batch, FloatArray, Ragged, Texts, TokenArray
+from portmert.metrics._lexicon_files import (
+    Paraphrases,
+    WordNet,
+    read_paraphrases,
+    read_wordnet,
+    read_words,
+)
 from portmert.metrics._lexicon_kernels import Phrases as FoundPhrases
 from portmert.metrics._lexicon_kernels import Segments, Words, phrases_in
 from portmert.metrics._ngrams import flat
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import Batch, FloatArray, Texts, TokenArray
-    from portmert.metrics._lexicon_files import Paraphrases, WordNet
 
 
 @dataclass(frozen=True, eq=False)

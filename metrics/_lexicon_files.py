@@ -8,18 +8,14 @@ import hashlib
 import math
 import re
 import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, Ragged, Vocabulary
 
 T = TypeVar("T")
 

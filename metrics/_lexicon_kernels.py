@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray  # noqa: TC002  numba reads the records
+from numpy.typing import NDArray
 
-from portmert.metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads the records
+from portmert.metrics._base import IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray  # noqa: TC002  numba reads the records
+from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-from portmert.metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
+from portmert.metrics._lexicon_kernels import Phrases, Segments, Words
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 """Modules."""

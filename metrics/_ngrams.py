@@ -5,18 +5,14 @@ Formulas in docs/metrics/ngrams.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from portmert.metrics._base import Ragged
+from portmert.metrics._base import Batch, FloatArray, Ragged
 from portmert.metrics._kernels import ngram_matches
 from portmert.metrics._pair_kernels import mean_matches, pair_matches
-from portmert.metrics._pairs import PairBatch
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
-    from portmert.metrics._pairs import WeightedLists
+from portmert.metrics._pairs import PairBatch, WeightedLists
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 

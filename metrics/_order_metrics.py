@@ -5,14 +5,14 @@ Formulas in docs/metrics/order.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _bleu
-from portmert.metrics._base import Metric, Need
+from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.metrics._ngrams import reference_lengths
 from portmert.metrics._orders import (
     Averaged,
@@ -27,9 +27,6 @@ from portmert.metrics._orders import (
     ordering,
     weighted_mean,
 )
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 LR_MAX_ORDER = 4
 """N of the BLEU in LRscore."""

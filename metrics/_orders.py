@@ -5,16 +5,13 @@ Formulas in docs/metrics/port.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from portmert.metrics import _kernels
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts, TokenArray
 from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, require_references
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Texts, TokenArray
 
 Order = Literal["v", "rho", "tau"]
 Measure = Literal["hamming", "kendall"]

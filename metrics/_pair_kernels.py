@@ -7,14 +7,12 @@ that both have. Arrays and numbers in and out; inputs are read-only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 AGAIN = 2**31 - 1
 """Stands for a token behind an n-gram that a text has once more: no token has this number."""

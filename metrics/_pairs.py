@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Repeated(Ragged):

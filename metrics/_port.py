@@ -5,13 +5,14 @@ Chen, Kuhn and Larkin, ACL 2012; formulas in docs/metrics/port.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     hypothesis_lengths,
@@ -21,11 +22,6 @@ from portmert.metrics._ngrams import (
 )
 from portmert.metrics._order_metrics import Ordered
 from portmert.metrics._orders import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.metrics._base import Batch, FloatArray
 
 MAX_ORDER = 4
 REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15

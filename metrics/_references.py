@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import Batch, FloatArray
 from portmert.metrics._ngrams import require_references
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from portmert.metrics._base import Batch, FloatArray
 
 
 def each_reference(batch: Batch) -> Iterator[Batch]:

@@ -6,20 +6,15 @@ function releases the interpreter lock.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
-
-    Analysed = tuple[TokenArray, IntArray, TokenArray, IntArray, TokenArray, IntArray]
-    """Nodes, words at them, tokens (or tags) of the texts, and where those of each text begin."""
-
-    Items = tuple[IntArray, IntArray, IntArray]
-    """Numbers; where each item ends, after a first 0; where the items of each text begin."""
+Analysed = tuple[TokenArray, IntArray, TokenArray, IntArray, TokenArray, IntArray]
+"""Nodes, words at them, tokens (or tags) of the texts, and where those of each text begin."""
+Items = tuple[IntArray, IntArray, IntArray]
+"""Numbers; where each item ends, after a first 0; where the items of each text begin."""
 
 ANY, NO_TYPE = -1, -2
 """For `wanted`: items of all types, of none."""

@@ -6,24 +6,37 @@ Gimenez and Marquez 2009; formulas in docs/metrics/semantics.md.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _semantic_kernels, _tree_kernels
-from portmert.metrics._base import Metric, Need, Ragged, Vocabulary
+from portmert.metrics._base import (
+    Batch,
+    FloatArray,
+    IntArray,
+    Metric,
+    Need,
+    Ragged,
+    Structures,
+    Texts,
+    Vocabulary,
+)
 from portmert.metrics._ngrams import SMALLEST_COUNT, flat
 from portmert.metrics._references import each_reference
-from portmert.metrics._semantic_kernels import ANY, NAMES, NO_TYPE, REFERENTS, WORDS
+from portmert.metrics._semantic_kernels import (
+    ANY,
+    NAMES,
+    NO_TYPE,
+    REFERENTS,
+    WORDS,
+    Analysed,
+    Items,
+)
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Structures, Texts
-    from portmert.metrics._semantic_kernels import Analysed, Items
-
-    BoolArray = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 Form = Literal["plain", "back-off", "interpolation"]
 Denominator = Literal["all", "available"]

@@ -6,19 +6,16 @@ Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric, Need
+from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
 from portmert.metrics._bleu import Smoothing, bleu_score, bleu_stats, root
 from portmert.metrics._ngrams import SMALLEST_COUNT, ReferenceLength, matched, totals
 from portmert.metrics._references import best_reference
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, Texts
 
 Mean = Literal["gm", "am"]
 Figure = Literal["precision", "recall", "F"]

@@ -6,22 +6,17 @@ Formulas in docs/metrics/terp.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from portmert.metrics import _terp_kernels
-from portmert.metrics._lexicon import found_phrases, segments_of
-from portmert.metrics._lexicon_kernels import Occurrences, Segments, first_alike
+from portmert.metrics._base import Batch, FloatArray, IntArray
+from portmert.metrics._lexicon import Lexicon, found_phrases, segments_of
+from portmert.metrics._lexicon_kernels import Occurrences, Segments, Words, first_alike
 from portmert.metrics._lexicon_kernels import Phrases as FoundPhrases
 from portmert.metrics._ngrams import flat
 from portmert.metrics._references import best_reference
 from portmert.metrics._terp_kernels import Limits, Worths
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, IntArray
-    from portmert.metrics._lexicon import Lexicon
-    from portmert.metrics._lexicon_kernels import Words
 
 COUNTS = (
     "match", "insert", "delete", "substitute", "stem", "synonym", "shift",

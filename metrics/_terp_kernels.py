@@ -14,11 +14,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray  # noqa: TC002  numba reads the records
+from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads records
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-from portmert.metrics._lexicon_kernels import Phrases, Segments, Words  # noqa: TC001
+from portmert.metrics._lexicon_kernels import Phrases, Segments, Words
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 """Columns of counts, as in TERp; behind them e * log10(p), e * p and e of the phrases."""

@@ -12,14 +12,11 @@ Children are ordered by their place. That of text t is
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 ABSENT, UNKNOWN = -1, -2
 """In the place of a slot: there is no such item; there is, but no reference has one like it."""

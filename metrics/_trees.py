@@ -6,14 +6,14 @@ Liu and Gildea 2005; formulas in docs/metrics/trees.md.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _tree_kernels
-from portmert.metrics._base import Metric, Ragged
+from portmert.metrics._base import Batch, FloatArray, Metric, Ragged, Texts
 from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     flat,
@@ -22,9 +22,6 @@ from portmert.metrics._ngrams import (
     require_references,
 )
 from portmert.metrics._orders import Averaged, weighted_mean
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, Texts
 
 Kind = Literal["precision", "F"]
 Noparse = Literal["ignore", "worst"]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _bleu
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._bleu import Smoothing
 from portmert.metrics._ngrams import ReferenceLength
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
-    from portmert.metrics._pairs import WeightedLists
+from portmert.metrics._pairs import WeightedLists
 
 
 @dataclass(frozen=True)

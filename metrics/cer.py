@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Batch, FloatArray
 from portmert.metrics._characters import in_characters
 from portmert.metrics._edits import DistanceRate
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from collections.abc import Callable
+from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._characters import in_characters, without_punctuation
 from portmert.metrics._edits import one_length
 from portmert.metrics._ngrams import (
@@ -18,15 +19,10 @@ from portmert.metrics._ngrams import (
     mean_matched,
     totals,
 )
+from portmert.metrics._pairs import WeightedLists
 from portmert.metrics._references import best_reference
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import Batch, FloatArray
-    from portmert.metrics._pairs import WeightedLists
-
-    T = TypeVar("T", bound=Batch)
+T = TypeVar("T", bound=Batch)
 
 
 @dataclass(frozen=True)

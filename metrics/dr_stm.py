@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Need
+from portmert.metrics._base import Batch, Need
 from portmert.metrics._semantics import Overlaps, SegmentMean, path_overlaps
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch
 
 
 @dataclass(frozen=True)

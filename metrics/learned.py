@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Batch, FloatArray, Need
 from portmert.metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
+from portmert.metrics._lexicon import Lexicon
 from portmert.metrics._ngrams import reference_lengths
 from portmert.metrics._orders import Averaged
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, Need
-    from portmert.metrics._lexicon import Lexicon
 
 
 @dataclass(frozen=True)

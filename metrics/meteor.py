@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _meteor_kernels
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._edits import one_length
 from portmert.metrics._lexicon import (
     Lexicon,
@@ -23,9 +23,6 @@ from portmert.metrics._lexicon import (
 from portmert.metrics._lexicon_kernels import first_alike
 from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
 from portmert.metrics._references import best_reference
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 _PENALTIES = {
     "2005": (0.9, 3.0, 0.5),

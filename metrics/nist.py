@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _kernels
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._ngrams import (
     SMALLEST_COUNT,
     flat,
@@ -19,9 +19,6 @@ from portmert.metrics._ngrams import (
     token_arrays,
     totals,
 )
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, IntArray
 
 MAX_ORDER = 5
 HALF_AT = 1.5

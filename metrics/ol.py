@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Batch, FloatArray
 from portmert.metrics._orders import Averaged
 from portmert.metrics._semantics import PAPER, best_lexical_overlap
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._edits import one_length
 from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, matched
 from portmert.metrics._references import best_reference
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _bleu, _tags
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
+from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

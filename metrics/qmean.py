@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _port
-from portmert.metrics._base import Metric
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
+from portmert.metrics._base import Batch, FloatArray, Metric
 
 
 @dataclass(frozen=True)

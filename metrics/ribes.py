@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Batch, FloatArray
 from portmert.metrics._edits import one_length, rank_agreements
 from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
 from portmert.metrics._orders import Averaged
 from portmert.metrics._references import each_reference
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

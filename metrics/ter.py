@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._edits import rate_parts
 from portmert.metrics._lexicon import NO_LEXICON
 from portmert.metrics._ngrams import SMALLEST_COUNT, reference_lengths
 from portmert.metrics._terp import PRESETS, terp_counts
 from portmert.metrics._terp_kernels import Limits
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 LIMITS = Limits(length=10, distance=50, tried=1000, tokens=0, half_width=25)
 """Those of sacrebleu, of shifts also tercom's; the edit distance of any text has a band."""

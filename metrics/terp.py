@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._edits import rate_parts
 from portmert.metrics._lexicon import Lexicon, read_lexicon
 from portmert.metrics._ngrams import SMALLEST_COUNT, reference_lengths
 from portmert.metrics._terp import PRESETS, terp_counts
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray
 
 
 @dataclass(frozen=True)

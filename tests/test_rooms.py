@@ -1,7 +1,6 @@
 """The house's arrows point one way: derived from the imports, no list is kept here."""
 
 import ast
-import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 
@@ -13,13 +12,20 @@ from tests.support.places import ROOT
 CHECKED = ("pydantic", "annotated_types")
 """What checks the options of components."""
 ALLOWED = {
-    # llvmlite: how kernels compile; Stemmer: METEOR and TERp
-    "metrics": {"metrics", "numpy", "llvmlite", "numba", "Stemmer", *CHECKED},
-    "aligners": {"aligners", "numpy", "thot", "sentencepiece", "isal", "zstandard", *CHECKED},
+    # Stemmer: METEOR and TERp
+    "metrics": {"portmert.metrics", "numpy", "numba", "Stemmer", *CHECKED},
+    "aligners": {
+        "portmert",
+        "portmert.aligners",
+        "portmert.tuner.ground",
+        "numpy",
+        "thot",
+        "sentencepiece",
+        *CHECKED,
+    },
 }
 
 ARROWS = arrows()
-VERB = re.compile(r"[A-Z][a-z]*s,? |(Does|Has|Is) ")
 
 
 @pytest.mark.parametrize("folder", sorted(ARROWS), ids=lambda folder: folder or "(root)")
@@ -38,9 +44,10 @@ def test_rooms_import_one_way(folder):
 def test_lower_packages_import_only_what_they_may(package):
     for path in modules(package):
         for name in imports(path):
-            top = name.split(".")[0]
-            if top not in sys.stdlib_module_names:
-                assert top in ALLOWED[package], f"{path} imports {name}"
+            if name.split(".")[0] not in sys.stdlib_module_names:
+                assert any(
+                    name == one or name.startswith(f"{one}.") for one in ALLOWED[package]
+                ), f"{path} imports {name}"
 
 
 def test_no_import_comes_from_the_tests():
@@ -101,18 +108,3 @@ def test_long_files_give_a_reason():
         text = path.read_text(encoding="utf-8")
         if text.count("\n") > 500:
             assert "# Long because" in text, f"{path} has over 500 lines and gives no reason"
-
-
-def first_lines():
-    for name, path in MODULES.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in (tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))):
-            docstring = ast.get_docstring(node)
-            if docstring:
-                yield f"{name}.{getattr(node, 'name', '')}", docstring.split("\n")[0]
-
-
-def test_modules_and_classes_say_what_they_do():
-    """Their first words are verbs: "Reads ...", not "Reader of ..."."""
-    wrong = [f"{name}: {line}" for name, line in first_lines() if not VERB.match(line)]
-    assert not wrong, "\n".join(wrong)

@@ -10,8 +10,10 @@ import pkgutil
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import click
 
@@ -20,10 +22,6 @@ from portmert.tuner import commands
 from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.commands._options import with_volume
 from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """What `kill`, `timeout`, a batch system, and a terminal that is closed send."""

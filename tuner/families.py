@@ -14,13 +14,13 @@ import inspect
 import pkgutil
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
     from pydantic import ValidationError

@@ -229,8 +229,8 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
 
 def python_page() -> str:
     """Return the page of the Python API, which mkdocstrings fills; functions come first."""
-    places = portmert._MODULES  # noqa: SLF001  the one table of what is where
-    names = sorted(set(places) - {"__version__"}, key=lambda name: (name[0].isupper(), name))
+    places = {name: getattr(portmert, name).__module__ for name in portmert.__all__}
+    names = sorted(places, key=lambda name: (name[0].isupper(), name))
     parts = ["# Python\n", "All of it comes with `import portmert`.\n"]
     return "\n".join([*parts, *(f"::: {places[name]}.{name}\n" for name in names)])
 

@@ -55,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def room_of(module: str) -> str:
     """Return the room that a module stands in."""
-    top, *rest = module.split(".")
+    top, *rest = module.removeprefix("portmert.").split(".")
     if top != "tuner":
         return top
     if rest[:1] in (["cli"], ["__main__"]):
@@ -77,8 +77,11 @@ def summary(room: str) -> str:
     """Return the first line of a room's docstring."""
     if room == FLOOR:
         floor = sorted(name for name in MODULES if room_of(name) == FLOOR)
-        return ", ".join(f"`{name.removeprefix('tuner.')}`" for name in floor if "." in name)
-    path = MODULES[room.replace("/", ".")]
+        return ", ".join(
+            f"`{name.removeprefix('portmert.tuner.')}`" for name in floor if "." in name
+        )
+    name = room.replace("/", ".")
+    path = MODULES[name if name == "portmert" else f"portmert.{name}"]
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 

@@ -14,6 +14,7 @@ def modules(package):
 
 def dotted(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "portmert" else ("portmert", *parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, Texts
+from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, IntArray, Need, Texts, Vocabulary
 from portmert.tuner.annotation import layers as layers_of
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
 from portmert.tuner.annotation.annotators._lookup import shown
-from portmert.tuner.annotation.cache import AnnotationCache, line_key
+from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
 from portmert.tuner.annotation.distinct import Distinct, places_of
+from portmert.tuner.annotation.layers import KeptLayer
 from portmert.tuner.annotation.shards import annotated
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
 from portmert.tuner.texts.statistics import NEED_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import IntArray, Need, Vocabulary
-    from portmert.tuner.annotation.annotators._base import Annotator, Request
-    from portmert.tuner.annotation.cache import Row
-    from portmert.tuner.annotation.layers import KeptLayer
-    from portmert.tuner.executors.team import Team
 
 Words = tuple[str, ...]
 

@@ -1,7 +1,7 @@
 """Keeps what annotators said: one SQLite file that several processes may use at once.
 
 A record is bytes, found by its kind (all that an annotator's answers depend on, and the layer) and
-the tokens of the sentence; see `portmert.tuner.annotation.records`. The file is a cache and nothing else:
+the tokens of the sentence; see `annotation.records`. The file is a cache and nothing else:
 one that is damaged or of another version is set aside, with a notice, and made anew.
 """
 
@@ -12,11 +12,11 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from portmert.tuner.annotation.cache_file import (
     COLUMNS,
@@ -32,9 +32,6 @@ from portmert.tuner.annotation.cache_file import (
     transaction,
 )
 from portmert.tuner.ground.errors import ConfigError, StateError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
 Row = tuple[bytes, Mapping[str, bytes]]

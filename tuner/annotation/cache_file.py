@@ -5,12 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
 
 APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
 VERSION = 2

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, offsets_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from portmert.metrics._base import IntArray, Texts
+from portmert.metrics._base import IntArray, Ragged, Texts, offsets_of
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,16 @@ parses. Where it gives heads and no analyses of meaning, these follow from its h
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from portmert.metrics._base import Arcs
+from portmert.metrics._base import Arcs, Need
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _brackets, _discourse, _heads, _propositions
-from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Sized
-
-    from portmert.metrics._base import Need
-    from portmert.tuner.annotation.annotators._base import Layer
-
-    Whole = TypeVar("Whole", bound=Sized)
+Whole = TypeVar("Whole", bound=Sized)
 
 Gives = frozenset["Layer"]
 

@@ -11,32 +11,27 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from portmert.metrics._base import (
     WORD_KINDS,
     ExpectedArcs,
+    FloatArray,
+    IntArray,
     Ragged,
     Structures,
     Vocabulary,
     offsets_of,
 )
 from portmert.tuner.annotation.annotators import _brackets, _forest
-from portmert.tuner.annotation.annotators._base import Structure
+from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.texts._kernels import intern_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.annotation.annotators._base import Heads, WeightedArc
-    from portmert.tuner.texts.corpus import IntegerArray
+from portmert.tuner.texts.corpus import IntegerArray
 
 UNPARSED = b""
 

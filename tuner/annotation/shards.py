@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError
 from portmert.tuner.ground.files import with_absolute_paths
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
-    from portmert.tuner.executors.team import Team
 
 SHARD = 64
 """Sentences that a worker gets at once."""

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
-from portmert.aligners._base import format_links, parse_links
-from portmert.tuner.api.texts import text_file
+from portmert.aligners._base import Aligner, Links, format_links, parse_links
+from portmert.tuner.api.texts import TextLike, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.files import TextFile, read_lines
 
 __all__ = ["align", "check_links", "format_links"]
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.aligners._base import Aligner, Links
-    from portmert.tuner.api.texts import TextLike
-    from portmert.tuner.ground.files import TextFile
 
 
 def align(

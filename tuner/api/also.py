@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.api.searching import Ended, ListProblem
+from portmert.tuner.api.texts import Notice
 from portmert.tuner.components.comet import neural
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.api.searching import Ended, ListProblem
-    from portmert.tuner.api.texts import Notice
-    from portmert.tuner.search.problem import StatTable
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from portmert.metrics._base import Need
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators import _conllu, _meaning_json
 from portmert.tuner.annotation.annotators import _udpipe_training as training
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.annotation.layers import MEANING
 from portmert.tuner.annotation.shards import SHARD
-from portmert.tuner.api.texts import log_notice, text_file
+from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import InputError, faults_at
 from portmert.tuner.ground.files import check_writable, read_lines, writing
 from portmert.tuner.ground.processors import available_processors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Need
-    from portmert.tuner.annotation.annotators._base import Annotation, Annotator
-    from portmert.tuner.annotation.annotators._conllu import Tagset
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
 
 __all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
 

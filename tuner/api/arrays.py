@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.components.mean_of_scores import MeanOfScores
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.nbest.model import without_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-    from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.model import NBest, without_texts
 
 
 @dataclass(frozen=True)

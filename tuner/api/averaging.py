@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from portmert.tuner.api.lists import read_nbest
+from portmert.tuner.api.lists import ListsLike, read_nbest
 from portmert.tuner.api.optimizing import Optimized
-from portmert.tuner.api.searching import as_weights
-from portmert.tuner.api.texts import log_notice
+from portmert.tuner.api.searching import WeightsLike, as_weights
+from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
 from portmert.tuner.search.length_penalty import penalised
+from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.api.lists import ListsLike
-    from portmert.tuner.api.searching import WeightsLike
-    from portmert.tuner.api.texts import Notice, PathLike
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

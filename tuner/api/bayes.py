@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, Metric
+from portmert.tuner.api.lists import Lists
+from portmert.tuner.api.texts import Progress
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.mbr import Average, by_model, expected_scores
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.api.lists import Lists
-    from portmert.tuner.api.texts import Progress
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
+from portmert.aligners._base import Aligner
+from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import text as texts
+from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.request import Request, compare_request
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.processors import available_processors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.aligners._base import Aligner
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.texts import Notice, PathLike, Progress
-    from portmert.tuner.evaluation.comparison.model import Comparison
-    from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True, eq=False)

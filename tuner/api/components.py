@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
 from portmert.tuner.components.registry import key_values
+from portmert.tuner.search.optimizers._base import Optimizer
 
 __all__ = ["as_metric", "as_optimizer", "key_values", "metric"]
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.tuner.search.optimizers._base import Optimizer
 
 
 def metric(text: str) -> Metric:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
 
 from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.arrays import lists_of_arrays
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.lists import read_lists
-from portmert.tuner.api.searching import as_constraints, as_weights
-from portmert.tuner.api.texts import log_notice, once, pipeline_of, preparing
+from portmert.tuner.api.lists import Lists, ListsLike, read_lists
+from portmert.tuner.api.searching import ConstraintsLike, WeightsLike, as_constraints, as_weights
+from portmert.tuner.api.texts import (
+    Notice,
+    PathLike,
+    Progress,
+    TextLike,
+    log_notice,
+    once,
+    pipeline_of,
+    preparing,
+)
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
 from portmert.tuner.evaluation.crossval.choices import choices_of
@@ -23,25 +36,15 @@ from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.ground.tables import as_text
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
+from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.prepare import signature as signature_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.lists import Lists, ListsLike
-    from portmert.tuner.api.searching import ConstraintsLike, WeightsLike
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.texts.prepare import Preparation
-    from portmert.tuner.texts.text_pipeline import TextPipeline
-
-    OptimizerLike = str | Optimizer
+OptimizerLike = str | Optimizer
 
 
 @dataclass(frozen=True, eq=False)

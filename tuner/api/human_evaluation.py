@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.tuner.api.judging import Report
-from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.systems import find_systems, find_test_set
 from portmert.tuner.evaluation.humaneval import answers, evaluation, folder, report, results
-from portmert.tuner.evaluation.humaneval.evaluation import read_key
+from portmert.tuner.evaluation.humaneval.evaluation import Evaluation, read_key
 from portmert.tuner.evaluation.humaneval.selection import Filters, read_and_select
 from portmert.tuner.ground.errors import InputError, suggest
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts.corpus import check_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.tuner.api.texts import Notice
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 
 def make_sheets(

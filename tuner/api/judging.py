@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
-from portmert.tuner.evaluation.human_scores import HumanScores, find_outputs, read_human_scores
+from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of, preparing
+from portmert.tuner.evaluation.human_scores import (
+    HumanScores,
+    Several,
+    find_outputs,
+    read_human_scores,
+)
 from portmert.tuner.evaluation.metaeval import data, report, summary
 from portmert.tuner.evaluation.metaeval.combined import combine
-from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+from portmert.tuner.evaluation.metaeval.evaluation import Measured, Settings, measure
+from portmert.tuner.evaluation.metaeval.intervals import Resampled
 from portmert.tuner.evaluation.metaeval.page_data import page_data
 from portmert.tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.ground.processors import available_processors
-from portmert.tuner.ground.tables import as_latex, as_text
+from portmert.tuner.ground.tables import Table, as_latex, as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
 
 __all__ = ["Evaluated", "Report", "metaeval"]
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.metrics._base import Batch, Metric
-    from portmert.tuner.api.texts import Notice, Progress
-    from portmert.tuner.evaluation.human_scores import Several
-    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
-    from portmert.tuner.evaluation.metaeval.evaluation import Measured
-    from portmert.tuner.evaluation.metaeval.intervals import Resampled
-    from portmert.tuner.ground.tables import Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,32 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from portmert.metrics._base import Vocabulary
-from portmert.tuner.api.texts import ById, PathLike, log_notice, text_file, text_files
+from portmert.metrics._base import IntArray, Metric, Vocabulary
+from portmert.tuner.api.texts import (
+    ById,
+    Notice,
+    PathLike,
+    TextLike,
+    log_notice,
+    text_file,
+    text_files,
+)
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import with_features
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.nbest.segment_names import SegmentNames, positions
 from portmert.tuner.search.length_penalty import penalised
-from portmert.tuner.search.stat_tables import statistics_table
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.stat_tables import Annotate, statistics_table
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.by_id import LinesById, read_by_id
+from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.api.texts import Notice, TextLike
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.search.problem import StatTable
-    from portmert.tuner.search.stat_tables import Annotate
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.texts.prepare import Preparation
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 ListsLike = NBest | PathLike | Sequence[PathLike]
 """N-best lists: read before, or the names of files."""

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import Batch, Need
 from portmert.metrics._learned import Features, Model, checked_groups
 from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.api.judging import Report, human_scores, read_judged
-from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import metric_training as training
 from portmert.tuner.evaluation.metaeval import data
+from portmert.tuner.evaluation.metaeval.data import Judged
 from portmert.tuner.evaluation.reproduction.published import read_published
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 __all__ = ["Trained", "checked_groups", "train_metric"]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import Batch, Need
-    from portmert.tuner.api.texts import Notice, Progress
-    from portmert.tuner.evaluation.metaeval.data import Judged
-    from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from portmert.metrics._base import FloatArray, Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.also import OtherScore, others, remind
 from portmert.tuner.api.arrays import lists_of_arrays
 from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.lists import ListsLike
 from portmert.tuner.api.pooling import Pooled
-from portmert.tuner.api.searching import Ended, as_weights, influences, list_problem, setup_of
-from portmert.tuner.api.texts import log_notice, once, pipeline_of, text_file, text_files
+from portmert.tuner.api.searching import (
+    ConstraintsLike,
+    Ended,
+    WeightsLike,
+    as_weights,
+    influences,
+    list_problem,
+    setup_of,
+)
+from portmert.tuner.api.texts import (
+    Notice,
+    PathLike,
+    Progress,
+    TextLike,
+    log_notice,
+    once,
+    pipeline_of,
+    text_file,
+    text_files,
+)
 from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import moses_stats
-from portmert.tuner.search.weight_bootstrap import bootstrap, confidence
+from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.texts.prepare import counts, depth
 from portmert.tuner.texts.prepare import signature as signature_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.lists import ListsLike
-    from portmert.tuner.api.searching import ConstraintsLike, WeightsLike
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.search.weight_bootstrap import Confidence
-    from portmert.tuner.texts.text_pipeline import TextPipeline
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from portmert.tuner.api.texts import log_notice
+from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.api.tuning import load_config
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
@@ -20,11 +22,6 @@ from portmert.tuner.runs.plan import Needs, Planned, Range
 
 __all__ = ["Needs", "Plan", "Planned", "Range", "plan"]
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.texts import Notice, PathLike
 
 SEGMENTS = 30
 

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import portmert
-from portmert.metrics._base import Vocabulary, offsets_of
+from portmert.metrics._base import Metric, Vocabulary, offsets_of
+from portmert.tuner.api.texts import Notice
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines, file_digest
+from portmert.tuner.ground.files import Lines, TextFile, file_digest
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.parts import PartedList, merged_parts
 from portmert.tuner.nbest.pool import segment_sizes
-from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
+from portmert.tuner.nbest.pool_files import Pool, PoolWriter, locked, open_pool
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.search.stat_tables import check_pooled
-from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.corpus import References, make_batch, read_references
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.api.texts import Notice
-    from portmert.tuner.ground.files import TextFile
-    from portmert.tuner.nbest.pool_files import Pool
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,39 +5,33 @@ A replica whose `result.json` is there is finished; started again, only the othe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from portmert.tuner.api.lists import in_order, read_lists
+from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.api.lists import Lists, in_order, read_lists
 from portmert.tuner.api.reranking import Reranked
+from portmert.tuner.api.searching import ListProblem
+from portmert.tuner.api.texts import Notice, Progress
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import write_text
-from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.runs.config import ListsData
+from portmert.tuner.runs.folder import RunFolder
 from portmert.tuner.runs.scorer import NUMBER, Scored, read_json, write_json
 from portmert.tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
-from portmert.tuner.search.optimization import equal_weights, optimize_stats
+from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
 from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.api.lists import Lists
-    from portmert.tuner.api.searching import ListProblem
-    from portmert.tuner.api.texts import Notice, Progress
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.runs.config import ListsData
-    from portmert.tuner.runs.folder import RunFolder
-    from portmert.tuner.search.optimization import Optimization, Setup
-    from portmert.tuner.search.problem import StatTable
 
 
 class Chosen(NamedTuple):

@@ -7,11 +7,14 @@ compares runs takes it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import portmert
+from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.replica_runs import (
     Chosen,
     ReplicaRun,
@@ -19,8 +22,15 @@ from portmert.tuner.api.replica_runs import (
     read_test_lists,
     with_texts,
 )
-from portmert.tuner.api.searching import as_weights, list_problem, setup_of
-from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.api.searching import (
+    ConstraintsLike,
+    ListProblem,
+    WeightsLike,
+    as_weights,
+    list_problem,
+    setup_of,
+)
+from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.opening import opened
@@ -32,17 +42,9 @@ from portmert.tuner.runs.contents import content_of
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_list_inputs
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.searching import ConstraintsLike, ListProblem, WeightsLike
-    from portmert.tuner.api.texts import Notice, PathLike, Progress
-    from portmert.tuner.search.optimization import Setup
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.search.optimization import Setup
+from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

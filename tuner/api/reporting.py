@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from portmert.tuner.api.texts import log_notice, preparing
+from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS
 from portmert.tuner.evaluation.comparison.request import Request, compare_request
+from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.report import as_text, document_of
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.page.html import render
@@ -19,14 +22,7 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import check_writable
 from portmert.tuner.ground.processors import available_processors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.tuner.api.texts import Notice, Progress
-    from portmert.tuner.evaluation.history.model import RunHistory
-    from portmert.tuner.texts.prepare import Prepare
+from portmert.tuner.texts.prepare import Prepare
 
 
 @dataclass(frozen=True, eq=False)

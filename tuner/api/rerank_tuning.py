@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.also import remind
-from portmert.tuner.api.comparing import compare
+from portmert.tuner.api.comparing import Compared, compare
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.replica_runs import as_lines
-from portmert.tuner.api.replicating import replicate
-from portmert.tuner.api.texts import log_notice, pipeline_of
+from portmert.tuner.api.replica_runs import Chosen, as_lines
+from portmert.tuner.api.replicating import Replicas, replicate
+from portmert.tuner.api.texts import Notice, PathLike, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.scores import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
@@ -23,15 +24,6 @@ from portmert.tuner.runs.inputs import read_inputs
 from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.api.comparing import Compared
-    from portmert.tuner.api.replica_runs import Chosen
-    from portmert.tuner.api.replicating import Replicas
-    from portmert.tuner.api.texts import Notice, PathLike
 
 TUNED = "tuned"
 PAGE, DOCUMENT = "comparison.html", "comparison.json"

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.bayes import Mbr, expected
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.lists import read_lists
+from portmert.tuner.api.lists import Lists, ListsLike, read_lists
 from portmert.tuner.api.optimizing import Optimized
-from portmert.tuner.api.searching import as_weights
-from portmert.tuner.api.texts import log_notice, pipeline_of, preparing
+from portmert.tuner.api.searching import WeightsLike, as_weights
+from portmert.tuner.api.texts import (
+    Notice,
+    PathLike,
+    Progress,
+    TextLike,
+    log_notice,
+    pipeline_of,
+    preparing,
+)
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.oracle import oracle
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.moses_ini import NEVER_TUNED
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.lists import Lists, ListsLike
-    from portmert.tuner.api.searching import WeightsLike
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.texts.text_pipeline import TextPipeline
-    from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from collections.abc import Sequence
+from typing import overload
 
 from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.texts import (
     ById,
+    Notice,
+    PathLike,
+    Progress,
+    TextLike,
     log_notice,
     pipeline_of,
     preparing,
@@ -17,16 +23,10 @@ from portmert.tuner.api.texts import (
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus, scoring, statistics
 from portmert.tuner.texts.prepare import read_output
+from portmert.tuner.texts.scoring import Score
 from portmert.tuner.texts.scoring import as_json as scores_as_json
 from portmert.tuner.texts.scoring import as_text as scores_as_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from portmert.tuner.texts.scoring import Score
-    from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 __all__ = ["score", "scores_as_json", "scores_as_text"]
 

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import rows_taken
+from portmert.metrics._base import IntArray, Metric, rows_taken
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.components import as_metric, as_optimizer
-from portmert.tuner.api.lists import read_lists
-from portmert.tuner.api.texts import pipeline_of, preparing
+from portmert.tuner.api.lists import Lists, ListsLike, read_lists
+from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, pipeline_of, preparing
 from portmert.tuner.components.formula import Formula
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.length_penalty import LengthPenalty, optimize_penalised
-from portmert.tuner.search.optimization import Setup
+from portmert.tuner.search.optimization import Optimization, Setup
+from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.texts.corpus import make_batch
+from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import check_texts, needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.lists import Lists, ListsLike
-    from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.readers._base import Reader
-    from portmert.tuner.search.optimization import Optimization
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.search.problem import StatTable
-    from portmert.tuner.texts.prepare import Preparation
-    from portmert.tuner.texts.text_pipeline import TextPipeline
-
-    ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
-    WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
+ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
+WeightsLike = PathLike | FeatureWeights | Mapping[str, float | Sequence[float]]
 
 
 SEGMENTS_SHOWN = 50

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.components.comet import Place, neural
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines
+from portmert.tuner.ground.files import Lines, TextFile
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.nbest.segment_names import SegmentNames
 from portmert.tuner.texts.by_id import LinesById, read_by_id
-from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.ground.files import TextFile
-    from portmert.tuner.texts.prepare import Prepare
 
 PathLike = Path | str
 TextLike = Path | str | Sequence[str]

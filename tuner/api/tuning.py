@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from portmert.tuner.api.texts import log_notice
+from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.runs import config as configs
@@ -16,12 +17,6 @@ from portmert.tuner.runs.replicas import Replicated
 from portmert.tuner.runs.result import Result
 
 __all__ = ["Replicated", "Result", "load_config", "tune"]
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.api.texts import Notice, PathLike, Progress
 
 
 def load_config(

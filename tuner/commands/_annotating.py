@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from portmert.tuner.commands._options import FOLDER, all_of
-
-if TYPE_CHECKING:
-    from portmert.tuner.commands._options import Decorator
+from portmert.tuner.commands._options import FOLDER, Decorator, all_of
 
 
 def cache_option(name: str) -> Decorator:

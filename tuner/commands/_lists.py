@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._options import (
     FILE,
+    Decorator,
     all_of,
     defaulted,
     ref_links_option,
@@ -17,9 +16,6 @@ from portmert.tuner.commands._options import (
     source_option,
 )
 from portmert.tuner.families import names
-
-if TYPE_CHECKING:
-    from portmert.tuner.commands._options import Decorator
 
 
 class _FormatOption(click.Option):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,9 @@ from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.ground.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from click import Context, Parameter
 
-    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)

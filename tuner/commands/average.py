@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,9 +12,6 @@ from portmert.tuner.commands._lists import format_option, missing_features_optio
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import FILE, several
 from portmert.tuner.commands._outputs import check_outputs, say_written
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()

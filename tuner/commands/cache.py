@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from portmert.tuner.commands._annotating import cache_option
 from portmert.tuner.ground.errors import counted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 

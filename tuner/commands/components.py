@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,6 @@ from portmert.tuner.families import FAMILIES
 from portmert.tuner.ground.documents import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from portmert.tuner.components.catalogue import Component, Option
 
 _WIDTH = 88

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,9 +28,6 @@ from portmert.tuner.commands._progress import annotating, decoding
 from portmert.tuner.commands._searching import constraint_options, start_option, take_constraints
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()

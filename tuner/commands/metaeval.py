@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,9 +30,6 @@ from portmert.tuner.commands._options import (
 from portmert.tuner.commands._outputs import check_outputs, output_options, show
 from portmert.tuner.commands._progress import annotating
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _OF_A_SET = ("penalties", "systems", "source", "links", "ref_links")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,9 +25,6 @@ from portmert.tuner.commands._options import (
 from portmert.tuner.commands._outputs import check_outputs, output_options, show
 from portmert.tuner.commands._progress import annotating
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +25,6 @@ from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import write_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from portmert import Optimized
 
 _OF_LISTS = ("refs", "source", "ref_links", "ids")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from portmert import Plan, Planned, Range
     from portmert.tuner.runs.meter import Cost
     from portmert.tuner.runs.plan import Elsewhere

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +15,6 @@ from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_o
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import tuning
 from portmert.tuner.commands._searching import search_options, take_search
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,9 +21,6 @@ from portmert.tuner.commands._options import (
 )
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
 from portmert.tuner.commands._progress import annotating
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()

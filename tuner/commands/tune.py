@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from portmert.tuner.commands._options import Whole, overrides_option, run_execut
 from portmert.tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from portmert import Replicated, Result
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -24,9 +24,6 @@ from annotated_types import Ge, Gt, Le, Lt
 from portmert.tuner.components import registry
 from portmert.tuner.families import package_of
 from portmert.tuner.ground.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
 _SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")

@@ -14,27 +14,23 @@ import os
 import struct
 import threading
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, Metric, Need
+from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, default_folder
 from portmert.tuner.components.mean_of_scores import MeanOfScores
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from portmert.metrics._base import Batch
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"

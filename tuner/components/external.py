@@ -22,27 +22,23 @@ import subprocess
 import tempfile
 import threading
 import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, ClassVar
+from typing import IO, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, Metric, Need, Ragged
+from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
 from portmert.tuner.components.mean_of_scores import MeanOfScores
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.ground.watching import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Batch
 
 BARS = "|||"
 LINKS_FIELD = "links:"

@@ -16,28 +16,24 @@ What else is computed stands in `COMPUTED`. A file whose name has an @ and that 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator
 
+from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.nbest.extra import numbers_of
-from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.texts.corpus import IntegerArray, make_batch, read_references
 from portmert.tuner.texts.mbr import expected_scores, uniform
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import compute_stats, notices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import FloatArray, Metric, Texts
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.texts.corpus import IntegerArray
 
 
 @dataclass(frozen=True, eq=False)

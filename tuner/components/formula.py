@@ -23,24 +23,20 @@ import dataclasses
 import functools
 import math
 import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, IntArray, Metric, Need
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need
 from portmert.tuner.components import external
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.numbers import FINITE, parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import Batch
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"

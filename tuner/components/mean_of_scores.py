@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Metric
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, Metric
 
 
 @dataclass(frozen=True)

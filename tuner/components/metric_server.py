@@ -5,21 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
+from portmert.metrics._base import Batch, Metric, Ragged, Texts, Vocabulary
 from portmert.tuner.components.external import LINKS_FIELD, format_number
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.metrics._base import Metric
 
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
 _EVAL = re.compile(r"EVAL\s*\|\|\|(.*)", re.DOTALL)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.executors.team import Team
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""

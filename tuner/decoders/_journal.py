@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from types import TracebackType
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
 
 
 class Journal:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 NOT_TUNED = "UNTUNEABLECOMPONENT"
 

@@ -9,15 +9,12 @@ import shlex
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.errors import ProgramError
 from portmert.tuner.ground.watching import LOOK_SECONDS, Bound, Watch, undisturbed, wait
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides those of segments."""

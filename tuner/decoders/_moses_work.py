@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.decoders._base import Progress
 from portmert.tuner.decoders._moses_program import (
     MOST_OF_A_SEGMENT,
     MOST_PRINTED,
@@ -13,19 +16,12 @@ from portmert.tuner.decoders._moses_program import (
     run_job,
     wrapped,
 )
-from portmert.tuner.decoders._shards import Work
+from portmert.tuner.decoders._same_files import Prints
+from portmert.tuner.decoders._shards import Shard, Work
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import writing
 from portmert.tuner.ground.watching import Bound
 from portmert.tuner.nbest.read import read_nbest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.decoders._same_files import Prints
-    from portmert.tuner.decoders._shards import Shard
 
 MOST_LISTED = 1000
 """Lines of an n-best list, besides twice those asked for, that show that it is endless: a program

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 READ = 1 << 16
 """Bytes at either end that tell a file: models are too large to be read for it."""

@@ -6,20 +6,17 @@ import itertools
 import tempfile
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from portmert.tuner.decoders import _same_files
+from portmert.tuner.decoders._base import Progress
 from portmert.tuner.decoders._journal import Journal, packed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.decoders._same_files import Prints
-    from portmert.tuner.executors.team import Team
+from portmert.tuner.decoders._same_files import Prints
+from portmert.tuner.executors.team import Team
 
 
 class Shard(NamedTuple):

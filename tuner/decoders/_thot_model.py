@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from portmert.aligners import _thot
+from portmert.aligners._base import Links
 from portmert.tuner.ground.errors import AlignerError, ProgramError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.aligners._base import Links
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
 """The word alignment models that thot's decoder can load, under other names (SMT_TYPES)."""

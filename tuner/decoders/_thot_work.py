@@ -5,22 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.aligners._base import tokens
 from portmert.tuner.decoders import _thot_worker
-from portmert.tuner.decoders._shards import Work
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.decoders._shards import Shard, Work
 from portmert.tuner.ground.errors import ProgramError
 from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.decoders._shards import Shard
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from portmert.aligners._base import Links
 from portmert.aligners._thot import escape, matrix_links, symmetrized, unescape
 from portmert.tuner.decoders._thot_model import load
 from portmert.tuner.ground.processes import own_output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.aligners._base import Links
 
 NAMES = (
     "WordPenalty0",

@@ -6,9 +6,10 @@ import glob
 import os
 import shlex
 import shutil
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -26,18 +27,13 @@ from portmert.tuner.decoders._moses_program import (
 from portmert.tuner.decoders._moses_work import MosesWork, answer_parts
 from portmert.tuner.decoders._same_files import prints_of
 from portmert.tuner.decoders._shards import decoded
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.tuner.executors.team import Team
 
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
+from portmert.metrics._base import FloatArray, IntArray, Vocabulary, offsets_of, rows_taken
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import FeatureLike, with_features
 from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores
@@ -22,10 +23,6 @@ from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import read_moses_ini
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.executors.team import Team
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
@@ -16,7 +16,7 @@ from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._shards import decoded
 from portmert.tuner.decoders._thot_work import ThotWork
 from portmert.tuner.decoders._thot_worker import NAMES
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import (
     AlignerError,
     InputError,
@@ -29,9 +29,6 @@ from portmert.tuner.ground.model_folders import RECORD, make_folder
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.ground.programs import PATIENCE_SECONDS
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-
-if TYPE_CHECKING:
-    from portmert.tuner.executors.team import Team
 
 FORMAT = 1
 """Of the trained models; a change makes older ones refused instead of misread."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.tuner.demo.grammar import generate
 from portmert.tuner.demo.treebank import to_conllu
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TREEBANK = "treebank.conllu"
 

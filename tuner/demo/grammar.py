@@ -15,14 +15,11 @@ whatever one wants to know of a sentence (links now; tags, constituents, heads) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from portmert.tuner.demo.derivation import Leaf, Node, Pair, Phrase, pair
 from portmert.tuner.demo.lexicon import Chance, Lexicon, Verb
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_SOURCE_LENGTH = 12
 """Longer sentences are thrown away: decoding time grows with the square of the length."""

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
+from portmert.tuner.decoders._base import Progress
 from portmert.tuner.demo.bitext import TREEBANK, write_bitext
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import read_lines, shipped, write_text
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import experiment, replicas
-from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.texts.corpus import read_references
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.scoring import score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.runs.config import Experiment
 
 SIZES = {"train": 4000, "dev": 200, "test": 500}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from portmert.tuner.demo.derivation import Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.demo.derivation import Node, Pair
+from portmert.tuner.demo.derivation import Leaf, Node, Pair
 
 UNIVERSAL = {
     "NEG": "PART", "PRT": "PART", "Q": "PART", "CONJ": "CCONJ", "COMP": "SCONJ", "REL": "PRON",

@@ -5,31 +5,25 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
+from portmert.tuner.decoders._moses_features import ShownFeatures
 from portmert.tuner.dropin._program import number
+from portmert.tuner.dropin._scorer import Scorer
 from portmert.tuner.dropin._search import column_names
 from portmert.tuner.dropin.kbmira import weights_text
 from portmert.tuner.dropin.mert import best_point, read_starts
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.nbest.moses_dat import DatLists, read_dat
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.moses_sparse import read_sparse
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.decoders._moses_features import ShownFeatures
-    from portmert.tuner.dropin._scorer import Scorer
-    from portmert.tuner.nbest.moses_dat import DatLists
-    from portmert.tuner.weights.feature_weights import FeatureNames
-
-    Ranges = tuple[FloatArray, FloatArray]
+Ranges = tuple[FloatArray, FloatArray]
 
 FINISHED = "finished_step.txt"
 FEATURES_LIST = "features.list"

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from portmert.tuner.ground.errors import suggest
 from portmert.tuner.ground.numbers import parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 KINDS = {
     "": "a switch", "!": "a switch", "s": "text", "i": "a whole number", "f": "a number",

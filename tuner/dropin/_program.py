@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import getopt
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
+from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import PortmertError, exhausted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import Metric
 
 SUCCESS, FAILURE = 0, 1
 

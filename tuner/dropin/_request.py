@@ -7,9 +7,9 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,19 +18,22 @@ from portmert.tuner.decoders._moses_program import PATIENCE_SECONDS
 from portmert.tuner.dropin import extractor, kbmira, mert, pro
 from portmert.tuner.dropin._perl_options import PerlOption
 from portmert.tuner.dropin._perl_options import parse as parse_perl
-from portmert.tuner.dropin._program import UsageError, comma_list, integer, last, parse, settings
+from portmert.tuner.dropin._program import (
+    Option,
+    UsageError,
+    comma_list,
+    integer,
+    last,
+    parse,
+    settings,
+)
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin._search import optimizer_of_type
 from portmert.tuner.executors.opening import Place
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from portmert.tuner.dropin._program import Option
-    from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.search.optimizers._base import Optimizer
 
 OPTIONS = tuple(
     PerlOption(name, kind)

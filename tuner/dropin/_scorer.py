@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts
+from portmert.metrics._base import Metric, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
@@ -21,18 +21,11 @@ from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, 
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.ground.watching import Bound, Watch, started, wait
-from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus
+from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import Metric, Vocabulary
-    from portmert.tuner.nbest.moses_dat import DatLists
-    from portmert.tuner.texts.corpus import References
-
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",

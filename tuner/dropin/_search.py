@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, Metric
 from portmert.tuner.components import registry
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import ConfigError, InputError, shown, suggest
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.search.constraints import SIGNS, Constraints
 from portmert.tuner.search.optimization import Setup, optimize_dat
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from portmert.tuner.search.stat_tables import moses_stats
-from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.moses_dat import DatLists
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 TYPES = {"powell": "mert", "random-direction": "random-directions"}
 """Moses' names of optimizers -> ours."""

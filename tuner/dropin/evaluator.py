@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import FloatArray, Metric, Vocabulary
 from portmert.tuner.dropin._program import (
     SUCCESS,
     Option,
@@ -27,14 +27,8 @@ from portmert.tuner.dropin._scorer import Scorer, read_plain, read_scorer
 from portmert.tuner.ground import streams
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.corpus import make_batch
+from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.texts.corpus import References
 
 SHARE_OUTSIDE = 0.05
 """Of bootstrap samples, outside of the interval that is printed."""

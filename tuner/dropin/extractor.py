@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
@@ -22,10 +23,6 @@ from portmert.tuner.nbest.moses_dat import (
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 OPTIONS = (
     Option("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),

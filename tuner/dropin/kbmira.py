@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     FAILURE,
@@ -27,14 +28,8 @@ from portmert.tuner.dropin._search import Starts, search
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines, writing
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.moses_sparse import read_sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
 
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.dropin._program import FAILURE, SUCCESS, number, say
 from portmert.tuner.ground.errors import InputError, PortmertError
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
 
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
@@ -30,13 +31,8 @@ from portmert.tuner.ground.errors import InputError, PortmertError, counted
 from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
+from portmert.tuner.weights.feature_weights import FeatureNames
 from portmert.tuner.weights.moses_sparse import read_sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
 
 NO_STARTS = 3
 """Exit status where starting points are at fault, as Moses' mert has it."""

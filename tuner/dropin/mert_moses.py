@@ -9,17 +9,22 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 import portmert
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import FloatArray, Vocabulary
 from portmert.tuner.components import registry
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
+from portmert.tuner.dropin._request import Request
 from portmert.tuner.dropin._search import (
     DEFAULT_RANGE,
     Starts,
@@ -29,6 +34,7 @@ from portmert.tuner.dropin._search import (
 )
 from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, StateError, suggest
 from portmert.tuner.ground.files import copy_file, make_folder, writing
 from portmert.tuner.ground.watching import Bound, Watch, started, wait
@@ -39,19 +45,8 @@ from portmert.tuner.nbest.moses_dat import (
     write_features,
     write_scores,
 )
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.moses_sparse import sparse_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.decoders.moses import Moses
-    from portmert.tuner.dropin._request import Request
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.weights.feature_weights import FeatureNames
 
 FIRST_INTERPOLATED = 4
 SEEDS = 10**6

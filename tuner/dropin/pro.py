@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
+from portmert.metrics._base import IntArray
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     SUCCESS,
@@ -23,17 +25,12 @@ from portmert.tuner.dropin._scorer import scored_lists
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import writing
+from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._linear import Linear
+from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from portmert.tuner.search.stat_tables import moses_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.metrics._base import IntArray
-    from portmert.tuner.nbest.moses_dat import DatLists
-    from portmert.tuner.search.optimizers.pro import Pro
 
 SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""

@@ -7,14 +7,12 @@ the scores of one test set or of all its bootstrap samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 Variant = Literal["wmt10", "wmt13", "wmt14", "consistency"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)

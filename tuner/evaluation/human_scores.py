@@ -8,20 +8,17 @@ are a folder of files named after the systems, `SYSTEM.en`, one segment a line.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.errors import InputError, counted, suggest
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import FINITE, parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray, IntArray
 
 Several = Literal["refuse", "mean", "each"]
 """What becomes of several judgments of one output: a fault, their mean, a data point each."""

@@ -12,11 +12,14 @@ start, no random number, no local optimum.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._learned import GROUPS, feature_names
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
 from portmert.tuner.evaluation.metaeval.intervals import interval
@@ -24,14 +27,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.tables import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-
-    BoolArray = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 DIGITS = 10
 """Of weights and correlations that are kept: what lies behind depends on how a processor adds."""

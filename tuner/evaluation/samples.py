@@ -8,22 +8,18 @@ matter who adds them, and how.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.executors.team import Team
-
-    Progress = Callable[[int, int], None]
-    SingleArray = NDArray[np.float32]
+Progress = Callable[[int, int], None]
+SingleArray = NDArray[np.float32]
 
 TIE = 1e-12
 """Scores nearer than this are equal: sums are exact, but the mean of several scores is rounded."""

@@ -13,23 +13,17 @@ for the two kinds of chance, of segments and of tuning, which `_both_kinds` adds
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.evaluation.samples import TIE, Plan, highest_sums, samples_of
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team, Threads
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.executors.team import Team
-
-    SingleArray = NDArray[np.float32]
+SingleArray = NDArray[np.float32]
 
 SAMPLES = 10_000
 """Resampled test sets and randomized pairs: p-values are then good to about 0.005."""

@@ -12,10 +12,11 @@ import shlex
 import shutil
 import time
 import warnings
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import portmert
 from portmert.tuner.executors.team import Team
@@ -27,10 +28,6 @@ from portmert.tuner.ground.errors import (
     counted,
 )
 from portmert.tuner.ground.watching import Cancelled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from concurrent.futures import Executor, Future
 
 Value = TypeVar("Value")
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from portmert.tuner.executors.cluster import KINDS, connected, started
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
 from portmert.tuner.ground.files import read_bytes
 from portmert.tuner.ground.numbers import MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from portmert.tuner.executors.team import Team
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
 

@@ -9,19 +9,16 @@ from __future__ import annotations
 import tempfile
 import threading
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from portmert.tuner.ground.watching import Cancelled
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-    from concurrent.futures import Executor, Future
-
-    Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 LOOK_SECONDS = 5.0
 """After so long without a task that has ended, it is looked whether somebody is at work."""

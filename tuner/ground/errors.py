@@ -16,12 +16,8 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 PLURALS = {"entry": "entries", "hypothesis": "hypotheses", "search": "searches"}
 

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -19,8 +20,6 @@ from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expand, e
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")

@@ -14,19 +14,15 @@ import mmap
 import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.errors import PortmertError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
 
 BLOCK_BYTES = 1 << 26
 """Of mapped arrays, so much is read at once."""

@@ -11,14 +11,12 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from portmert.tuner.ground.errors import AlignerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 PROBED = 1 << 16
 """Bytes of room that must be left behind a model; libraries write in smaller pieces."""

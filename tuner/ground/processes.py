@@ -12,17 +12,15 @@ import subprocess
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TypeVar
 from weakref import WeakSet
 
 from portmert.tuner.ground.python import module_path, python
 from portmert.tuner.ground.watching import Cancelled
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Ask = Callable[[str], str]
+Ask = Callable[[str], str]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

@@ -9,18 +9,15 @@ import shutil
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.errors import AlignerError
 from portmert.tuner.ground.watching import MOST_LOGGED, Bound, Watch, started, wait
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 LAST_LINES = 3
 """How many lines of a log an error repeats."""

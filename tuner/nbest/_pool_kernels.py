@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads Keys
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 from portmert.tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Keys(NamedTuple):

@@ -1,6 +1,6 @@
 """Reads n-best lists by compiled loops: bytes in, flat arrays out.
 
-Numbers and tokens are read by kernels of `portmert.tuner.texts._kernels`: one number parser serves lists,
+Numbers and tokens are read by kernels of `texts._kernels`: one number parser serves lists,
 scores.dat and annotations; what it leaves, Python reads.
 
 Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. A fault is returned
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray  # noqa: TC001  numba reads them
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 from portmert.tuner.texts._kernels import (
     ByteArray,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.nbest.pool import Rows
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.metrics._base import FloatArray
+from portmert.tuner.nbest.pool import Rows
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray
 
 HALF_UNIT = 0.5e-5
 """Of the last of Moses' six digits: so far off a value, a weight or a score may be, relatively."""

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.model import NBest
 
 
 def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray:

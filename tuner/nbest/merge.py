@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
+from portmert.metrics._base import (
+    FloatArray,
+    IntArray,
+    Ragged,
+    Texts,
+    TokenArray,
+    Vocabulary,
+    offsets_of,
+)
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.model import NBest, SparseFeatures
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
-    from portmert.tuner.nbest.pool import Rows
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows, segment_sizes, with_sparse
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 def merge(lists: Sequence[NBest]) -> NBest:

@@ -6,16 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, TokenArray, Vocabulary
 from portmert.tuner.ground.mapped import segment_blocks
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
-    from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,27 +11,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
-from portmert.metrics._base import offsets_of
+from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_bytes, writing
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.model import SparseFeatures
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.nbest.pool import Rows
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows, segment_sizes, with_sparse
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.pool import empty_rows, with_sparse
-from portmert.tuner.texts._kernels import intern_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
-    from portmert.tuner.texts._kernels import ByteArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
-
+from portmert.tuner.texts._kernels import ByteArray, intern_tokens
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 MOST_FILLED = 100
 """Where absent means 0: with more features than this that some hypotheses lack they are lexical

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
+from portmert.metrics._base import IntArray, Vocabulary
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import reading
+from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.merge import Merger
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool import empty_rows, take_rows
 from portmert.tuner.nbest.readers._bars import BarsReader
-from portmert.tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, empty_list
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import IntArray, Vocabulary
-    from portmert.tuner.nbest.arrived import ArrivedList
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, Reader, empty_list
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from portmert.metrics._base import offsets_of
+from portmert.metrics._base import FloatArray, IntArray, TokenArray, offsets_of
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest import _pool_kernels as kernels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, TokenArray
 
 _LISTED = 5
 """Missing ids that a message names."""

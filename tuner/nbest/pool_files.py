@@ -4,7 +4,7 @@ A pool is a folder of numpy's own files and a description. `features.npy` is (F,
 feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
 float64 that holds all of them exactly; `offsets.npy` is (S + 1,) int64, where the hypotheses of
 each segment begin. A pool that lists are added to also has `keys.npy`, (H,) int64, hashes of
-texts and links (see `portmert.tuner.nbest.text_keys`). `pool.json` says what they were made from, and the
+texts and links (see `nbest.text_keys`). `pool.json` says what they were made from, and the
 check sum of each of them; it is written last, so that without it there is no pool.
 """
 
@@ -14,26 +14,22 @@ import fcntl
 import io
 import tempfile
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from tokenize import TokenError
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
 from portmert.tuner.ground.mapped import map_array
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 VERSION = 1
 """Of the format; a pool of another one is made anew."""

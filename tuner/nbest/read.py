@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from portmert.metrics._base import Vocabulary
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.merge import Merger
-from portmert.tuner.nbest.readers._base import ListFile, read_list
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.readers._base import ListFile, Reader, read_list
 from portmert.tuner.nbest.readers.moses import Moses
 from portmert.tuner.nbest.segment_names import SegmentNames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import Vocabulary
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.readers._base import Reader
 
 
 def read_nbest(

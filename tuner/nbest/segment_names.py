@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.errors import InputError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _COMPARED = 10_000
 """Ids among which the nearest is looked for."""

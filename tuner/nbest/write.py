@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import writing
 from portmert.tuner.nbest.model import NBest, model_scores
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None = None) -> None:

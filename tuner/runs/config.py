@@ -11,15 +11,20 @@ import json
 import os
 import tomllib
 import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 import portmert
+from portmert.aligners._base import Aligner
+from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
+from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Place
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
@@ -28,17 +33,9 @@ from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from portmert.aligners._base import Aligner
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.decoders._base import Decoder
-    from portmert.tuner.search.optimizers._base import Optimizer
 
 Table = TypeVar("Table")
 
@@ -78,7 +75,7 @@ class Tune:
         Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
         and when to stop, follow from the score of the decoder's own best output on them.
     prior
-        Strength of a pull towards the start weights, see `portmert.tuner.search.prior`; 0 for none.
+        Strength of a pull towards the start weights, see `search.prior`; 0 for none.
     bootstrap
         In the end, tune again on so many resampled sets of segments over the lists of all
         iterations, and report percentiles of each weight.

@@ -7,38 +7,38 @@ and ends as one left alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import portmert
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.nbest.check import model_score_mismatch
-from portmert.tuner.runs.folder import ANNOTATION_NAME, CONFIG_NAME, Shared, open_run, today
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.folder import (
+    ANNOTATION_NAME,
+    CONFIG_NAME,
+    RunFolder,
+    Shared,
+    open_run,
+    today,
+)
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.lists import ListMerger, PooledLists
 from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
 from portmert.tuner.runs.stopping import Iteration, best_iteration, stop_reason
 from portmert.tuner.search.averaging import step_share, weight_change
-from portmert.tuner.search.optimization import Setup, optimize_stats
-from portmert.tuner.search.weight_bootstrap import bootstrap, confidence
+from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
+from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.texts.prepare import counts as counts_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.runs.config import Experiment
-    from portmert.tuner.runs.folder import RunFolder
-    from portmert.tuner.search.optimization import Optimization
-    from portmert.tuner.search.weight_bootstrap import Confidence
 
 
 def run(

@@ -6,18 +6,16 @@ import fcntl
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import StateError, faults_at
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 STATE = "state.json"
 LOCK = ".lock"

@@ -10,16 +10,14 @@ import dataclasses
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import StateError
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.runs.config import Data, Experiment, ListsData
+from portmert.tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
 FAMILIES = ("aligner", "annotator")

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import portmert
-from portmert.metrics._base import offsets_of
+from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.merge import merge
-from portmert.tuner.nbest.model import without_texts
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
+from portmert.tuner.nbest.model import NBest, without_texts
+from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows
 from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool
 from portmert.tuner.nbest.text_keys import text_keys, word_hashes
+from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import check_pooled, statistics_table
 from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.pool import Rows
-    from portmert.tuner.runs.scorer import Evaluator
-
-    Notice = Callable[[str], None]
+Notice = Callable[[str], None]
 
 
 class GatheredLists(ABC):

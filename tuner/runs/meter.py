@@ -5,12 +5,10 @@ from __future__ import annotations
 import resource
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 LOOK_SECONDS = 0.05
 """How often it is looked at what processes hold."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import holds_work
 from portmert.tuner.runs.meter import Cost
 from portmert.tuner.runs.sample import Sample, take_sample
 from portmert.tuner.runs.scorer import read_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.runs.config import Experiment
 
 COPIES = 3
 """How often the arrays of a pool are held at most: while lists are merged, and while one is

@@ -9,32 +9,27 @@ the experiment's own seed and ends as the experiment without replicas would.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 import portmert
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.runs import experiment as single
-from portmert.tuner.runs.folder import CONFIG_NAME, Shared, open_run, today
+from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, open_run, today
 from portmert.tuner.runs.inputs import write_inputs
+from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
 from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.runs.config import Experiment
-    from portmert.tuner.runs.folder import RunFolder
-    from portmert.tuner.runs.result import Result
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from portmert.tuner.runs.scorer import Scored
-    from portmert.tuner.runs.stopping import Iteration
-    from portmert.tuner.search.weight_bootstrap import Confidence
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.runs.scorer import Scored
+from portmert.tuner.runs.stopping import Iteration
+from portmert.tuner.search.weight_bootstrap import Confidence
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)

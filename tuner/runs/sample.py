@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from portmert.aligners._base import tokens
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import IntArray, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._workers import close_all
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_bytes, read_lines, write_text
 from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.experiment import start_weights
 from portmert.tuner.runs.meter import Cost, Meter, peak_bytes
 from portmert.tuner.runs.scorer import Evaluator
-from portmert.tuner.search.optimization import Setup, optimize_lists
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import IntArray, Texts
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.runs.config import Experiment
-    from portmert.tuner.search.optimization import Optimization
+from portmert.tuner.search.optimization import Optimization, Setup, optimize_lists
 
 FEW = 2
 """Segments of a first decoding: what another takes longer is due to its segments."""

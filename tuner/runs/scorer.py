@@ -6,37 +6,31 @@ again: whoever asks twice, before and after a kill, gets the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.corpus import read_references
+from portmert.tuner.runs.config import Experiment
+from portmert.tuner.texts.corpus import References, read_references
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import compute_stats, notices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray, IntArray, Texts
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.runs.config import Experiment
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 LOCAL = Threads(1)
 """The team of a run on this machine: its parts have processes of their own."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from portmert.metrics._base import Metric
 from portmert.tuner.ground.errors import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Metric
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
-from portmert.metrics._base import Arcs, ExpectedArcs, Ragged, Structures, Vocabulary, offsets_of
+from portmert.metrics._base import (
+    Arcs,
+    ExpectedArcs,
+    Ragged,
+    Structures,
+    Texts,
+    Vocabulary,
+    offsets_of,
+)
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
@@ -19,11 +28,6 @@ from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lis
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.mbr import Average, expected_scores, uniform
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from portmert.metrics._base import Texts
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2

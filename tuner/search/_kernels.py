@@ -7,14 +7,10 @@ No fastmath: the arithmetic is the same, to the last bit, wherever a line is eva
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._compiled import helper, kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
 
 
 @helper

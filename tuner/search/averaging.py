@@ -6,20 +6,15 @@ weights that are averaged as they are, the largest would count most.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.search.problem import within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.nbest.model import NBest
 
 FARTHEST = 0.35
 """Most that weights whose absolute values add to 1 change at once: lists say little of those far

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.line_search import LinePoint, LineSearch
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.constraints import Bounds
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True, eq=False)

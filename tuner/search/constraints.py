@@ -6,16 +6,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import bounded, parse_number
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 

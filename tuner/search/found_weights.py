@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.searched import Searched
+from portmert.tuner.search.variables import Variables
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.search.problem import TuningProblem
-    from portmert.tuner.search.searched import Searched
-    from portmert.tuner.search.variables import Variables
 
 
 def found_weights(

@@ -8,23 +8,17 @@ the number of tokens in the n-best list, before any text pipeline.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
-from portmert.tuner.search.optimization import equal_weights, optimize_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.search.optimization import Optimization, Setup
-    from portmert.tuner.search.problem import StatTable
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from portmert.tuner.search.problem import StatTable
 
 GRID_POINTS = 9
 """Alphas tried first, at equal distances, both ends among them."""

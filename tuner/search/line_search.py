@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search import _kernels
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the

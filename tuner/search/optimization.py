@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.model import (
+    NBest,
+    SparseFeatures,
+    best_hypotheses,
+    model_scores,
+    without_texts,
+)
+from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.constraints import Bounds, Constraints
 from portmert.tuner.search.found_weights import found_weights
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.oracle import known_hypotheses, oracle_score
 from portmert.tuner.search.prior import Prior
 from portmert.tuner.search.problem import NOTHING, StatTable, TuningProblem
 from portmert.tuner.search.searched import Searched
-from portmert.tuner.search.stat_tables import moses_stats, statistics_table
-from portmert.tuner.search.variables import choose_variables
-from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest, SparseFeatures
-    from portmert.tuner.nbest.moses_dat import DatLists
-    from portmert.tuner.search.optimizers._base import Optimizer
-    from portmert.tuner.search.stat_tables import Annotate
-    from portmert.tuner.search.variables import Variables
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.search.stat_tables import Annotate, moses_stats, statistics_table
+from portmert.tuner.search.variables import Variables, choose_variables
+from portmert.tuner.texts.corpus import References
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True)

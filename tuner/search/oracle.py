@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.ground.mapped import gather, segment_blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.search.searched import Searched
+from portmert.tuner.search.searched import Searched
 
 ORACLE_SWEEPS = 10
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._base import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

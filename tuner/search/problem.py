@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search import _kernels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.search.prior import Prior
+from portmert.tuner.search.prior import Prior
 
 NOTHING: FloatArray = np.empty(0)
 

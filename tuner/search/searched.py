@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import rows_taken
+from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.search.problem import NOTHING, StatTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

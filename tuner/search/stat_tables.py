@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.statistics import compute_stats, needs_of, notices
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.nbest.moses_dat import DatLists
-
-    Annotate = Callable[[IntArray], Texts]
+Annotate = Callable[[IntArray], Texts]
 
 
 _NGRAMS = re.compile(r"(?:\w+\.)?(?:matched|total|ref_total)_\d+")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.problem import NOTHING, within_segment_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.executors.team import Threads
+from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.mapped import is_mapped
 from portmert.tuner.ground.tables import aligned
-from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.search.averaging import stacked
-from portmert.tuner.search.optimization import optimize_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from portmert.metrics._base import IntArray, Metric
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.search.optimization import Setup
-    from portmert.tuner.search.problem import StatTable
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.search.optimization import Setup, optimize_stats
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of what 95 % of the samples lie within."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import IntArray, TokenArray  # noqa: TC001  numba reads them
+from portmert.metrics._base import IntArray, TokenArray
 from portmert.metrics._compiled import helper, kernel
 
 ByteArray = NDArray[np.uint8]
@@ -102,7 +102,7 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
-    False where Python has to decide (portmert.tuner.ground.numbers): more than 18 digits, large exponents,
+    False where Python has to decide (ground.numbers): more than 18 digits, large exponents,
     inf, nan, what is too large, anything that is no number. -0 is read as 0, so that equal
     values have equal bits.
     """

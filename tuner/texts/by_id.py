@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable
+from typing import Self
 
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines, called, read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from portmert.tuner.ground.files import TextFile
+from portmert.tuner.ground.files import Lines, TextFile, called, read_lines
 
 
 class LinesById(Lines):

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import Batch, Ragged, Texts, offsets_of, rows_taken
+from portmert.metrics._base import (
+    Batch,
+    IntArray,
+    Ragged,
+    Texts,
+    Vocabulary,
+    offsets_of,
+    rows_taken,
+)
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import called, each_line, read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import IntArray, Vocabulary
-    from portmert.tuner.ground.files import TextFile
+from portmert.tuner.ground.files import TextFile, called, each_line, read_lines
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 

@@ -13,23 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
-from portmert.aligners._base import format_links, tokens
-from portmert.metrics._base import Ragged
+from portmert.aligners._base import Aligner, Links, format_links, tokens
+from portmert.metrics._base import IntArray, Ragged, Texts
 from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from portmert.aligners._base import Aligner, Links
-    from portmert.metrics._base import IntArray, Texts
 
 Pairs = list[tuple[str, str]]
 

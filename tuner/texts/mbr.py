@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from portmert.metrics._base import Batch
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
 from portmert.metrics._ngrams import flat
 from portmert.metrics._pair_kernels import first_equals
 from portmert.metrics._pairs import PairBatch, WeightedLists
@@ -17,11 +18,6 @@ from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.ground.processors import available_processors
 from portmert.tuner.texts.statistics import check_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 Average = Literal["scores", "statistics"]
 """What is averaged over a list: see `expected_scores`."""

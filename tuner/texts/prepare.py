@@ -6,29 +6,23 @@ are as many. Lowercasing then changes words alone, neither tags nor labels.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 import portmert
-from portmert.metrics._base import Ragged
+from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.texts.corpus import check_lines, make_batch, read_links, read_texts
+from portmert.tuner.ground.files import TextFile
+from portmert.tuner.texts.corpus import References, check_lines, make_batch, read_links, read_texts
 from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts.text_pipeline import Side, TextPipeline
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import Batch, IntArray, Metric, Need, Texts
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.ground.files import TextFile
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.texts.text_pipeline import Side
-
-    Prepare = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Preparation"]
-    """Returns what makes texts ready for metrics; the annotator is the one of a run."""
+Prepare = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Preparation"]
+"""Returns what makes texts ready for metrics; the annotator is the one of a run."""
 
 
 class TextAnnotations(Protocol):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import aligned
+from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Batch, FloatArray, Metric
-    from portmert.tuner.texts.prepare import Preparation
-
 
 SEGMENTS_PER_PART = 65536
 """Segments that are scored at a time."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import SYNTAX
+from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.texts.corpus import describe_length
+from portmert.tuner.texts.corpus import IntegerArray, describe_length
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
-    from portmert.tuner.texts.corpus import IntegerArray
 
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough that the arrays of a chunk stay small and that threads share the work evenly."""

@@ -23,20 +23,16 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, offsets_of
+from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary, offsets_of
 from portmert.tuner.ground.errors import ConfigError, InputError, suggest
 from portmert.tuner.texts.corpus import lowercase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import IntArray, Vocabulary
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),

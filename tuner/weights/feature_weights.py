@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, counted, suggest
-from portmert.tuner.ground.files import called, read_lines
+from portmert.tuner.ground.files import TextFile, called, read_lines
 from portmert.tuner.ground.numbers import FINITE, bounded, parse_number
 from portmert.tuner.weights.moses_ini import MosesIni
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.ground.files import TextFile
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
@@ -30,7 +26,7 @@ FeatureNames = tuple[tuple[str, int], ...]
 class FeatureWeights:
     """Maps a feature's name to one weight for each of its columns.
 
-    All values can be calculated with (`portmert.tuner.ground.numbers`). The order of names is the order in which
+    All values can be calculated with (`ground.numbers`). The order of names is the order in which
     they were given; two weights are compared by name, never by position.
     """
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _SECTION = re.compile(r"\[([^\[\]]+)\]")
 _WEIGHT = re.compile(

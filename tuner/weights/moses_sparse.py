@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import TextFile, read_lines
 from portmert.tuner.ground.numbers import parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:

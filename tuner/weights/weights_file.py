@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, decode_line, writing
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
-from portmert.tuner.weights.moses_ini import read_moses_ini
+from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
-
-if TYPE_CHECKING:
-    from portmert.tuner.weights.moses_ini import MosesIni
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Structure
-
+from portmert.tuner.annotation.annotators._base import Structure
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 

@@ -8,14 +8,12 @@ answers (heads from trees, expected links from weighted parses) and the cache ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """What a backend can give of a sentence; see `Annotation`."""
@@ -36,7 +34,7 @@ class Structure:
     nodes
         In preorder: label, place of the parent (-1: the root), type.
     words
-        Place of the node, rising; one of `portmert.metrics._base.WORD_KINDS`; the position of a token, or
+        Place of the node, rising; one of `metrics._base.WORD_KINDS`; the position of a token, or
         of a `date` what it is.
     """
 

@@ -7,16 +7,13 @@ the place of its letters, `from` and `to`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word, whole_number
 from portmert.tuner.annotation.annotators._meaning import DEEPEST, Part, discourse_tree
 from portmert.tuner.ground.errors import InputError, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 TAGS = frozenset((
     "drs", "sdrs", "alfa", "merge", "smerge", "timex", "named", "pred", "card", "rel", "role",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WRAPPERS = frozenset({"", "TOP", "ROOT", "S1"})
 """Labels of a root above the root."""

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
 from portmert.tuner.annotation.annotators._boxer import TIMES
 from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree
 from portmert.tuner.ground.errors import InputError, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _BOX = re.compile(r"b[0-9]+")
 _CLAUSE = re.compile(r'(?:"[^"]*"|[^%])*')

@@ -6,19 +6,15 @@ if that is below it too. The third marks spans by brackets.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from portmert.tuner.annotation.annotators import _forest
 from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
-from portmert.tuner.annotation.annotators._meaning import roles_tree
+from portmert.tuner.annotation.annotators._meaning import Argument, Proposition, roles_tree
 from portmert.tuner.annotation.annotators._propositions import Sentence
 from portmert.tuner.ground.errors import InputError, counted, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.annotation.annotators._meaning import Argument, Proposition
 
 NOTHING = ("_", "-", "", "*")
 

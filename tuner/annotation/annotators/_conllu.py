@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from portmert.tuner.annotation.annotators import _forest
+from portmert.tuner.annotation.annotators._base import Heads
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line, read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.annotation.annotators._base import Heads
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
 """What of a word's columns is its tag; where that one is empty, UPOS or XPOS for the other."""

@@ -8,13 +8,9 @@ open boxes. Symbols are lowercased words: there are no lemmas, senses or roles o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from portmert.tuner.annotation.annotators._base import Structure
 from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree
-
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Structure
-    from portmert.tuner.annotation.annotators._propositions import Sentence
+from portmert.tuner.annotation.annotators._propositions import Sentence
 
 EVERY = frozenset((
     "every", "each", "all", "any", "both", "jeder", "jede", "jedes", "jeden", "jedem", "alle",

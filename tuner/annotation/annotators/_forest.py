@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Heads
+from portmert.tuner.annotation.annotators._base import Heads
 
 
 def fault(heads: Heads) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads
-    from portmert.tuner.annotation.annotators._brackets import Tree
+from portmert.tuner.annotation.annotators._base import Heads
+from portmert.tuner.annotation.annotators._brackets import Tree
 
 ROOT = "root"
 """Label of the word that depends on none."""

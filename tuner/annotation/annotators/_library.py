@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
 from portmert.tuner.annotation.annotators._workers import CHUNK, workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Request
 
 
 class LibraryAnnotator(Annotator):

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from pathlib import Path  # noqa: TC003  type hints of options are evaluated
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import AnnotatorError, counted, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Request
 
 Parsed = TypeVar("Parsed")
 

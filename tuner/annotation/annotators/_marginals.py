@@ -6,16 +6,13 @@ the Matrix-Tree Theorem", EMNLP 2007.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import WeightedArc
+from portmert.tuner.annotation.annotators._base import WeightedArc
 
 FloatArray = NDArray[np.float64]
 

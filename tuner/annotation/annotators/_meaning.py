@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from portmert.tuner.annotation.annotators._analysed import is_one_word
 from portmert.tuner.annotation.annotators._base import Structure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""

@@ -10,26 +10,24 @@ semantic role labellers write them, may stand for `roles`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from portmert.metrics._base import WORD_KINDS
 from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word
+from portmert.tuner.annotation.annotators._base import Annotation, Structure
 from portmert.tuner.annotation.annotators._columns import proposition
 from portmert.tuner.annotation.annotators._meaning import (
     NUMBERED,
+    Argument,
     Part,
+    Proposition,
     discourse_tree,
     propositions_of,
     roles_tree,
 )
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, counted, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Annotation, Structure
-    from portmert.tuner.annotation.annotators._meaning import Argument, Proposition
 
 KEYS = ("words", "tags", "roles", "drs", "verbs")
 _BOX_KEYS = ("tag", "type", "symbol", "children", *WORD_KINDS)

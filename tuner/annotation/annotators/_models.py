@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from portmert.tuner.ground.errors import AnnotatorError, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:

@@ -7,17 +7,12 @@ them; roles are named after PropBank's by grammatical function, without a lexico
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from portmert.tuner.annotation.annotators._meaning import roles_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads, Structure
-    from portmert.tuner.annotation.annotators._meaning import Argument
+from portmert.tuner.annotation.annotators._base import Heads, Structure
+from portmert.tuner.annotation.annotators._meaning import Argument, roles_tree
 
 OLD = {
     "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass", "auxpass": "aux:pass", "dobj": "obj",

@@ -9,23 +9,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from portmert.tuner.annotation.annotators import _conllu
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._base import Annotator, Request
+from portmert.tuner.annotation.annotators._conllu import Block
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.ground.files import check_writable, writing
 from portmert.tuner.ground.python import python
 from portmert.tuner.ground.watching import started
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.annotation.annotators._conllu import Block
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]

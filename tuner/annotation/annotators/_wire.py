@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from portmert.tuner.annotation.annotators._base import Annotation, Request
-
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Heads
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request
 
 
 def pack_request(request: Request) -> Any:

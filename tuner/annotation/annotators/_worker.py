@@ -13,12 +13,12 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from portmert.tuner.annotation.annotators._base import Request
 from portmert.tuner.annotation.annotators._wire import pack, unpack_request
 from portmert.tuner.ground.errors import AnnotatorError, counted
 from portmert.tuner.ground.processes import own_output
 
 if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Request
     from portmert.tuner.annotation.annotators._workers import Parse
 
 

@@ -10,19 +10,14 @@ import atexit
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from portmert.tuner.annotation.annotators import _worker
 from portmert.tuner.annotation.annotators._base import Annotation, Request
 from portmert.tuner.annotation.annotators._wire import pack_request, unpack
 from portmert.tuner.ground.errors import AnnotatorError
-from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.tuner.ground.processes import Ask
+from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], Request], list[Annotation | None]]

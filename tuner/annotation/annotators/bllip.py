@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _brackets, _heads
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import escaped, prepared
+from portmert.tuner.annotation.annotators._workers import Parse
 from portmert.tuner.ground.errors import AnnotatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads, Request
-    from portmert.tuner.annotation.annotators._workers import Parse
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech; the categories."""

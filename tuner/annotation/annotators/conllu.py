@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
-from portmert.tuner.annotation.annotators._base import Annotation, Layer
-from portmert.tuner.annotation.annotators._conllu import Tagset
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Layer, Request
+from portmert.tuner.annotation.annotators._conllu import Block, Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import InputError, counted, faults_at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.tuner.annotation.annotators._base import Heads, Request
-    from portmert.tuner.annotation.annotators._conllu import Block
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,19 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
-from portmert.tuner.annotation.annotators._base import Annotation, Layer
+from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
+from portmert.tuner.annotation.annotators._brackets import Tree
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Request
-    from portmert.tuner.annotation.annotators._brackets import Tree
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 

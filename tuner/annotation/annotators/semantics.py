@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -15,17 +16,11 @@ from portmert.tuner.annotation.annotators import (
     _lookup,
     _meaning_json,
 )
-from portmert.tuner.annotation.annotators._analysed import is_one_word
-from portmert.tuner.annotation.annotators._base import Annotation, Layer
+from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word
+from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from portmert.tuner.annotation.annotators._analysed import Analysed
-    from portmert.tuner.annotation.annotators._base import Request
 
 LAYERS: tuple[Layer, ...] = ("tags", "roles", "drs")
 NAMES = {

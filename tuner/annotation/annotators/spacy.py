@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _models
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._heads import ROOT
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import prepared
+from portmert.tuner.annotation.annotators._workers import Parse
 from portmert.tuner.ground.errors import AnnotatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads, Request
-    from portmert.tuner.annotation.annotators._workers import Parse
 
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _models
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._base import Annotation, Request, WeightedArc
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._heads import ROOT
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
@@ -23,13 +24,8 @@ from portmert.tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from portmert.tuner.annotation.annotators._tokens import prepared
+from portmert.tuner.annotation.annotators._workers import Parse
 from portmert.tuner.ground.errors import AnnotatorError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Request, WeightedArc
-    from portmert.tuner.annotation.annotators._workers import Parse
 
 RESOURCES = "resources.json"
 """The list of models in a folder that `stanza.download` made."""

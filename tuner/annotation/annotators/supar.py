@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _brackets
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request, WeightedArc
 from portmert.tuner.annotation.annotators._heads import ROOT
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._marginals import (
@@ -21,13 +22,8 @@ from portmert.tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from portmert.tuner.annotation.annotators._tokens import escaped, prepared
+from portmert.tuner.annotation.annotators._workers import Parse
 from portmert.tuner.ground.errors import AnnotatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads, Request, WeightedArc
-    from portmert.tuner.annotation.annotators._workers import Parse
 
 DEPENDENCIES = ("biaffine-dependency", "crf-dependency")
 """Names of arc-factored dependency parsers."""

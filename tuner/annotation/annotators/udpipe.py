@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _forest
-from portmert.tuner.annotation.annotators._base import Annotation, Layer
+from portmert.tuner.annotation.annotators._base import Annotation, Heads, Layer, Request
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import as_parsed
+from portmert.tuner.annotation.annotators._workers import Parse, Sentence
 from portmert.tuner.ground.errors import AnnotatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.annotation.annotators._base import Heads, Request
-    from portmert.tuner.annotation.annotators._workers import Parse, Sentence
 
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 """The command that makes a model."""

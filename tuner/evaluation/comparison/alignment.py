@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from portmert.metrics._base import Ragged
+from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import Alignments, LinksAgreement, LinksScore
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import Ragged
-    from portmert.tuner.evaluation.comparison.material import Material
 
 
 def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> Alignments | None:

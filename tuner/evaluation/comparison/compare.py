@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import portmert
+from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import scores as tables
 from portmert.tuner.evaluation.comparison.alignment import alignments
@@ -15,23 +16,22 @@ from portmert.tuner.evaluation.comparison.differences import (
     segments_of,
 )
 from portmert.tuner.evaluation.comparison.formats import spoken
-from portmert.tuner.evaluation.comparison.model import Comparison, System
+from portmert.tuner.evaluation.comparison.material import Material
+from portmert.tuner.evaluation.comparison.model import (
+    Alignments,
+    Comparison,
+    OrderingScores,
+    System,
+)
+from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
+from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
 from portmert.tuner.evaluation.comparison.timing import time_metrics
+from portmert.tuner.evaluation.history.model import RunHistory
+from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.executors.team import Team
+from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import notices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.evaluation.comparison.material import Material
-    from portmert.tuner.evaluation.comparison.model import Alignments, OrderingScores
-    from portmert.tuner.evaluation.comparison.scores import Counted
-    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
-    from portmert.tuner.evaluation.history.model import RunHistory
-    from portmert.tuner.evaluation.significance import Resampling
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.texts.prepare import Preparation
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none; those that need links only where there are some."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, offsets_of
+from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, offsets_of
 from portmert.metrics._orders import word_orders
 from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import (
     Bucket,
     Differences,
@@ -19,16 +20,9 @@ from portmert.tuner.evaluation.comparison.model import (
     SegmentDifference,
 )
 from portmert.tuner.evaluation.comparison.ngrams import ngram_differences
-from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.evaluation.comparison.scores import Counted
+from portmert.tuner.texts.corpus import IntegerArray, References, make_batch
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.evaluation.comparison.material import Material
-    from portmert.tuner.evaluation.comparison.scores import Counted
-    from portmert.tuner.texts.corpus import IntegerArray
 
 LENGTHS = (10, 20, 30, 40, 50)
 """Last reference lengths of the buckets; longer segments are in one more."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from portmert.aligners._base import Aligner
+from portmert.metrics._base import IntArray, Texts
+from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import read_links
 from portmert.tuner.texts.links import Linker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from portmert.aligners._base import Aligner
-    from portmert.metrics._base import IntArray, Texts
-    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
 
 
 @dataclass(frozen=True)

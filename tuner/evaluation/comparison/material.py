@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Batch, Texts, Vocabulary
-from portmert.tuner.evaluation.comparison.linking import LinkSet, linked
+from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
+from portmert.tuner.evaluation.comparison.linking import Linking, LinkSet, linked
 from portmert.tuner.evaluation.comparison.similarity import identical_segments
+from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.corpus import concatenate, interleaved, make_batch, read_references
-from portmert.tuner.texts.prepare import read_output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import IntArray
-    from portmert.tuner.evaluation.comparison.linking import Linking
-    from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestSet
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.corpus import (
+    References,
+    concatenate,
+    interleaved,
+    make_batch,
+    read_references,
+)
+from portmert.tuner.texts.prepare import Preparation, read_output
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,12 @@ All scores are on the metric's own scale (a share is 0..1, not percent), all pos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.ground.documents import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.tuner.evaluation.history.model import RunHistory
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, Ragged
+from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import NgramDifference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray, Ragged
-    from portmert.tuner.evaluation.comparison.material import Material
 
 MAX_ORDER = 4
 MOST = 10

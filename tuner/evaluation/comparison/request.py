@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from portmert.aligners._base import Aligner
+from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, Setup, compare
 from portmert.tuner.evaluation.comparison.linking import find_links, parse_link_set
 from portmert.tuner.evaluation.comparison.material import read_material
-from portmert.tuner.evaluation.comparison.systems import find_systems, find_test_set
+from portmert.tuner.evaluation.comparison.model import Comparison
+from portmert.tuner.evaluation.comparison.systems import (
+    NamedSystem,
+    TestSet,
+    find_systems,
+    find_test_set,
+)
 from portmert.tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError
-from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.aligners._base import Aligner
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.evaluation.comparison.model import Comparison
-    from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.texts.prepare import Prepare
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from portmert.metrics._base import FloatArray, Metric
+from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import (
     ComparedMetric,
     LinksScore,
@@ -14,18 +16,10 @@ from portmert.tuner.evaluation.comparison.model import (
     SystemScore,
 )
 from portmert.tuner.evaluation.comparison.summary import untested_luck
-from portmert.tuner.evaluation.significance import holm, systems_tested
+from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.evaluation.comparison.material import Material
-    from portmert.tuner.evaluation.significance import Resampling
-    from portmert.tuner.executors.team import Team
-
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""

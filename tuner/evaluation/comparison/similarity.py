@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.model import Similarity
 from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
     from portmert.tuner.evaluation.comparison.material import Material
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from portmert.tuner.evaluation.comparison.formats import p_value, signed, spoken
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 MOST_SYSTEMS = 3
 """Systems that have a sentence each, with numbers; of more, those of one verdict share one."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import file_digest, read_bytes
 from portmert.tuner.runs.folder import STATE
-from portmert.tuner.runs.inputs import read_inputs
+from portmert.tuner.runs.inputs import Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.tuner.runs.inputs import Inputs
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from portmert.tuner.evaluation.comparison.model import (
+    Bucket,
+    ComparedMetric,
+    Comparison,
+    SystemScore,
+)
 from portmert.tuner.evaluation.comparison.scores import ORDERING, shown
 from portmert.tuner.evaluation.comparison.summary import tuned_apart, untested_luck
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.evaluation.comparison.model import (
-        Bucket,
-        ComparedMetric,
-        Comparison,
-        SystemScore,
-    )
 
 NOTHING = ""
 """What stands for a value that is not known."""

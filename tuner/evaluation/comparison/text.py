@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.summary import MOST_SYSTEMS, summaries
 from portmert.tuner.evaluation.comparison.tables import all_tables
 from portmert.tuner.ground import tables
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.tables import fold, inert
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from portmert.tuner.evaluation.comparison.model import Comparison
 
 
 def as_text(comparison: Comparison) -> str:

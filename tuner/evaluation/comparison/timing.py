@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import Timing
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.evaluation.comparison.material import Material
 
 ROUNDS = 3
 """The fastest counts: what else the machine does only makes a round slower."""

@@ -10,33 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import portmert
-from portmert.tuner.evaluation.crossval.choices import leave_out
+from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.tuner.evaluation.crossval.choices import Choice, leave_out
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, StateError, counted
 from portmert.tuner.ground.files import clear_parts, make_folder, read_bytes, write_text
-from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray, Metric
-    from portmert.tuner.evaluation.crossval.choices import Choice
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.search.problem import StatTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from portmert.tuner.ground.errors import ConfigError, suggest
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.search.constraints import columns_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.search.optimizers._base import Optimizer
 
 
 @dataclass(frozen=True)

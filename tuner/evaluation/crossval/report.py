@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from portmert.tuner.evaluation.comparison.formats import NOTHING, fixed, p_value, shown, signed
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LEGEND = (
     "seen: the segments learnt from, unseen: the others; means over splits and seeds. better: "

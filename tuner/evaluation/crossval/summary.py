@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import portmert
+from portmert.metrics._base import FloatArray, Metric
+from portmert.tuner.evaluation.crossval.cells import Measured, Plan
 from portmert.tuner.ground.documents import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.evaluation.crossval.cells import Measured, Plan
 
 UNTUNED = "untuned"
 """What tables call the start weights."""

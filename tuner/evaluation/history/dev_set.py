@@ -10,36 +10,29 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import IntArray, Metric, Need, Vocabulary
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
 from portmert.tuner.ground.files import file_digest, read_lines
 from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_first_hypotheses
-from portmert.tuner.runs.inputs import NAME, read_inputs
+from portmert.tuner.runs.inputs import NAME, Inputs, read_inputs
 from portmert.tuner.runs.scorer import held_out_split, read_json, write_json
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import statistics_table
-from portmert.tuner.texts.corpus import read_references
+from portmert.tuner.texts.corpus import References, read_references
 from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from portmert.metrics._base import IntArray, Metric, Need
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.nbest.model import NBest
-    from portmert.tuner.runs.inputs import Inputs
-    from portmert.tuner.search.problem import StatTable
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.texts.prepare import Prepare
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known

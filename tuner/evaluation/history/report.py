@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import portmert
+from portmert.tuner.evaluation.history.model import Pass, ReplicaHistory, RunHistory
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.tables import aligned, fold, inert
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.tuner.evaluation.history.model import Pass, ReplicaHistory, RunHistory
 
 COLUMNS = (
     "dev: of the decoder's own best output under the iteration's weights. projected: of the "

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
-from portmert.tuner.evaluation.history.model import FeatureSpread, Pass, ReplicaHistory, RunHistory
+from portmert.tuner.evaluation.history.model import (
+    FeatureSpread,
+    Pass,
+    ReplicaHistory,
+    RunHistory,
+    Slice,
+)
 from portmert.tuner.evaluation.history.surface import feature_names, slices
 from portmert.tuner.ground.errors import StateError
 from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored
 from portmert.tuner.search.averaging import stacked
-from portmert.tuner.weights.feature_weights import read_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import Metric
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.evaluation.history.model import Slice
-    from portmert.tuner.texts.prepare import Prepare
-    from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.texts.prepare import Prepare
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
 def read_history(

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import rows_taken
-from portmert.tuner.evaluation.history.dev_set import Kept, all_segments
+from portmert.metrics._base import FloatArray, Metric, rows_taken
+from portmert.tuner.evaluation.history.dev_set import DevSet, Kept, all_segments
 from portmert.tuner.evaluation.history.model import Slice
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.merge import merge
-from portmert.tuner.nbest.model import model_scores
+from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.problem import NOTHING, TuningProblem
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray, Metric
-    from portmert.tuner.evaluation.history.dev_set import DevSet
-    from portmert.tuner.nbest.model import NBest
 
 MOST_PIECES = 1200
 """Of a slice; where the window has more, the window is narrower, never the function coarser."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
-from portmert.tuner.evaluation.humaneval.evaluation import FORM
+from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation, Placed
 from portmert.tuner.evaluation.humaneval.sheets import (
     ANSWERS,
     columns,
@@ -16,12 +18,6 @@ from portmert.tuner.evaluation.humaneval.sheets import (
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, suggest
 from portmert.tuner.ground.files import read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation, Placed
 
 Vote = Literal[0, 1, 2]
 """The first system is better, the second is, neither is."""

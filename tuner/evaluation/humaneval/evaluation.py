@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping  # noqa: TC003  pydantic reads it
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
 import portmert
+from portmert.metrics._base import IntArray
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, plain
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import IntArray
 
 FORM = 1
 """Version of the form of keys and exported answers."""

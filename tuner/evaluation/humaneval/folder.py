@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 from portmert.tuner.evaluation.humaneval.form import as_html
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
 from portmert.tuner.ground.errors import InputError, PortmertError
 from portmert.tuner.ground.files import write_text, writing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 KEY = "key.json"
 JUDGES = "judges"

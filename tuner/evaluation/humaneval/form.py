@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import TYPE_CHECKING
 
-from portmert.tuner.evaluation.humaneval.evaluation import FORM
-
-if TYPE_CHECKING:
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
+from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation
 
 
 def as_html(evaluation: Evaluation, judge: str) -> bytes:

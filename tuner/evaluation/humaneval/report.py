@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from portmert.tuner.evaluation.humaneval.results import Preference, Results
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import Table
-
-if TYPE_CHECKING:
-    from portmert.tuner.evaluation.humaneval.results import Preference, Results
 
 
 def tables(results: Results) -> list[Table]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.evaluation.humaneval.answers import Answers
+from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 from portmert.tuner.ground.errors import InputError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.evaluation.humaneval.answers import Answers
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""

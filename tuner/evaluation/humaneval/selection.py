@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from portmert.metrics.ter import Ter
-from portmert.tuner.texts.corpus import make_batch, read_references
+from portmert.tuner.texts.corpus import References, make_batch, read_references
 from portmert.tuner.texts.prepare import Preparation, read_output
 from portmert.tuner.texts.statistics import compute_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import FloatArray, IntArray, Texts
-    from portmert.tuner.texts.corpus import References
-    from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 @dataclass(frozen=True)

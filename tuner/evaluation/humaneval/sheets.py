@@ -8,15 +8,12 @@ import itertools
 import re
 import zipfile
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 from portmert.tuner.ground.errors import InputError, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._compiled import helper, kernel
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-
-    SingleArray = NDArray[np.float32]
+SingleArray = NDArray[np.float32]
 
 SUMS = 20
 """Numbers that `row_sums` returns for each sample."""

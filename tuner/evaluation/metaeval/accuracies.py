@@ -9,21 +9,19 @@ Accuracy", WMT 2024.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from portmert.tuner.evaluation.correlation import rounded
+from portmert.metrics._base import FloatArray
+from portmert.tuner.evaluation.correlation import Pairs, rounded
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+from portmert.tuner.evaluation.metaeval.intervals import Draws
 from portmert.tuner.ground import streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.evaluation.correlation import Pairs
-    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
     from portmert.tuner.evaluation.metaeval.evaluation import Settings
-    from portmert.tuner.evaluation.metaeval.intervals import Draws
 
 _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of permutations."""

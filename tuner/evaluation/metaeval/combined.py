@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
 from portmert.tuner.evaluation.metaeval.evaluation import (
+    Differences,
     Estimate,
     Measured,
+    MetaEvaluation,
+    Settings,
     differences_of,
     estimates,
     shares,
 )
 from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
 from portmert.tuner.ground import streams
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.evaluation.metaeval.evaluation import Differences, MetaEvaluation, Settings
 
 Kind = Literal["mean", "pooled"]
 EVERYTHING = "all"

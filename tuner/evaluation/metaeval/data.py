@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.evaluation.correlation import Pairs, rounded
+from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
 from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.statistics import compute_stats
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-    from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
-
-    BoolArray = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,24 +18,19 @@ Methods", TACL 2021.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from portmert.tuner.evaluation.correlation import from_sums, ranks, rounded
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.evaluation.correlation import Pairs, from_sums, ranks, rounded
 from portmert.tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
+from portmert.tuner.evaluation.metaeval.data import Points
 from portmert.tuner.evaluation.metaeval.intervals import joined_moments, standardised
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.evaluation.correlation import Pairs
-    from portmert.tuner.evaluation.metaeval.data import Points
 
 _CHUNK = 1 << 23
 """Numbers of the largest array of a chunk of permutations."""

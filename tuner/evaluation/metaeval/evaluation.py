@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
 from portmert.tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
 from portmert.tuner.evaluation.metaeval.differences import (
     Block,
     Permuted,
@@ -29,12 +32,6 @@ from portmert.tuner.evaluation.metaeval.intervals import (
     system_samples,
 )
 from portmert.tuner.ground import streams
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
 
 PEARSONS = (
     "pearson",

@@ -8,13 +8,16 @@ interval. Sums of several test sets add up to those of all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.evaluation.correlation import (
     VARIANTS,
+    Pairs,
     from_sums,
     kendall,
     pearson,
@@ -22,13 +25,7 @@ from portmert.tuner.evaluation.correlation import (
     rounded,
 )
 from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.evaluation.correlation import Pairs
-    from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
 
 Resampled = Literal["both", "segments", "systems"]
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)

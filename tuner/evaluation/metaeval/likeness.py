@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.evaluation.correlation import rounded
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.statistics import compute_stats
 
 if TYPE_CHECKING:
-    from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
     from portmert.tuner.evaluation.metaeval.intervals import Draws
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 import portmert
+from portmert.tuner.evaluation.metaeval.combined import Combined
+from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 from portmert.tuner.evaluation.metaeval.report import named
 from portmert.tuner.evaluation.metaeval.summary import by_agreement, main_measure, winners
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.tuner.evaluation.metaeval.combined import Combined
-    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 MOST_POINTS = 1000
 """Of a scatter plot; of more segments evenly spaced ones are drawn."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
+from portmert.tuner.evaluation.metaeval.combined import Combined
 from portmert.tuner.evaluation.metaeval.evaluation import (
     DOCUMENTS,
     KENDALLS,
@@ -14,15 +17,11 @@ from portmert.tuner.evaluation.metaeval.evaluation import (
     MEASURES,
     SEGMENTS,
     SYSTEMS,
+    Differences,
+    Estimate,
+    MetaEvaluation,
 )
 from portmert.tuner.ground.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.evaluation.metaeval.combined import Combined
-    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 _DECIMALS = 10
 """Of numbers in JSON: what lies behind depends on how a processor adds."""

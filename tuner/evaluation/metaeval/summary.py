@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from portmert.tuner.evaluation.metaeval.combined import Column, Combined
+from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 from portmert.tuner.evaluation.metaeval.report import named, scenario_table, shown
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table, fold
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from portmert.tuner.evaluation.metaeval.combined import Column, Combined
-    from portmert.tuner.evaluation.metaeval.evaluation import Differences, Estimate, MetaEvaluation
 
 MOST_ROWS = 15
 """Metrics of a table of the summary; `--all` has the others."""

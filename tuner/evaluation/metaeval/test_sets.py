@@ -5,9 +5,10 @@ Each is a table `[[set]]` with the keys of `TestSet`; paths are taken from where
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -17,9 +18,6 @@ from portmert.tuner.families import reason
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import InputError, faults_at, suggest
 from portmert.tuner.ground.files import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Name = Annotated[str, Field(min_length=1)]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from portmert.tuner.evaluation.page._chart import Chart, chart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MOST_COLUMNS = 6
 """Test sets side by side in the chart of agreements; the table below it has all."""

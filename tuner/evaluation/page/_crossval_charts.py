@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from portmert.tuner.evaluation.page._chart import Chart, chart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 def crossval_charts(document: Mapping[str, Any]) -> Iterable[Chart]:

@@ -12,8 +12,9 @@ import functools
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -29,14 +30,10 @@ from portmert.tuner.evaluation.comparison.formats import (
 )
 from portmert.tuner.evaluation.comparison.summary import summaries, tuned_apart
 from portmert.tuner.evaluation.page._agreement_charts import agreement_charts
+from portmert.tuner.evaluation.page._chart import Chart
 from portmert.tuner.evaluation.page._comparison_charts import difference_chart, group_charts
 from portmert.tuner.evaluation.page._crossval_charts import crossval_charts
 from portmert.tuner.evaluation.page._run_charts import run_charts, run_colours
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from portmert.tuner.evaluation.page._chart import Chart
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from portmert.tuner.evaluation.comparison.model import ComparedMetric, Comparison
+from portmert.tuner.evaluation.reproduction.published import Published, PublishedTable
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from portmert.tuner.evaluation.comparison.model import ComparedMetric, Comparison
-    from portmert.tuner.evaluation.reproduction.published import Published, PublishedTable
 
 Rows = list[list[str]]
 

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
+from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.decoders._base import Progress
 from portmert.tuner.evaluation.comparison.alignment import error_rate
 from portmert.tuner.evaluation.comparison.linking import parse_link_set
+from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.request import Request, compare_request
 from portmert.tuner.evaluation.reproduction.document import Shown, document
 from portmert.tuner.evaluation.reproduction.published import Published, read_published
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs import replicas
-from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.runs.experiment import begin
+from portmert.tuner.runs.folder import Shared
+from portmert.tuner.runs.result import Result
 from portmert.tuner.texts.links import Linker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from portmert.tuner.annotation.annotators._base import Annotator
-    from portmert.tuner.decoders._base import Progress
-    from portmert.tuner.evaluation.comparison.model import Comparison
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.runs.config import Experiment
-    from portmert.tuner.runs.folder import Shared
-    from portmert.tuner.runs.result import Result
-    from portmert.tuner.texts.prepare import Prepare
+from portmert.tuner.texts.prepare import Prepare
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 """What the paper tunes on; the first is what the others are compared with."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from portmert.metrics._base import Vocabulary
 from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.moses_text import NBestReader
 from portmert.tuner.nbest.readers._base import ListFile, Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import Vocabulary
-    from portmert.tuner.nbest.arrived import ArrivedList
 
 _BARS = re.compile(rb"(?:^|[ \t])\|\|\|(?=[ \t\r]|$)")
 _ID = re.compile(r"[0-9]{1,9}")

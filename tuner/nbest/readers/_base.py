@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from pathlib import Path
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import offsets_of
+from portmert.metrics._base import TokenArray, Vocabulary, offsets_of
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
 from portmert.tuner.ground.numbers import FINITE, parse_number
@@ -26,13 +28,7 @@ from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.pool import empty_rows
 from portmert.tuner.nbest.segment_names import SegmentNames
 from portmert.tuner.texts._kernels import intern_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from portmert.metrics._base import TokenArray, Vocabulary
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 HEAD_LINES = 20
 """Lines that a format is recognised by."""

@@ -6,18 +6,15 @@ import json
 import math
 import re
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, shown
 from portmert.tuner.ground.numbers import FINITE, bounded
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {

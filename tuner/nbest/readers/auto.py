@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Vocabulary
 from portmert.tuner.families import component, names
 from portmert.tuner.ground.errors import ConfigError, InputError, shown
+from portmert.tuner.nbest.arrived import ArrivedList
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 from portmert.tuner.nbest.readers.moses import Moses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from portmert.metrics._base import Vocabulary
-    from portmert.tuner.nbest.arrived import ArrivedList
 
 
 @dataclass(frozen=True)

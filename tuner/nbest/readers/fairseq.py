@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import shown
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _RECORD = re.compile(r"([A-Z])-(\d+)(?:_\d+)?\t(.*)", re.ASCII)
 _LOG = re.compile(

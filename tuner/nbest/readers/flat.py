@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -10,9 +11,6 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge
@@ -12,12 +13,8 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._base import ListFile, Place
 from portmert.tuner.nbest.readers._json import JsonReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.nbest.readers._base import ListFile, Place
 
 _ID = "id"
 _ZIP = b"PK\x03\x04"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._base import ListFile, Place
 from portmert.tuner.nbest.readers._json import JsonReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from portmert.tuner.nbest.readers._base import ListFile, Place
 
 FEATURES = "features"
 """The key of the scores where no other is named; then it need not be there."""

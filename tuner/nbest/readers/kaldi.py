@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -17,9 +18,6 @@ from portmert.tuner.nbest.readers._base import (
     finite_number,
     read_list,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LINE = re.compile(r"(\S+-([1-9][0-9]{0,8}))(?:[ \t]+(.*))?")
 _TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")

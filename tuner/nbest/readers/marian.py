@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.readers._bars import BarsReader, split_fields
-
-if TYPE_CHECKING:
-    from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.nbest.readers._base import ListFile
 
 _FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
 _WORD_SCORES = b"WordScores="

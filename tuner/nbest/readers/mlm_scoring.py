@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import check_all_used, read_list
+from portmert.tuner.nbest.readers._base import ListFile, check_all_used, read_list
 from portmert.tuner.nbest.readers._json import JsonReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.tuner.nbest.readers._base import ListFile
 
 _HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
 

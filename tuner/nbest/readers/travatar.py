@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-
-if TYPE_CHECKING:
-    from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.nbest.readers._base import ListFile
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import counted, suggest
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 IDS = ("id", "segment", "seg_id", "sent_id")
 TEXTS = ("hypothesis", "hyp", "text", "translation")

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.tuner.executors.team import Threads
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.executors.team import Team
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

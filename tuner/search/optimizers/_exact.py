@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 from annotated_types import Ge, Lt
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.search.climb import Climb
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.search.constraints import Bounds
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

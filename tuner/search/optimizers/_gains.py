@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.mapped import empty_beside, release
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 ROWS = 1 << 14
 """Hypotheses that are looked at at once."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._compiled import kernel
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
 
 
 class Lists(NamedTuple):

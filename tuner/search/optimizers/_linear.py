@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.mapped import empty_beside, release, segment_blocks
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers._base import Found
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.constraints import Bounds
 
 SMALLEST_SHARE = 1e-6
 """Least number that stands for the part of the model scores that is not searched."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from portmert.metrics._base import rows_taken
+from portmert.metrics._base import FloatArray, IntArray, rows_taken
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._gains import all_stats, gains
+from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.problem import within_segment_spread
-
-if TYPE_CHECKING:
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.optimizers._linear import Linear
 
 START_SPREAD = 0.2
 """Spread of the model scores within segments at the start, that of the worth being 1: where the

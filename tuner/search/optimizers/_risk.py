@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._gains import all_stats
+from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.problem import NOTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.search.optimizers._linear import Linear
 
 _BLAS = threading.Lock()
 _limits: list[Any] = []

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.search.climb import Climb
 from portmert.tuner.search.optimizers._exact import ExactSearch
-
-if TYPE_CHECKING:
-    from portmert.tuner.search.climb import Climb
 
 
 @dataclass(frozen=True)

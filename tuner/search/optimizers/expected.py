@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
+import numpy as np
 from annotated_types import Ge, Gt, MinLen
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import FloatArray
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._linear import Linear, best_of
 from portmert.tuner.search.optimizers._risk import Risk
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from portmert.metrics._base import FloatArray
-    from portmert.tuner.search.constraints import Bounds
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.search.climb import Climb
 from portmert.tuner.search.optimizers._exact import ExactSearch
-
-if TYPE_CHECKING:
-    from portmert.tuner.search.climb import Climb
 
 REACH_OF_KICKS = 2.4
 """Radius of the region searched at once, in kicks: wide enough for a kick from its middle and the

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.mapped import gather
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._gains import all_stats, background_of, gains
 from portmert.tuner.search.optimizers._linear import Linear, best_between, best_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.constraints import Bounds
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""

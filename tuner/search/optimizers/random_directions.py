@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.search.climb import Climb
 from portmert.tuner.search.optimizers._exact import ExactSearch
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from portmert.tuner.search.climb import Climb
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
+from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import offsets_of, rows_taken
+from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 from portmert.tuner.search._kernels import best_hypotheses
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer, Unseen
 from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.optimizers._mira import Lists, Mira
 from portmert.tuner.search.optimizers._risk import Risk
 from portmert.tuner.search.optimizers.coordinate import Coordinate
-from portmert.tuner.search.problem import within_segment_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from portmert.metrics._base import FloatArray, IntArray
-    from portmert.tuner.search.constraints import Bounds
-    from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem, within_segment_spread
 
 RESAMPLES = 200
 """Bootstrap samples of the segments that a standard error is the deviation over."""
