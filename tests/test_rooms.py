@@ -12,7 +12,7 @@ from tests.support.places import ROOT
 CHECKED = ("pydantic", "annotated_types")
 """What checks the options of components."""
 ALLOWED = {
-    # Stemmer: METEOR and TERp
+    # METEOR and TERp stem by Stemmer
     "metrics": {"portmert.metrics", "numpy", "numba", "Stemmer", *CHECKED},
     "aligners": {
         "portmert",
