@@ -29,7 +29,7 @@ LISTS = (
     *("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz", "--ref", DATA / "dev.tgt"),
     *("--weights", DATA / "start.json", "--metric", "bleu"),
 )
-QUICK = "mert:effort=5,restarts=1"
+QUICK = "mert:searches_per_feature=5,restarts=1"
 LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
 
 
@@ -40,7 +40,8 @@ def crossval(folder, executor):
 
 
 def replicas(folder, executor):
-    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=2", "--replicas", 3,
+    run("optimize", *LISTS, "--optimizer", "mert:searches_per_feature=20,restarts=2",
+        "--replicas", 3,
         "--test-nbest", DATA / "1.nbest.gz", "--test-ref", DATA / "dev.tgt",
         "--out-dir", folder, "--executor", executor)  # fmt: skip
     return files(folder)
@@ -49,7 +50,8 @@ def replicas(folder, executor):
 def samples(folder, executor):
     """Restarts beyond one thread, then bootstrap samples."""
     folder.mkdir()
-    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=3", "--threads", 1,
+    run("optimize", *LISTS, "--optimizer", "mert:searches_per_feature=20,restarts=3",
+        "--threads", 1,
         "--bootstrap", 3, "--out", folder / "weights.json", "--json", folder / "found.json",
         "--executor", executor)  # fmt: skip
     found = json.loads((folder / "found.json").read_text())
@@ -323,7 +325,7 @@ def test_a_model_that_is_another_one_at_a_worker():
         annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
 
 
-@pytest.mark.parametrize("name", ["shrunk", "pro"])
+@pytest.mark.parametrize("name", ["bagged", "pro"])
 def test_restarts_of_searches_with_slopes_travel_too(tmp_path, place, name):
     def found(executor):
         options = ("--optimizer", name, "--restarts", 2, "--threads", 1, "--prior", 0.1)

@@ -57,7 +57,7 @@ def test_no_command_runs_a_module_of_the_current_folder(hostile_folder, tmp_path
         "tune.iterations=1",
         "tune.nbest=5",
         "optimizer.name=mert",
-        "optimizer.effort=1",
+        "optimizer.searches_per_feature=1",
         f"tune.output={tmp_path / 'run'}",
     ]
     few += ["data.reference_links=[]", "aligner.name=thot", "aligner.model=ibm1"]
