@@ -183,8 +183,10 @@ def test_return_best_dev_may_take_the_last_list(tmp_path):
         ["--activate-features=LM0_0,PhraseTS0_0"],
         ["--mertargs=-o LM0_0,PhraseTS0_0"],
         [
-            "--mertmertargs=--type mert --set searches_per_feature=20 "
-            "--optimize 'LM0_0 PhraseTS0_0'"
+            (
+                "--mertmertargs=--type mert --set searches_per_feature=20 "
+                "--optimize 'LM0_0 PhraseTS0_0'"
+            )
         ],
     ],
 )

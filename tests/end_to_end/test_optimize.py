@@ -198,8 +198,10 @@ def without(*options):
         ),
         (
             (*BASE, "--set", "searches_per_featur=3"),
-            "optimizer mert has no option 'searches_per_featur'; "
-            "did you mean 'searches_per_feature'?",
+            (
+                "optimizer mert has no option 'searches_per_featur'; "
+                "did you mean 'searches_per_feature'?"
+            ),
         ),
         (
             (*without("--set"), "--set", "searches_per_feature=0"),
