@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.shards import annotated_shard
 from portmert.tuner.executors.cluster import Cluster
@@ -318,7 +318,7 @@ def test_jobs_of_a_queueing_system_do_the_work(tmp_path, monkeypatch):
 
 def test_a_model_that_is_another_one_at_a_worker():
     tagger = Udpipe(udpipe())
-    request = Request(frozenset({"tags"}))
+    request = AnnotationRequest(frozenset({"tags"}))
     answers = annotated_shard(tagger, tagger.fingerprint(), [SENTENCES[0]], request, max)
     assert len(answers[0].tags) == len(SENTENCES[0])
     with pytest.raises(AnnotatorError, match="is not the same on all machines"):
