@@ -227,7 +227,7 @@ def test_another_version_at_a_worker_is_refused(tmp_path):
     from distributed import Client
 
     old = tmp_path / "old.py"
-    old.write_text("import tuner\ntuner.__version__ = '0.0.1'\n")
+    old.write_text("import portmert\nportmert.__version__ = '0.0.1'\n")
     with cluster(1, preload=[str(old)]) as other:
         place = f"dask:{other.scheduler_address}"
         said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
