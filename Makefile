@@ -7,7 +7,7 @@ DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en.toml
 SECONDS ?= 600
 SEED ?= 1
-EXTRAS := spacy stanza supar bllip comet
+EXTRAS := spacy stanza bllip comet
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help

@@ -206,7 +206,8 @@ def growth(folder: Path) -> list[list[str]]:
                     )
         arguments = [
             "optimize", "--metric", "bleu", "--nbest", path, "--ref", references,
-            "--optimizer", "mert", "--set", "effort=60", "--restarts", 1, "--threads", 1,
+            "--optimizer", "mert", "--set", "searches_per_feature=60", "--restarts", 1,
+            "--threads", 1,
             "--out", folder / "g.json",
         ]  # fmt: skip
         processes.append([run(arguments) for _ in range(4)][1:])

@@ -42,7 +42,7 @@ from portmert.tuner.runs.meter import peak_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from portmert.tuner.annotation.annotators._base import Request
+    from portmert.tuner.annotation.annotators._base import AnnotationRequest
     from portmert.tuner.executors.team import Team
 
 PROCESSES = 4
@@ -88,7 +88,12 @@ class Sleeping(Annotator):
         return "sleeping 1"
 
     def annotate(
-        self, sentences: Sequence[Sequence[str]], request: Request, *, processes=1, progress=None
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: AnnotationRequest,
+        *,
+        processes=1,
+        progress=None,
     ) -> Iterator[Annotation]:
         del request, processes, progress
         time.sleep(self.seconds * len(sentences))

@@ -27,12 +27,12 @@ DEFAULT = (
     "powell",
     "random-directions",
     "mert:temperature=0",
-    "mert:kick=0.02",
+    "mert:perturbation=0.02",
     "mert",
-    "mert:kick=0.1",
-    "mert:restarts=1,effort=1200",
-    "mert:restarts=4,effort=300",
-    "mert:restarts=4,effort=1200",
+    "mert:perturbation=0.1",
+    "mert:restarts=1,searches_per_feature=1200",
+    "mert:restarts=4,searches_per_feature=300",
+    "mert:restarts=4,searches_per_feature=1200",
 )
 
 
@@ -51,7 +51,10 @@ def main() -> None:
     for text in arguments.optimizers:
         optimizer = registry.optimizer(text)
         optimize_dat(
-            dat, metric, Setup(registry.optimizer("mert:effort=1")), notice=lambda _: None
+            dat,
+            metric,
+            Setup(registry.optimizer("mert:searches_per_feature=1")),
+            notice=lambda _: None,
         )  # compile
         scores, units, searches = [], [], []
         for seed in range(arguments.seeds):

@@ -200,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, nargs="+", default=[1, 5, 20])
     parser.add_argument("--in-memory", type=int, default=5, help="Not more than so many millions.")
-    parser.add_argument("--optimizer", default="shrunk")
+    parser.add_argument("--optimizer", default="bagged")
     parser.add_argument("--tune", action="store_true", help="The outer loop.")
     parser.add_argument("--folder", type=Path, help="Where the lists go; default: temporary.")
     given = parser.parse_args()

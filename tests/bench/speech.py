@@ -47,7 +47,7 @@ def main() -> None:
     ways: dict[str, Search] = {
         "grid, 11 x 3": grid(range(7, 18)),
         "grid, 31 x 3": grid(range(7, 38)),
-        "exact, default": exact("shrunk"),
+        "exact, default": exact("bagged"),
         "exact, mert": exact("mert"),
     }
     rates: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 METRICS = ("bleu", "port", "ter", "chrf", "meteor")
-OPTIMIZERS = (DEFAULT_OPTIMIZER, "mert", "coordinate", "kbmira", "expected")
+OPTIMIZERS = (DEFAULT_OPTIMIZER, "mert", "coordinate", "kbmira", "min-risk")
 """The others are compared with the first."""
 MADE = {"train": 4000, "dev": 400}
 """Sentence pairs of a pool that is made."""

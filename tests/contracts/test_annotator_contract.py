@@ -8,17 +8,19 @@ import math
 import pytest
 
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators import _brackets, _forest
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators._base import (
+    Annotation,
+    AnnotationRequest,
+    Annotator,
+    heads_fault,
+)
 from portmert.tuner.annotation.annotators._tokens import comparable
 from portmert.tuner.components import registry
 from tests.support import annotation_models, optional_models
 from tests.support.annotation_models import SENTENCES
 
 OPTIONS = annotation_models.OPTIONS | optional_models.OPTIONS
-KINDS = {"supar": {"heads", "marginals"}}
-"""Annotators whose models give either one kind of parse or another: that of the model used."""
-
 GAMMA = 0.5
 LONG = tuple(word for words in SENTENCES for word in words)[:200]
 ODD = [
@@ -43,7 +45,7 @@ def annotator(request):
 
 @pytest.fixture
 def gives(annotator):
-    return frozenset(KINDS.get(annotator.name(), annotator.gives))
+    return annotator.gives
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def ask(annotator, gives):
     def answers(sentences, **options):
         layers = gives
         gammas = (GAMMA,) if "marginals" in layers else ()
-        request = Request(layers, parses=3, gammas=gammas)
+        request = AnnotationRequest(layers, parses=3, gammas=gammas)
         return list(annotator.annotate(sentences, request, **options))
 
     return answers
@@ -72,7 +74,7 @@ def check(words, answer, gives):
     if "heads" in gives:
         check_parse(answer.heads, count)
     if "tree" in gives:
-        tree = _brackets.parse(answer.tree)
+        tree = _trees.parse(answer.tree)
         assert list(map(comparable, tree.tokens)) == list(map(comparable, words))
     if "parses" in gives:
         scores = [score for score, _ in answer.parses]
@@ -90,7 +92,7 @@ def check(words, answer, gives):
 
 def check_parse(heads, count):
     assert len(heads) == count
-    assert _forest.fault(heads) == ""
+    assert heads_fault(heads) == ""
     assert all(isinstance(label, str) and "\n" not in label for _, label in heads)
 
 
@@ -123,7 +125,7 @@ def test_every_sentence_gets_what_was_asked_for(ask, gives):
 def test_what_was_not_asked_for_is_empty(annotator, gives):
     empty = Annotation()
     for layer in gives - {"marginals"}:
-        (answer,) = annotator.annotate(SENTENCES[:1], Request(frozenset({layer})))
+        (answer,) = annotator.annotate(SENTENCES[:1], AnnotationRequest(frozenset({layer})))
         assert getattr(answer, layer)
         assert dataclasses.replace(answer, **{layer: getattr(empty, layer)}) == empty
 
@@ -142,7 +144,7 @@ def test_nothing_to_do_is_nothing(ask):
 def test_odd_tokens_and_long_sentences_are_answered_or_have_no_parse(annotator, ask, gives):
     if annotator.name() in ("conllu", "ptb", "semantics"):
         annotator = dataclasses.replace(annotator, missing="unparsed")
-        answers = list(annotator.annotate([*ODD, LONG], Request(annotator.gives, 3)))
+        answers = list(annotator.annotate([*ODD, LONG], AnnotationRequest(annotator.gives, 3)))
         assert answers == [None] * (len(ODD) + 1)
         return
     answers = ask([*ODD, LONG])

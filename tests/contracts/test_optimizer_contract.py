@@ -16,7 +16,7 @@ from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import Misses, Share
 
 OPTIMIZERS = registry.own_names("optimizer")
-SMALL = {"mert": {"effort": 40}, "kbmira": {"epochs": 30}}
+SMALL = {"mert": {"searches_per_feature": 40}, "kbmira": {"epochs": 30}}
 
 
 def build(name, **options):
@@ -57,7 +57,7 @@ START = [np.array([1.0, -1.0, 0.5, 0.2])]
 def test_the_optimizers_of_the_project_are_found():
     exact_ones = {"coordinate", "mert", "powell", "random-directions"}
     assert exact_ones <= {name for name in OPTIMIZERS if exact(name)}
-    assert {"pro", "kbmira", "expected"} <= {name for name in OPTIMIZERS if not exact(name)}
+    assert {"pro", "kbmira", "min-risk"} <= {name for name in OPTIMIZERS if not exact(name)}
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -53,14 +53,14 @@ nbest = 6
 name = "port"
 [optimizer]
 name = "mert"
-effort = 2
+searches_per_feature = 2
 """
 INI = "[weight]\nF0= 0.5\nF1= -1\n"
 MOSES = (
     "mert-moses", "test.src", "test.ref", "./decoder", "moses.ini", "--working-dir=run",
     "--no-filter-phrase-table", "--nbest=6", "--maximum-iterations=2", "--timeout-seconds=15",
     "--sctype=PORT", "--scconfig=source:test.src,reflinks:test.links",
-    "--mertmertargs=--type powell --set effort=2", "--threads=1",
+    "--mertmertargs=--type powell --set searches_per_feature=2", "--threads=1",
 )  # fmt: skip
 
 
@@ -142,15 +142,32 @@ def _decoder(place):
 def _lists(folder):
     given = ("--nbest", "dev.nbest", "--ref", "test.ref", "--metric", "bleu", "--threads", "1")
     listed_place(folder, "replicas")
-    few = ("--optimizer", "mert", "--set", "effort=2", "--replicas", "2", "--out-dir", "run")
+    few = (
+        "--optimizer",
+        "mert",
+        "--set",
+        "searches_per_feature=2",
+        "--replicas",
+        "2",
+        "--out-dir",
+        "run",
+    )
     test = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
     yield Job("replicas", ("optimize", *given, *few, *test))
     listed_place(folder, "crossval")
-    few = ("--optimizer", "mert:effort=1", "--optimizer", "kbmira", "--splits", "2", "--no-timing")
+    few = (
+        "--optimizer",
+        "mert:searches_per_feature=1",
+        "--optimizer",
+        "kbmira",
+        "--splits",
+        "2",
+        "--no-timing",
+    )
     out = ("--out-dir", "run", "--json", "out.json", "--html", "out.html")
     yield Job("crossval", ("crossval", *given, *few, *out), out=("run", "out.json", "out.html"))
     listed_place(folder, "optimize")
-    few = ("--optimizer", "mert", "--set", "effort=2", "--out", "out.json")
+    few = ("--optimizer", "mert", "--set", "searches_per_feature=2", "--out", "out.json")
     yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
     (listed_place(folder, "metric") / "metric.py").write_text(programs.METRIC)
     metric = ("--metric", f"command:{sys.executable} metric.py")

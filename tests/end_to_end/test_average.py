@@ -97,7 +97,8 @@ def test_what_optimize_found_is_averaged_and_scores(tmp_path):
     for seed in (1, 2, 3):
         files.append(tmp_path / f"{seed}.json")
         run("optimize", *given, "--ref", DATA / "dev.tgt", "--metric", "bleu", "--optimizer",
-            "mert:effort=10,restarts=1", "--seed", seed, "--out", files[-1])  # fmt: skip
+            "mert:searches_per_feature=10,restarts=1", "--seed", seed, "--out",
+            files[-1])  # fmt: skip
     run("average", *files, "--nbest", DATA / "1.nbest.gz", "--out", "mean.json")
     mean = read_weights("mean.json")
     again = portmert.average(files, DATA / "1.nbest.gz", notice=id)

@@ -32,7 +32,7 @@ def test_the_page_in_python(monkeypatch):
     exec(code, names)  # noqa: S102  ours
     found, correct, chosen = names["found"], names["correct"], names["chosen"]
     assert found.score == pytest.approx(correct[np.arange(200), chosen].mean())
-    assert str(names["unseen"]).startswith("mean: mert:effort=100")
+    assert str(names["unseen"]).startswith("mean: mert:searches_per_feature=100")
     same = portmert.optimize(
         CANDIDATES, metric=f"scores:{CANDIDATES}#correct", optimizer="mert",
         options={"restarts": 1}, notice=quiet,
@@ -42,7 +42,12 @@ def test_the_page_in_python(monkeypatch):
 
 
 def test_cross_validation_of_arrays_is_that_of_lists():
-    options = {"optimizer": "mert:effort=20", "splits": 2, "timing": False, "notice": quiet}
+    options = {
+        "optimizer": "mert:searches_per_feature=20",
+        "splits": 2,
+        "timing": False,
+        "notice": quiet,
+    }
     lists = portmert.read_nbest(CANDIDATES, notice=quiet)
     of_lists = portmert.crossval(CANDIDATES, metric=f"scores:{CANDIDATES}#correct", **options)
     of_arrays = portmert.crossval(

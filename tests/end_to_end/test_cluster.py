@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.shards import annotated_shard
 from portmert.tuner.executors.cluster import Cluster
@@ -29,7 +29,7 @@ LISTS = (
     *("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz", "--ref", DATA / "dev.tgt"),
     *("--weights", DATA / "start.json", "--metric", "bleu"),
 )
-QUICK = "mert:effort=5,restarts=1"
+QUICK = "mert:searches_per_feature=5,restarts=1"
 LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
 
 
@@ -40,7 +40,8 @@ def crossval(folder, executor):
 
 
 def replicas(folder, executor):
-    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=2", "--replicas", 3,
+    run("optimize", *LISTS, "--optimizer", "mert:searches_per_feature=20,restarts=2",
+        "--replicas", 3,
         "--test-nbest", DATA / "1.nbest.gz", "--test-ref", DATA / "dev.tgt",
         "--out-dir", folder, "--executor", executor)  # fmt: skip
     return files(folder)
@@ -49,7 +50,8 @@ def replicas(folder, executor):
 def samples(folder, executor):
     """Restarts beyond one thread, then bootstrap samples."""
     folder.mkdir()
-    run("optimize", *LISTS, "--optimizer", "mert:effort=20,restarts=3", "--threads", 1,
+    run("optimize", *LISTS, "--optimizer", "mert:searches_per_feature=20,restarts=3",
+        "--threads", 1,
         "--bootstrap", 3, "--out", folder / "weights.json", "--json", folder / "found.json",
         "--executor", executor)  # fmt: skip
     found = json.loads((folder / "found.json").read_text())
@@ -225,7 +227,7 @@ def test_another_version_at_a_worker_is_refused(tmp_path):
     from distributed import Client
 
     old = tmp_path / "old.py"
-    old.write_text("import tuner\ntuner.__version__ = '0.0.1'\n")
+    old.write_text("import portmert\nportmert.__version__ = '0.0.1'\n")
     with cluster(1, preload=[str(old)]) as other:
         place = f"dask:{other.scheduler_address}"
         said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
@@ -316,14 +318,14 @@ def test_jobs_of_a_queueing_system_do_the_work(tmp_path, monkeypatch):
 
 def test_a_model_that_is_another_one_at_a_worker():
     tagger = Udpipe(udpipe())
-    request = Request(frozenset({"tags"}))
+    request = AnnotationRequest(frozenset({"tags"}))
     answers = annotated_shard(tagger, tagger.fingerprint(), [SENTENCES[0]], request, max)
     assert len(answers[0].tags) == len(SENTENCES[0])
     with pytest.raises(AnnotatorError, match="is not the same on all machines"):
         annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
 
 
-@pytest.mark.parametrize("name", ["shrunk", "pro"])
+@pytest.mark.parametrize("name", ["bagged", "pro"])
 def test_restarts_of_searches_with_slopes_travel_too(tmp_path, place, name):
     def found(executor):
         options = ("--optimizer", name, "--restarts", 2, "--threads", 1, "--prior", 0.1)

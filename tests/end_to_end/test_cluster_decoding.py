@@ -38,7 +38,7 @@ test_references = ["{data}/dev.tgt"]
 name = "bleu"
 [optimizer]
 name = "mert"
-effort = 5
+searches_per_feature = 5
 [decoder]
 name = "moses"
 config = "{config}"

@@ -34,7 +34,9 @@ def test_compile_leaves_nothing_to_compile(tmp_path):
         (tmp_path / name).write_text(content)
     plain = ("--ref", "ref", "--source", "src", "--ref-links", "links", "--metric", "port-tau")
     optimize = ("optimize", *plain, "--nbest", "list", "--out", "w.json")
-    first = portmert(tmp_path, *optimize, "--optimizer", "mert", "--set", "effort=40")
+    first = portmert(
+        tmp_path, *optimize, "--optimizer", "mert", "--set", "searches_per_feature=40"
+    )
     assert NOTICE in first.stderr
     (tmp_path / "cache").rename(tmp_path / "old")
     (tmp_path / "outputs").mkdir()

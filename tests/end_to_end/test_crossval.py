@@ -20,7 +20,15 @@ from tests.support.places import ROOT
 DATA = ROOT / "configs" / "recorded"
 LISTS = ("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz")
 GIVEN = (*LISTS, "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
-QUICK = (*GIVEN, "--metric", "bleu", "--optimizer", "mert:effort=5,restarts=1", "--splits", "2")
+QUICK = (
+    *GIVEN,
+    "--metric",
+    "bleu",
+    "--optimizer",
+    "mert:searches_per_feature=5,restarts=1",
+    "--splits",
+    "2",
+)
 
 
 def crossval(*arguments, status=0):
@@ -30,7 +38,8 @@ def crossval(*arguments, status=0):
 def test_the_scores_are_found_again_by_hand(tmp_path):
     """Lists of one half are written and tuned on; those of the other reranked and scored."""
     out = tmp_path / "out.json"
-    crossval(*GIVEN, "--metric", "bleu", "--optimizer", "mert:effort=20", "--seed", 3,
+    crossval(*GIVEN, "--metric", "bleu", "--optimizer", "mert:searches_per_feature=20",
+             "--seed", 3,
              "--splits", 2, "--seeds", 2, "--out-dir", tmp_path / "cells",
              "--json", out)  # fmt: skip
     document = json.loads(out.read_text())
@@ -50,7 +59,8 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
         for repeat in (1, 2):
             found = portmert.optimize(
                 paths[0], refs[0], metric="bleu", weights=DATA / "start.json", optimizer="mert",
-                options={"effort": 20}, seed=streams.split_search(3, split, repeat), notice=id,
+                options={"searches_per_feature": 20}, notice=id,
+                seed=streams.split_search(3, split, repeat),
             )  # fmt: skip
             for scores, path, ref in zip((seen, unseen), paths, refs, strict=True):
                 scores.append(best_score(path, found, ref))
@@ -88,7 +98,7 @@ def test_every_metric_judges_every_choice(tmp_path):
         f"{by} on {metric}{without}"
         for metric in ("bleu", "ter")
         for without in ("", ", without LM0, Distortion0")
-        for by in ("mert:effort=5,restarts=1", "kbmira:epochs=2")
+        for by in ("mert:searches_per_feature=5,restarts=1", "kbmira:epochs=2")
     ]
     rows = [line.split("  ")[0] for line in shown.split("Judged by")[1].splitlines()[4:12]]
     assert rows == names
@@ -116,7 +126,7 @@ def test_threads_and_earlier_work_change_no_byte(tmp_path):
     def files(name, threads, *more):
         page, out = tmp_path / f"{name}.html", tmp_path / f"{name}.json"
         shown = crossval(
-            *QUICK, "--optimizer", "shrunk", "--no-timing", "--html", page, "--json", out,
+            *QUICK, "--optimizer", "bagged", "--no-timing", "--html", page, "--json", out,
             "--threads", threads, *more,
         ).stdout  # fmt: skip
         return shown, page.read_bytes(), out.read_bytes()
@@ -195,7 +205,10 @@ def test_a_damaged_cell_is_named(tmp_path):
             "--without LM1: the lists have no such feature; did you mean 'LM0'",
         ),
         (["--size", 21], "21 segments to learn from, but half of the 40 segments are 20"),
-        (["--optimizer", "mert:efort=5"], "optimizer mert has no option 'efort'"),
+        (
+            ["--optimizer", "mert:searches_per_featur=5"],
+            "optimizer mert has no option 'searches_per_featur'",
+        ),
         (["--optimizer", "mrt"], "did you mean 'mert'"),
         (["--metric", "port"], "links of the references"),
         (["--metric", "tre"], "unknown metric 'tre'"),
@@ -207,11 +220,21 @@ def test_faults_are_one_line(options, message):
 
 def test_an_optimizer_is_written_with_options_everywhere(tmp_path):
     options = ["optimize", *GIVEN, "--metric", "bleu", "--out"]
-    run(*options, tmp_path / "a", "--optimizer", "mert", "--set", "effort=7")
-    run(*options, tmp_path / "b", "--optimizer", "mert:effort=7")
+    run(*options, tmp_path / "a", "--optimizer", "mert", "--set", "searches_per_feature=7")
+    run(*options, tmp_path / "b", "--optimizer", "mert:searches_per_feature=7")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    both = fault(*options, tmp_path / "c", "--optimizer", "mert:effort=7", "--set", "effort=7")
-    assert "optimizer 'mert:effort=7': option 'effort' is given twice" in both
+    both = fault(
+        *options,
+        tmp_path / "c",
+        "--optimizer",
+        "mert:searches_per_feature=7",
+        "--set",
+        "searches_per_feature=7",
+    )
+    assert (
+        "optimizer 'mert:searches_per_feature=7': option 'searches_per_feature' is given twice"
+        in both
+    )
 
 
 def test_links_serve_metrics_of_word_order():

@@ -20,7 +20,8 @@ CONFIG = ROOT / "configs" / "recorded.toml"
 
 
 SHADOWS = ["json", "re", "os", "sys", "subprocess", "numpy", "thot", "ufal", "tuner", "aligners",
-           "metrics", "portmert", "numba", "sitecustomize", "sqlite3", "gzip"]  # fmt: skip
+           "metrics", "numba", "sitecustomize", "sqlite3", "gzip", "portmert/__init__",
+           "portmert/__main__", "portmert/tuner/__init__", "portmert/tuner/cli"]  # fmt: skip
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def hostile_folder(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     for name in SHADOWS:
+        (folder / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         write(folder / f"{name}.py", f"open({str(tmp_path / 'hijacked')!r}, 'a').write('{name} ')")
     source = [f"{a} {b} c" for a, b in zip("abcdefghij", "klmnopqrst", strict=True)] * 3
     write_lines(folder / "source", source)
@@ -55,7 +57,7 @@ def test_no_command_runs_a_module_of_the_current_folder(hostile_folder, tmp_path
         "tune.iterations=1",
         "tune.nbest=5",
         "optimizer.name=mert",
-        "optimizer.effort=1",
+        "optimizer.searches_per_feature=1",
         f"tune.output={tmp_path / 'run'}",
     ]
     few += ["data.reference_links=[]", "aligner.name=thot", "aligner.model=ibm1"]

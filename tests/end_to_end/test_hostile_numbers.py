@@ -78,7 +78,7 @@ def test_formulas_beyond_all_bounds_are_refused(tmp_path, formula, said):
         pytest.param("tune.nbest=" + "1" * 5000, "a number has thousands of digits", id="digits"),
         ('tune.output="a\\u0000b"', "has a NUL character"),
         pytest.param("x" + ".x" * 100_000 + "=1", "there is no table [x]", id="dots"),
-        ("optimizer.effort=1e99", "is 1e+99, expected a finite number"),
+        ("optimizer.searches_per_feature=1e99", "is 1e+99, expected a finite number"),
         pytest.param(f'decoder.lists=["{"a" * 300}"]', "[decoder] lists: there is no", id="lists"),
         pytest.param(f'data.source="{"a" * 300}"', "[data] source: there is no", id="source"),
     ],

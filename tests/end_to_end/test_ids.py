@@ -51,7 +51,9 @@ def test_the_way_from_lists_with_names_to_their_outputs():
 @pytest.mark.usefixtures("folder")
 def test_crossval_finds_segments_by_id():
     call = ("crossval", "--metric", "wer", "--nbest", "list", "--ref", "text", "--ids")
-    result = portmert(*call, "--splits", 1, "--optimizer", "mert:effort=10", "--no-timing")
+    result = portmert(
+        *call, "--splits", 1, "--optimizer", "mert:searches_per_feature=10", "--no-timing"
+    )
     assert result.exit_code == 0
     assert "learnt from 2 segments" in result.stdout or "learnt from 1 segment" in result.stdout
 

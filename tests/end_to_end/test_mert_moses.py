@@ -20,7 +20,8 @@ RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
 FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.ini"]
-QUICK = ["--mertmertargs=--type powell --set effort=20 --set restarts=1", "--decoder-flags=-v 0",
+QUICK = ["--mertmertargs=--type powell --set searches_per_feature=20 --set restarts=1",
+         "--decoder-flags=-v 0",
          "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds"]  # fmt: skip
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
 DATE = re.compile(r"(?m)^# finished .*$")
@@ -79,7 +80,8 @@ def test_the_shims_find_the_same_weights_from_the_files(finished, tmp_path, monk
     folder, _ = finished
     monkeypatch.chdir(tmp_path)
     options = [
-        "-d", "8", "--sctype", "PORT", "--set", "effort=20", "--set", "restarts=1", "-r", "2000",
+        "-d", "8", "--sctype", "PORT", "--set", "searches_per_feature=20", "--set",
+        "restarts=1", "-r", "2000",
         "--ffile", f"{folder}/run1.features.dat,{folder}/run2.features.dat",
         "--scfile", f"{folder}/run1.scores.dat,{folder}/run2.scores.dat",
         "--ifile", f"{folder}/run2.init.opt",
@@ -180,7 +182,12 @@ def test_return_best_dev_may_take_the_last_list(tmp_path):
     [
         ["--activate-features=LM0_0,PhraseTS0_0"],
         ["--mertargs=-o LM0_0,PhraseTS0_0"],
-        ["--mertmertargs=--type mert --set effort=20 --optimize 'LM0_0 PhraseTS0_0'"],
+        [
+            (
+                "--mertmertargs=--type mert --set searches_per_feature=20 "
+                "--optimize 'LM0_0 PhraseTS0_0'"
+            )
+        ],
     ],
 )
 def test_features_that_are_not_active_keep_their_weights(tmp_path, chosen):
@@ -442,7 +449,7 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
     assert without_dates(tmp_path / "parts") == without_dates(tmp_path / "whole")
     first = read_weights(tmp_path / "whole" / "run1.dense").values
     start = [value for values in first.values() for value in values]
-    assert seen == [("shrunk", start, 1)] * len(seen)
+    assert seen == [("bagged", start, 1)] * len(seen)
     assert len(seen) in {4, 6}  # or fewer where the weights stand still
     assert read_weights(tmp_path / "whole" / "run2.dense").values != first
 
@@ -451,7 +458,7 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
     ("option", "name"),
     [("--mertargs=--type powell", "mert"), ("--historic-bests", "mert"),
      ("--range=LM0:0..2", "mert"), ("--random-directions", "random-directions"),
-     ("--threads=1", "shrunk")],
+     ("--threads=1", "bagged")],
 )  # fmt: skip
 def test_who_asks_for_starts_or_a_type_gets_that_search(option, name):
     arguments = [*map(str, FOUR), "--no-filter-phrase-table", option]

@@ -37,7 +37,7 @@ def optimize(*arguments, status=0):
         "--optimizer",
         "mert",
         "--set",
-        "effort=20",
+        "searches_per_feature=20",
         "--out",
         "w.json",
     )
@@ -199,7 +199,7 @@ def test_a_run_tunes_on_a_neural_list_with_text_steps():
         smooth = "add1"
         [optimizer]
         name = "mert"
-        effort = 20
+        searches_per_feature = 20
         [decoder]
         name = "recorded"
         lists = ["list"]

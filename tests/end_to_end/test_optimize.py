@@ -45,7 +45,7 @@ BASE = (
     "--optimizer",
     "mert",
     "--set",
-    "effort=40",
+    "searches_per_feature=40",
     "--out",
     "w.json",
 )
@@ -186,17 +186,26 @@ def without(*options):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*BASE, "--set", "effort"), "--set: 'effort' is not option=value"),
+        (
+            (*BASE, "--set", "searches_per_feature"),
+            "--set: 'searches_per_feature' is not option=value",
+        ),
         (("--metric", "prt", *BASE[2:]), "unknown metric 'prt'; did you mean 'port'?"),
         ((*BASE, "--optimizer", "powel"), "unknown optimizer 'powel'; did you mean 'powell'?"),
-        ((*BASE, "--set", "effort=3"), "--set: option 'effort' is given twice"),
         (
-            (*BASE, "--set", "efort=3"),
-            "optimizer mert has no option 'efort'; did you mean 'effort'?",
+            (*BASE, "--set", "searches_per_feature=3"),
+            "--set: option 'searches_per_feature' is given twice",
         ),
         (
-            (*without("--set"), "--set", "effort=0"),
-            "effort: Input should be greater than or equal to 1",
+            (*BASE, "--set", "searches_per_featur=3"),
+            (
+                "optimizer mert has no option 'searches_per_featur'; "
+                "did you mean 'searches_per_feature'?"
+            ),
+        ),
+        (
+            (*without("--set"), "--set", "searches_per_feature=0"),
+            "searches_per_feature: Input should be greater than or equal to 1",
         ),
         (without("--ref-links"), "needs word alignments; missing: links of the references"),
         (without("--source", "--ref-links"), "missing: the source text, links of the references"),
@@ -274,7 +283,15 @@ def test_moses_own_files_reach_more_than_moses(tmp_path):
         dats += ["--scores", REAL / f"run{n}.scores.dat.gz"]
     weights = ("--weights", REAL / "run1.dense", "--out", tmp_path / "w.json")
     result = optimize(
-        "--metric", "bleu", *dats, *weights, "--optimizer", "mert", "--set", "effort=400", "--json"
+        "--metric",
+        "bleu",
+        *dats,
+        *weights,
+        "--optimizer",
+        "mert",
+        "--set",
+        "searches_per_feature=400",
+        "--json",
     )
     report = json.loads(result.stdout)
     assert report["hypotheses"] == 169370
@@ -319,7 +336,8 @@ def test_bootstrap_says_how_weights_vary(form):
             "1 4 0 3 0 2 0 1 4\nSCORES_TXT_END_0\n"
         )
         arguments = ("--metric", "bleu", "--features", "features", "--scores", "scores",
-                     "--optimizer", "mert", "--set", "effort=40", "--out", "w.json")  # fmt: skip
+                     "--optimizer", "mert", "--set", "searches_per_feature=40", "--out",
+                     "w.json")  # fmt: skip
     plain = optimize(*arguments)
     shown = optimize(*arguments, "--bootstrap", 3)
     assert "3 samples" in shown.stdout

@@ -86,20 +86,20 @@ def test_statistics_on_disk_give_the_bytes_of_memory(metric):
 @pytest.mark.parametrize(
     "options",
     [
-        ("mert:effort=30", "--threads", 2),
+        ("mert:searches_per_feature=30", "--threads", 2),
         ("coordinate:restarts=2",),
         ("powell:restarts=2",),
         ("random-directions:restarts=2",),
-        ("shrunk:longest=4",),
+        ("bagged:longest=4",),
         ("pro:samples=50,pairs=20",),
         ("pro:samples=50,pairs=20", "--prior", 0.1),
         ("kbmira:epochs=4",),
-        ("expected:iterations=5,entropy=0.1",),
-        ("expected:iterations=5", "--fix", "LM"),
-        ("shrunk", "--prior", 0.1),
-        ("mert:effort=30", "--fix", "LM"),
-        ("mert:effort=30", "--tie", "TM", "--bound", "LM=-1:2"),
-        ("mert:effort=30", "--text", "lowercase"),
+        ("min-risk:iterations=5,entropy=0.1",),
+        ("min-risk:iterations=5", "--fix", "LM"),
+        ("bagged", "--prior", 0.1),
+        ("mert:searches_per_feature=30", "--fix", "LM"),
+        ("mert:searches_per_feature=30", "--tie", "TM", "--bound", "LM=-1:2"),
+        ("mert:searches_per_feature=30", "--text", "lowercase"),
     ],
     ids=lambda options: " ".join(map(str, options)),
 )
@@ -233,7 +233,7 @@ def test_lists_that_cannot_be_pooled_are_one_line():
 
 
 def test_python_has_pools_too():
-    given = {"metric": "bleu", "optimizer": "mert", "options": {"effort": 30}}
+    given = {"metric": "bleu", "optimizer": "mert", "options": {"searches_per_feature": 30}}
     paths = ["one.nbest", "two.nbest"]
     there = portmert.optimize(paths, "ref", **given)
     here = portmert.optimize(paths, "ref", pool="pool", **given)

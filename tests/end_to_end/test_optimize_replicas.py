@@ -21,7 +21,7 @@ DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--weights", D
 TEST = ("--test-nbest", DATA / "2.nbest.gz", "--test-ref", DATA / "dev.tgt")
 LINKS = ("--source", DATA / "dev.src", "--ref-links", DATA / "dev.links",
          "--test-source", DATA / "dev.src", "--test-ref-links", DATA / "dev.links")  # fmt: skip
-MERT = ("--optimizer", "mert:effort=5,restarts=1")
+MERT = ("--optimizer", "mert:searches_per_feature=5,restarts=1")
 
 
 def optimize(*arguments, status=0):
@@ -51,7 +51,7 @@ def test_each_replica_is_optimize_with_its_seed(folder):
         assert one["seed"] == streams.replica(1, number)
         found = portmert.optimize(
             DATA / "1.nbest.gz", [DATA / "dev.tgt"], metric="bleu", seed=one["seed"], notice=id,
-            weights=DATA / "start.json", optimizer="mert:effort=5,restarts=1",
+            weights=DATA / "start.json", optimizer="mert:searches_per_feature=5,restarts=1",
         )  # fmt: skip
         weights = folder / one["folder"] / "weights.json"
         assert read_weights(weights) == found.weights
@@ -194,13 +194,22 @@ def test_more_replicas_are_added_and_threads_change_nothing(folder, tmp_path):
 def test_other_work_is_not_overwritten(tmp_path):
     options = ["--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "run"]
     optimize(*options)
-    said = fault("optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options)
+    said = fault(
+        "optimize", *DEV, "--optimizer", "mert:searches_per_feature=6,restarts=1", *options
+    )
     assert "holds work of another experiment than what is asked for now: optimizer was" in said
-    run("optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options, "--fresh")
+    run(
+        "optimize",
+        *DEV,
+        "--optimizer",
+        "mert:searches_per_feature=6,restarts=1",
+        *options,
+        "--fresh",
+    )
     said = fault("optimize", *DEV, *MERT, *TEST, *options)
     assert "optimizer was" in said
     (tmp_path / "run" / "replica-1" / "result.json").write_text("{}")
-    same = ["optimize", *DEV, "--optimizer", "mert:effort=6,restarts=1", *options]
+    same = ["optimize", *DEV, "--optimizer", "mert:searches_per_feature=6,restarts=1", *options]
     assert "replica-1/result.json: " in fault(*same)
 
 

@@ -19,7 +19,7 @@ DATA, RERANK = ROOT / "configs" / "recorded", ROOT / "configs" / "rerank"
 DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt")
 TEST = ("--test-nbest", DATA / "2.nbest.gz")
 TEST_REF = ("--test-ref", DATA / "dev.tgt")
-MERT = ("--optimizer", "mert:effort=5,restarts=1", "--replicas", 2)
+MERT = ("--optimizer", "mert:searches_per_feature=5,restarts=1", "--replicas", 2)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_from_python_it_is_the_same(folder, numbers, tmp_path):
         DATA / "1.nbest.gz", DATA / "dev.tgt", metric="bleu", also=["chrf"],
         test_lists=DATA / "2.nbest.gz", test_refs=DATA / "dev.tgt", replicas=2,
         extra_features=[numbers[0][1], "length"], test_features=[numbers[1][1]],
-        optimizer="mert:effort=5,restarts=1", out_dir=tmp_path / "run", notice=id,
+        optimizer="mert:searches_per_feature=5,restarts=1", out_dir=tmp_path / "run", notice=id,
     )  # fmt: skip
     assert "\n".join(found.lines) + "\n" == (folder / "output.txt").read_text()
     ours, theirs = products(tmp_path / "run"), products(folder)

@@ -57,7 +57,7 @@ def test_tuned_on_the_hypothesis_that_means_the_same_wins(metric, begin):
     """All words of the first hypothesis are right, and of the wrong arguments."""
     result = run(
         "optimize", "--metric", metric, "--nbest", "list", *OPTIONS, "--weights", "start.json",
-        "--optimizer", "mert", "--set", "effort=40", "--out", "w.json", "--json",
+        "--optimizer", "mert", "--set", "searches_per_feature=40", "--out", "w.json", "--json",
     )  # fmt: skip
     report = json.loads(result.stdout)
     assert report["start_score"] == pytest.approx(begin)

@@ -116,7 +116,8 @@ def optimize(annotator, *options, metric="edpm", out="w.json"):
     bounds = [word for name in ("LM0", "WP0") for word in ("--sign", f"{name}=+")]
     return run(
         "optimize", "--metric", metric, "--nbest", "list", "--ref", "ref",
-        "--weights", "start.json", "--optimizer", "mert", "--set", "effort=40", "--restarts", 2,
+        "--weights", "start.json", "--optimizer", "mert", "--set", "searches_per_feature=40",
+        "--restarts", 2,
         *bounds,
         "--annotator", annotator, "--out", out, *options,
     )  # fmt: skip
@@ -300,7 +301,9 @@ def test_real_lists_lazily_and_eagerly():
 )
 def test_what_real_lists_are_tuned_to_is_what_score_gives(metric):
     cut(12)
-    report = json.loads(optimize_real(metric, "--optimizer", "mert", "--set", "effort=20").stdout)
+    report = json.loads(
+        optimize_real(metric, "--optimizer", "mert", "--set", "searches_per_feature=20").stdout
+    )
     assert report["start_score"] < report["final_score"] <= report["oracle_score"]
     run("rerank", "--nbest", "some", "--weights", "w.json", "--out", "best")
     scored = run(
@@ -319,7 +322,7 @@ def test_every_metric_of_syntax_says_what_it_lacks(name):
 
 def test_cross_validation_annotates_what_wins_somewhere(annotator):
     given = ["--nbest", "list", "--ref", "ref", "--weights", "start.json", "--splits", 3,
-             "--optimizer", "mert:effort=10,restarts=2", "--no-timing"]  # fmt: skip
+             "--optimizer", "mert:searches_per_feature=10,restarts=2", "--no-timing"]  # fmt: skip
     metrics = ["--metric", "edpm", "--metric", "bleu:smooth=add1"]
     assert "needs an annotator" in fault("crossval", *metrics, *given)
     options = ["crossval", *metrics, *given, "--annotator", annotator, "--json"]

@@ -100,7 +100,11 @@ def pooled(folder):
     [
         (),
         ("--set=metric.name=meteor", "--set=tune.held_out=0.2"),
-        ("--set=optimizer.name=mert", "--set=optimizer.effort=20", "--set=tune.bootstrap=2"),
+        (
+            "--set=optimizer.name=mert",
+            "--set=optimizer.searches_per_feature=20",
+            "--set=tune.bootstrap=2",
+        ),
         ("--set=metric.name=nist", "--set=data.lowercase=true", "--set=tune.replicas=2"),
     ],
     ids=" ".join,
@@ -325,7 +329,7 @@ reference_links = ["{MOSES}/dev.ja-en.giza"]
 name = "port"
 [optimizer]
 name = "mert"
-effort = 20
+searches_per_feature = 20
 [decoder]
 name = "recorded"
 lists = ["{MOSES}/mert-bleu/run1.best100.out.gz", "{MOSES}/mert-bleu/run3.best100.out.gz"]
@@ -378,7 +382,11 @@ def test_mert_searches_from_the_last_and_the_best_weights_and_goes_all_the_way(
     tmp_path, monkeypatch
 ):
     folder = tmp_path / "run"
-    options = ["--set=optimizer.name=mert", "--set=optimizer.effort=5", "--set=tune.iterations=3"]
+    options = [
+        "--set=optimizer.name=mert",
+        "--set=optimizer.searches_per_feature=5",
+        "--set=tune.iterations=3",
+    ]
     seen = searches(folder, monkeypatch, *options)
     iterations = json.loads((folder / "result.json").read_text())["iterations"]
     scores = [one["dev_score"] for one in iterations]

@@ -33,7 +33,7 @@ references = ["{DATA}/dev.tgt"]
 name = "bleu"
 [optimizer]
 name = "mert"
-effort = 5
+searches_per_feature = 5
 restarts = 1
 [decoder]
 name = "recorded"

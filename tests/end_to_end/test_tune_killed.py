@@ -15,7 +15,7 @@ import pytest
 from tests.support.places import ROOT
 
 SHORT = ("tune.iterations=2",)
-MERT = ("optimizer.name=mert", "optimizer.effort=5")
+MERT = ("optimizer.name=mert", "optimizer.searches_per_feature=5")
 POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 
 DRIVER = """

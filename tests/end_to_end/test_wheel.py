@@ -4,58 +4,184 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.clusters import NEEDS_DASK
 from tests.support.places import ROOT
 
 pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
 
 
+RECORDED = ROOT / "configs" / "recorded"
+
+
+def called(*command, folder=None, environment=None):
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def pip(*arguments):
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    called(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    """An environment that holds the wheel; beside it, what the wheel depends on."""
-    folder = tmp_path_factory.mktemp("fresh")
+def build(folder, of=ROOT):
+    """Return the wheel of a source tree or archive."""
     pip(
-        "wheel", "--no-deps", "--no-build-isolation", "--no-index",
-        f"--wheel-dir={folder}", str(ROOT),
+        "wheel", "--no-deps", "--no-build-isolation", "--no-index", f"--wheel-dir={folder}", of
     )  # fmt: skip
-    venv.create(folder / "env", with_pip=False)
     (wheel,) = folder.glob("*.whl")
-    pip(f"--python={folder / 'env/bin/python'}", "install", "--no-deps", "--no-index", str(wheel))
+    return wheel
+
+
+def hatchling(target, folder):
+    """Return what hatchling builds of this tree."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder / "made"]
+    called(*command, folder=ROOT)
+    (made,) = (folder / "made").iterdir()
+    return made
+
+
+def install(folder, wheel):
+    """Install into a new environment that finds, besides, what portmert depends on."""
+    venv.create(folder / "env", with_pip=False)
+    pip(
+        f"--python={folder / 'env/bin/python'}", "install", "--no-deps", "--no-index", wheel
+    )  # fmt: skip
     (packages,) = folder.glob("env/lib/*/site-packages")
-    # A path in a .pth is searched, the .pth files in it (that of this tree) are not read.
-    (packages / "others.pth").write_text(f"{Path(np.__file__).parents[1]}\n", encoding="utf-8")
+    # A path in a .pth is searched, the .pth files in it (that of this tree) are not read. It must
+    # be the first .pth: that of an editable install imports one of these packages.
+    (packages / "__others.pth").write_text(f"{Path(np.__file__).parents[1]}\n", encoding="utf-8")
     (folder / "elsewhere").mkdir()
     return folder
 
 
+ENVIRONMENT = {key: value for key, value in os.environ.items() if "PYTHON" not in key}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def fresh(wheel, tmp_path_factory):
+    """An environment that holds the wheel; beside it, what the wheel depends on."""
+    return install(tmp_path_factory.mktemp("fresh"), wheel)
+
+
 @pytest.fixture
 def run(fresh):
-    environment = {key: value for key, value in os.environ.items() if "PYTHON" not in key}
-
     def run(program, *arguments):
-        done = subprocess.run(
-            [fresh / "env/bin" / program, *arguments],
-            cwd=fresh / "elsewhere", env=environment, capture_output=True, text=True, check=False,
+        return called(
+            fresh / "env/bin" / program, *arguments,
+            folder=fresh / "elsewhere", environment=ENVIRONMENT,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     return run
 
 
+def names(wheel):
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_holds_one_package(wheel):
+    top = {name.partition("/")[0] for name in names(wheel)}
+    assert "portmert" in top
+    assert all(name.endswith(".dist-info") for name in top - {"portmert"})
+
+
+def test_the_source_archive_builds_the_same_wheel(wheel, tmp_path):
+    archive = hatchling("sdist", tmp_path)
+    assert names(build(tmp_path, archive)) == names(wheel)
+
+
+def test_an_editable_install_adds_one_name(tmp_path):
+    folder = install(tmp_path, hatchling("wheel:editable", tmp_path))
+    python, place = folder / "env/bin/python", folder / "elsewhere"
+    code = (
+        "import importlib.util, portmert; print(portmert.metric('bleu').name());"
+        "print(*map(importlib.util.find_spec, ['tuner', 'metrics', 'aligners', 'tests']))"
+    )
+    said = called(python, "-c", code, folder=place, environment=ENVIRONMENT)
+    assert said == "bleu\nNone None None None\n"
+
+
+PROJECT = {
+    "metrics.py": "VALUE = 1\ndef f1(a, b): return 2 * a * b / (a + b)\n",
+    "aligners.py": "VALUE = 2\n",
+    "tuner/__init__.py": "",
+    "tuner/mine.py": "VALUE = 3\n",
+    "work.py": """
+import subprocess, sys
+import aligners, metrics, tuner.mine
+import portmert
+import portmert.metrics.bleu, portmert.tuner.decoders.moses, portmert.aligners.giza
+
+def own():
+    import aligners, metrics, tuner.mine
+    return aligners.VALUE, metrics.VALUE, tuner.mine.VALUE
+
+def main():
+    assert own() == (2, 1, 3)
+    assert metrics.f1(1, 1) == 1
+    assert portmert.score(["a b"], [["a c"]], metric="ter").score == 0.5
+    assert portmert.align(["a b"] * 9, ["c d"] * 9, options={"model": "ibm1"})
+    if sys.argv[1:]:
+        from distributed import Client, LocalCluster
+        with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0",
+                          silence_logs=60) as cluster:
+            with Client(cluster) as client:
+                assert list(client.run(own).values()) == [(2, 1, 3)]
+            command = [*sys.argv[1:], "--executor", "dask:" + cluster.scheduler_address]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(own())
+
+if __name__ == "__main__":
+    main()
+""",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "tuner").mkdir()
+    for name, content in PROJECT.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_project_with_modules_of_our_names_uses_portmert(fresh, project):
+    work = [fresh / "env/bin/python", "work.py"]
+    assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"
+    for program in (["portmert"], ["python", "-m", "portmert"]):
+        words = [fresh / "env/bin" / program[0], *program[1:], "score", "--metric", "ter"]
+        (project / "text").write_text("a b\n", encoding="utf-8")
+        words += ["--hyp", "text", "--ref", "text"]
+        assert "0.00" in called(*words, folder=project, environment=ENVIRONMENT)
+
+
+@NEEDS_DASK
+def test_a_project_with_modules_of_our_names_uses_a_dask_worker(fresh, project):
+    command = [
+        fresh / "env/bin/portmert", "optimize", "--nbest", RECORDED / "1.nbest.gz",
+        "--ref", RECORDED / "dev.tgt", "--weights", RECORDED / "start.json", "--metric", "bleu",
+        "--optimizer", "mert:effort=5,restarts=2", "--out", "weights.json",
+    ]  # fmt: skip
+    work = [fresh / "env/bin/python", "work.py", *command]
+    assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"
+    assert (project / "weights.json").is_file()
+
+
 def test_the_wheel_runs_and_everything_comes_from_it(fresh, run):
     assert run("portmert", "--version").startswith("portmert, version ")
-    packages = ["portmert", "tuner", "metrics", "aligners"]
+    packages = ["portmert", "portmert.tuner", "portmert.metrics", "portmert.aligners"]
     code = "".join(f"import {name}; print({name}.__file__);" for name in packages)
     for place in run("python", "-c", code).split():
         assert Path(place).is_relative_to(fresh / "env")

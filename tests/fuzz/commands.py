@@ -19,7 +19,7 @@ from tests.support.thot_config import thot_config
 LISTED = ("--nbest", "dev.nbest", "--ref", "test.ref")
 LINKED = ("--source", "test.src", "--ref-links", "test.links")
 TEST = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
-QUICK = ("--optimizer", "mert", "--set", "effort=1", "--threads", "1")
+QUICK = ("--optimizer", "mert", "--set", "searches_per_feature=1", "--threads", "1")
 SYSTEMS = ("--human", "human.tsv", "--outputs", "systems", "--ref", "ref", "--samples", "10")
 CONFIG = f"""\
 [tune]
@@ -31,7 +31,7 @@ nbest = 4
 name = "bleu"
 [optimizer]
 name = "mert"
-effort = 1
+searches_per_feature = 1
 {RECORDED}"""
 PUBLISHED = """\
 citation = "One: A Paper, 2012"
@@ -42,7 +42,7 @@ headers = ["system", "bleu"]
 rows = [["untuned", "12.5*"], ["bleu", "13"]]
 """
 QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
-             "optimizer.effort=1")  # fmt: skip
+             "optimizer.searches_per_feature=1")  # fmt: skip
 SPOKEN = ("--", "stdin", "language", "aligner",
           "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
           "length penalty", "o such file", "Is a directory", "File name too long",
@@ -60,7 +60,7 @@ OPTIONS = {
         ("out.json",),
     ),
     "crossval": (
-        (*LISTED, "--splits", "1", "--optimizer", "mert:effort=1", "--threads", "1",
+        (*LISTED, "--splits", "1", "--optimizer", "mert:searches_per_feature=1", "--threads", "1",
          "--no-timing", "--json", "out.json"),
         ("--metric=chrf:word_order=1", "--feature=-quality=numbers", "--without=-quality",
          "--without=F0,F1", "--text=lowercase", "--size=2", "--seed=3", "--bound=F1=-1:",
@@ -195,7 +195,8 @@ def _configurations(folder):
     place = _place(folder, "executor")
     (place / "here.toml").write_text('[executor]\nname = "local"\n')
     call = ("crossval", *LISTED, "--metric", "bleu", "--splits", "1", "--optimizer",
-            "mert:effort=1", "--no-timing", "--executor", "{}", "--json", "out.json")  # fmt: skip
+            "mert:searches_per_feature=1", "--no-timing", "--executor", "{}", "--json",
+            "out.json")  # fmt: skip
     yield Target("executor", call, ("here.toml",), out=("out.json",))
 
 
@@ -206,7 +207,7 @@ def _folders(folder):
         "rerank-tune": ("rerank-tune", *LISTED, "--metric", "bleu", *QUICK, "--replicas", "2",
                         *TEST),
         "crossval": ("crossval", *LISTED, "--metric", "bleu", "--splits", "2", "--optimizer",
-                     "mert:effort=1", "--no-timing"),
+                     "mert:searches_per_feature=1", "--no-timing"),
         "reproduce": ("reproduce", "tune.toml", "--tune-on", "bleu", "--tune-on", "wer",
                       "--metric", "bleu", "--threads", "1"),
     }  # fmt: skip

@@ -110,7 +110,8 @@ def _programs(folder):
         "kbmira": ((*dat, "--dense-init", "run1.dense", "--sparse-init", "sparse", "-o", "out"),
                    ("f.dat", "s.dat", "run1.dense", "sparse"), ("out",)),
         "pro": ((*dat, "-o", "pairs.made"), ("f.dat", "s.dat"), ("pairs.made",)),
-        "mert": (("-d", "4", *dat, "--ifile", "init.opt", "--type", "powell", "--set", "effort=5"),
+        "mert": (("-d", "4", *dat, "--ifile", "init.opt", "--type", "powell", "--set",
+                  "searches_per_feature=5"),
                  ("f.dat", "s.dat", "init.opt"), ()),
         "megam": (("-fvals", "-nobias", "binary", "pairs"), ("pairs",), ()),
     }  # fmt: skip

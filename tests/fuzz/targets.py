@@ -237,7 +237,8 @@ def _features(folder):
         yield Target("features", call, (name,), out=("w.json",), packs=name == "numbers")
         yield Target(
             "features", ("crossval", *given, "--feature=-quality={}", "--splits", "1",
-                         "--optimizer", "mert:effort=1", "--no-timing", "--json", "out.json"),
+                         "--optimizer", "mert:searches_per_feature=1", "--no-timing", "--json",
+                         "out.json"),
             (name,), out=("out.json",),
         )  # fmt: skip
     call = (
@@ -287,7 +288,7 @@ def _statistics(folder):
 
 FEW = {
     "tune.output": '"run"', "tune.iterations": 1, "tune.nbest": 4, "tune.replicas": 1,
-    "tune.bootstrap": 0, "optimizer.name": "mert", "optimizer.effort": 1,
+    "tune.bootstrap": 0, "optimizer.name": "mert", "optimizer.searches_per_feature": 1,
 }  # fmt: skip
 """What decides how long a run takes is ours, whatever a damaged configuration says."""
 

@@ -50,12 +50,17 @@ def imported_modules(path):
             yield found
 
 
+def placed(module):
+    """Return the folders that lead to a module; tuner/ground stands below all packages."""
+    return module.replace("portmert.tuner.ground", "portmert.ground").split(".")
+
+
 def arrows():
     """Say for each folder what in it imports what: {folder: {child: {child: why}}}."""
     found = defaultdict(lambda: defaultdict(dict))
     for importer, path in MODULES.items():
         for imported in imported_modules(path):
-            here, there = importer.split("."), imported.split(".")
+            here, there = placed(importer), placed(imported)
             depth = next(
                 (n for n, (a, b) in enumerate(zip(here, there, strict=False)) if a != b),
                 min(len(here), len(there)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
 from tests.oracles import annotators as oracle
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Known(Annotator):
                 progress(number, len(sentences))
 
     @staticmethod
-    def _cut(answer: Annotation, request: Request) -> Annotation:
+    def _cut(answer: Annotation, request: AnnotationRequest) -> Annotation:
         asked = request.layers
         return Annotation(
             answer.tags if "tags" in asked else (),

@@ -17,7 +17,6 @@ import pytest
 
 from portmert.tuner.demo.treebank import parse, to_conllu
 from tests.support.annotation_models import PAIRS
-from tests.support.bracketed import to_brackets
 from tests.support.places import SHARED
 
 REAL = SHARED / "data/parsers/models/bllip_gum_1k.tar.xz"
@@ -62,7 +61,6 @@ OPTIONS = {
     "bllip": lambda: {"model": bllip()},
     "spacy": lambda: {"model": str(models("spacy") / "pipeline")},
     "stanza": lambda: {name: models("stanza") / f"{name}.pt" for name in ("tagger", "parser")},
-    "supar": lambda: {"model": models("supar") / "crf", "trust_model": True},
 }
 """Name -> the options of an annotator with such a model."""
 
@@ -119,48 +117,6 @@ def stanza(folder):
     parser.main([*common, "--save_name", "parser.pt", "--no_checkpoint"])
 
 
-def supar(folder):
-    import torch
-    from supar import BiaffineDependencyParser, CRFConstituencyParser, CRFDependencyParser
-
-    torch.set_num_threads(1)
-    torch.load = functools.partial(torch.load, weights_only=False)
-    lines = to_conllu(PAIRS, "demo").splitlines()
-    dependencies, constituents = folder / "treebank.conllx", folder / "treebank.pid"
-    dependencies.write_text("".join(f"{line}\n" for line in lines if not line.startswith("#")))
-    constituents.write_text("".join(f"{to_brackets(pair)}\n" for pair in PAIRS))
-    sizes = ("n_embed", "n_pretrained", "n_feat_embed", "n_char_embed", "n_char_hidden")
-    sizes += ("n_lstm_hidden", "n_arc_mlp", "n_rel_mlp", "n_span_mlp", "n_label_mlp")
-    rates = {"lr": 2e-2, "mu": 0.9, "nu": 0.9, "eps": 1e-12, "decay": 0.75, "clip": 5.0}
-    counts = {"n_lstm_layers": 1, "epochs": 2, "patience": 9, "update_steps": 1, "buckets": 2}
-    counts |= {"batch_size": 500, "decay_steps": 5000, "weight_decay": 0}
-    settings = {
-        **dict.fromkeys(sizes, 10),
-        **rates,
-        **counts,
-        **dict.fromkeys(("embed", "bert", "max_len"), None),
-        **dict.fromkeys(("verbose", "partial", "checkpoint"), False),
-        **dict.fromkeys(("mbr", "punct", "tree"), True),
-        "encoder": "lstm",
-        "feat": ["char"],
-        "unk": "unk",
-        "delete": set(),
-        "equal": {},
-    }
-    for name, kind, data, projective in (
-        ("biaffine", BiaffineDependencyParser, dependencies, False),
-        ("crf", CRFDependencyParser, dependencies, False),
-        ("projective", CRFDependencyParser, dependencies, True),
-        ("constituents", CRFConstituencyParser, constituents, False),
-    ):
-        torch.manual_seed(1)
-        options = {**settings, "proj": projective}
-        options |= dict.fromkeys(("train", "dev", "test"), str(data))
-        path = str(folder / name)
-        made = kind.build(path, min_freq=1, fix_len=10, build=True, device="cpu", **options)
-        made.train(**options)
-
-
 COMET_WORDS = [
     "[PAD]",
     "[UNK]",
@@ -215,6 +171,4 @@ def comet(folder):
 
 
 if __name__ == "__main__":
-    {"comet": comet, "spacy": spacy, "stanza": stanza, "supar": supar}[sys.argv[1]](
-        Path(sys.argv[2])
-    )
+    {"comet": comet, "spacy": spacy, "stanza": stanza}[sys.argv[1]](Path(sys.argv[2]))

@@ -14,7 +14,7 @@ test_references = ["dev.tgt"]
 name = "port"
 [optimizer]
 name = "mert"
-effort = 1
+searches_per_feature = 1
 [aligner]
 name = "thot"
 model = "ibm1"

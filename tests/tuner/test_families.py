@@ -72,7 +72,9 @@ def test_chrf_plus_plus_is_chrf_with_words():
 
 
 def test_a_base_class_is_known_by_itself_not_by_its_name(monkeypatch):
-    monkeypatch.setitem(families.FAMILIES, "metric", families.Family("aligners", "Aligner"))
+    monkeypatch.setitem(
+        families.FAMILIES, "metric", families.Family("portmert.aligners", "Aligner")
+    )
     assert not issubclass(families.component("metric", "thot"), Metric)
 
 

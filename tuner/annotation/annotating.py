@@ -17,7 +17,7 @@ from typing import Any
 from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, IntArray, Need, Texts, Vocabulary
 from portmert.tuner.annotation import layers as layers_of
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
 from portmert.tuner.annotation.annotators._lookup import shown
 from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
 from portmert.tuner.annotation.distinct import Distinct, places_of
@@ -340,7 +340,7 @@ class TextAnnotator:
         self._cache.put(rows)
 
     def _answers(
-        self, sentences: Sequence[Words], request: Request
+        self, sentences: Sequence[Words], request: AnnotationRequest
     ) -> Iterator[tuple[int, Annotation | None]]:
         """Yield the number of each sentence and one answer, in any order."""
         answered = 0

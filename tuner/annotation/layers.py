@@ -13,8 +13,8 @@ from typing import Literal, TypeVar
 
 from portmert.metrics._base import Arcs, Need
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators import _brackets, _discourse, _heads, _propositions
-from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
+from portmert.tuner.annotation.annotators import _rules, _trees
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
 
 Whole = TypeVar("Whole", bound=Sized)
 
@@ -103,7 +103,9 @@ def source(layer: KeptLayer, gives: Gives) -> Layer:
     return SOURCES[layer.name]
 
 
-def requests(layers: Sequence[KeptLayer], gives: Gives) -> list[tuple[Request, list[KeptLayer]]]:
+def requests(
+    layers: Sequence[KeptLayer], gives: Gives
+) -> list[tuple[AnnotationRequest, list[KeptLayer]]]:
     """Return what to ask the annotator, and which layers are made of the answer.
 
     One question, unless lists of parses of several lengths are wanted: an answer must not depend
@@ -120,7 +122,7 @@ def requests(layers: Sequence[KeptLayer], gives: Gives) -> list[tuple[Request, l
     groups[0] = (groups[0][0], others + groups[0][1])
     return [
         (
-            Request(
+            AnnotationRequest(
                 frozenset(source(layer, gives) for layer in group),
                 length,
                 tuple(layer.gamma for layer in group if layer.name == "marginals"),
@@ -183,12 +185,12 @@ def derive(
     """
     if records.UNPARSED in (heads, tags):
         return dict.fromkeys(layers, records.UNPARSED)
-    sentence = _propositions.Sentence(
+    sentence = _rules.Sentence(
         words,
         records.heads_of(heads, len(words)),
         () if tags is None else records.tags_of(tags, len(words)),
     )
-    rules = {"roles": _propositions.roles, "drs": _discourse.representation}
+    rules = {"roles": _rules.roles, "drs": _rules.representation}
     return {
         layer: records.pack_structure(rules[layer.name](sentence), len(words)) for layer in layers
     }
@@ -221,7 +223,7 @@ class _Answer:
         if tree is None:
             return records.UNPARSED
         if layer.name == "heads":
-            return records.pack_heads(_heads.heads(tree))
+            return records.pack_heads(_trees.dependencies(tree))
         return records.pack_tree(tree)
 
     def _of_parses(self, layer: KeptLayer) -> bytes:
@@ -231,9 +233,9 @@ class _Answer:
         return records.pack_parses(parses[: layer.parses])
 
     @functools.cached_property
-    def _tree(self) -> _brackets.Tree | None:
+    def _tree(self) -> _trees.Tree | None:
         try:
-            tree = _brackets.parse(self._answer.tree)
+            tree = _trees.parse(self._answer.tree)
         except ValueError:
             return None
         self._whole(tree.leaves, "leaves of the tree")

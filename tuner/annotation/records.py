@@ -27,8 +27,8 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
-from portmert.tuner.annotation.annotators import _brackets, _forest
-from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc
+from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc, heads_fault
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.texts._kernels import intern_tokens
 from portmert.tuner.texts.corpus import IntegerArray
@@ -56,7 +56,7 @@ def pack_tags(tags: Sequence[str]) -> bytes:
 
 def pack_heads(heads: Heads) -> bytes:
     """Return the record of a dependency parse; none of one with a cycle or a head out of range."""
-    if _forest.fault(heads):
+    if heads_fault(heads):
         return UNPARSED
     if len(heads) > _MOST_TOKENS:
         raise RecordError(f"more than {_MOST_TOKENS} tokens")
@@ -64,7 +64,7 @@ def pack_heads(heads: Heads) -> bytes:
     return numbers.tobytes() + _text(label for _, label in heads)
 
 
-def pack_tree(tree: _brackets.Tree) -> bytes:
+def pack_tree(tree: _trees.Tree) -> bytes:
     """Return the record of a constituency parse; its leaves are those of the sentence."""
     leaves = set(tree.leaves)
     pieces = (
@@ -82,7 +82,7 @@ def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
     usable = [
         (score, heads)
         for score, heads in parses
-        if math.isfinite(score) and not _forest.fault(heads)
+        if math.isfinite(score) and not heads_fault(heads)
     ]
     if not usable:
         return UNPARSED
@@ -469,7 +469,7 @@ def tree_of(record: bytes, tokens: Sequence[str]) -> str:
         raise RecordError
     leaves = iter(tokens)
     labels = (escaped(next(leaves)) if name == _LEAF else name for name in names)
-    return str(_brackets.Tree(tuple(labels), tuple(parents)))
+    return str(_trees.Tree(tuple(labels), tuple(parents)))
 
 
 def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:

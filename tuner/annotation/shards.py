@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError
 from portmert.tuner.ground.files import with_absolute_paths
@@ -16,7 +16,7 @@ SHARD = 64
 def annotated(
     annotator: Annotator,
     sentences: Sequence[Sequence[str]],
-    request: Request,
+    request: AnnotationRequest,
     processes: int,
     progress: Callable[[int, int], None] | None,
     team: Team | None,
@@ -59,7 +59,7 @@ def annotated_shard(
     annotator: Annotator,
     fingerprint: str,
     sentences: Sequence[Sequence[str]],
-    request: Request,
+    request: AnnotationRequest,
     step: Callable[[int, int], None],
 ) -> list[Annotation | None]:
     """Return what the annotator says of some sentences.

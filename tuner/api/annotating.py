@@ -10,7 +10,7 @@ from typing import IO
 
 from portmert.metrics._base import Need
 from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators import _conllu, _meaning_json
+from portmert.tuner.annotation.annotators import _conllu, _meaning
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.annotation.annotators._conllu import Tagset
@@ -208,7 +208,7 @@ def _write(
         answers = annotator.annotations(part, needs=needs, parses=parses)
         for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
             if words and of_meaning:
-                file.write(f"{_meaning_json.written(words, answer)}\n".encode())
+                file.write(f"{_meaning.written(words, answer)}\n".encode())
             elif words:
                 comments = [*first, f"sent_id = {number}"]
                 with faults_at(f"{where}:{number}", ValueError, InputError):

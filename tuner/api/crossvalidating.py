@@ -127,7 +127,7 @@ def crossval(
         With arrays of features, as of `optimize`: what each hypothesis scores, or its statistics
         and the one metric that they are of.
     optimizer
-        One or more, as `"mert:effort=400"`, or itself.
+        One or more, as `"mert:searches_per_feature=400"`, or itself.
     without
         Features to leave out: each item is tried for itself, several names of one item together,
         as `"LM0"` or `("LM0", "WP0")`. Beside them all features are tried.
@@ -178,7 +178,7 @@ def crossval(
     >>> found = portmert.crossval(path, [["a b c d"] * 8], metric="bleu", splits=2, timing=False)
     >>> for choice in found.document["choices"]:
     ...     print(choice["name"], round(choice["judged"]["bleu"]["unseen"], 4))
-    shrunk 1.0
+    bagged 1.0
     untuned 0.0
     """
     notice = once(notice)

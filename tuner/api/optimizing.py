@@ -219,7 +219,7 @@ def optimize(
     weights
         Start weights: a file, weights by name, or an earlier result's. Default: all equal.
     optimizer, options
-        By its name and options, as `"mert"` and `{"effort": 1600}`, or itself.
+        By its name and options, as `"mert"` and `{"searches_per_feature": 1600}`, or itself.
     constraints
         Weights that are fixed, tied, bound or of one sign; or these as on the command line,
         `{"fixed": ["LM"], "bounds": ["TM=0:1"], "signs": ["WP=-"], "tied": ["LM,TM"]}`.

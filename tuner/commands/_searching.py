@@ -46,7 +46,7 @@ search_options = all_of(
         metavar="NAME[:OPTION=VALUE,...]",
         help="What searches; `portmert components optimizer` lists all.",
     ),
-    set_option("Option of the optimizer, as effort=1600."),
+    set_option("Option of the optimizer, as searches_per_feature=1600."),
     click.option("--restarts", type=Whole(1), help="Independent searches."),
     seed_option,
     threads_option,

@@ -42,7 +42,7 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     default=[DEFAULT_OPTIMIZER],
     show_default=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="Optimizer, as mert:effort=400; repeat for more.",
+    help="Optimizer, as mert:searches_per_feature=400; repeat for more.",
 )
 @several(
     "--without",
@@ -109,7 +109,7 @@ def command(
 
     \b
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\
-        --optimizer shrunk --optimizer kbmira --without LM0 --html page.html
+        --optimizer bagged --optimizer kbmira --without LM0 --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
     check_outputs(html_out, json_out)
     announce_compiling()

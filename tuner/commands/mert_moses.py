@@ -24,7 +24,7 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
                             the metric, also in --mertargs: any of `portmert
                             metrics`; PORT needs source:FILE,reflinks:FILE
   --mertargs='--type NAME'  the search: powell is Moses' own kind, for the
-                            highest score on the lists; shrunk, for unseen text,
+                            highest score on the lists; bagged, for unseen text,
                             where neither this nor a start (--historic-bests,
                             --pro-starting-point, --range) is given
   --closest --average --shortest --nocase

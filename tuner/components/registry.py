@@ -7,17 +7,19 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.families import component, names, own_names, reason
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import MOST
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
+
+if TYPE_CHECKING:
+    from portmert.tuner.decoders._base import Decoder  # which imports this module
 
 __all__ = [
     "aligner",

@@ -57,7 +57,7 @@ OPTIONS = (
     Option("threads", "T", help="restarts that run at once"),
     Option("shard-count", help="refused"),
     Option("shard-size", help="refused"),
-    Option("set", help="KEY=VALUE, an option of our search, as effort=1600"),
+    Option("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
     Option("verbose", "v", help="ignored"),
     Option("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip

@@ -46,6 +46,15 @@ def restart(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence((seed,), spawn_key=(number,)))
 
 
+def error_samples(rng: np.random.Generator) -> np.random.Generator:
+    """Return the generator of the samples that standard errors are counted over.
+
+    `rng` is the restart's own generator. The samples take one number from it, however many they
+    are.
+    """
+    return np.random.default_rng(int(rng.integers(2**63)))
+
+
 def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:
     """Return what draws a sample of the bootstrap of weights, and the seed of its search."""
     sequence = _sequence(seed, sample)

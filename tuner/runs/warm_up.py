@@ -92,7 +92,7 @@ def warm_up() -> None:
         bleu, alike = registry.metric("bleu"), uniform(nbest.offsets)
         for average in get_args(Average):
             expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
-        quick = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 1}))
+        quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
         for setup in (quick, Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))):
             optimize_lists(nbest, references, registry.metric("port"), setup, notice=_ignore)
         lists = read_dat([folder / "features"], [folder / "scores"])

@@ -3,5 +3,5 @@
 It imports nbest, texts and weights.
 """
 
-DEFAULT_OPTIMIZER = "shrunk"
+DEFAULT_OPTIMIZER = "bagged"
 """What searches where nothing is said: docs/explanation/unseen.md has the measurements."""

@@ -181,7 +181,7 @@ def optimize_stats(
     elif nbest.sparse is not None:
         notice(
             f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
-            f"this search is for dense ones (pro, kbmira and expected search both)"
+            f"this search is for dense ones (pro, kbmira and min-risk search both)"
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
         sparse_scores = model_scores(

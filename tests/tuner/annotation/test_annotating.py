@@ -16,7 +16,7 @@ from portmert.tuner.annotation import annotating, records
 from portmert.tuner.annotation import cache as annotation_cache
 from portmert.tuner.annotation import layers as annotation_layers
 from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.texts.prepare import coverage
 from tests.oracles import annotators as oracle
@@ -172,7 +172,7 @@ def test_what_is_there_or_not_from_a_text_alone_is_not_asked_for():
     assert one.annotator.annotate(given_tags, ["links", "tags"]) is given_tags
     found = one.annotator.annotate(given_tags, ["links", "tags", "heads"])
     assert found.tags is given_tags.tags
-    assert one.backend.asked == [([CAT.words], Request(frozenset({"heads"})))]
+    assert one.backend.asked == [([CAT.words], AnnotationRequest(frozenset({"heads"})))]
 
 
 def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path):
@@ -218,7 +218,9 @@ def test_marginals_are_taken_as_they_are_for_each_gamma():
     assert found.links.row(0)[:, :2].tolist() == [[0, 2], [0, 0], [1, 0]]  # no link of no weight
     assert found.weights.tolist() == [0.75, 0.25, 1.0]
     assert found.links.lengths.tolist() == [3, 0]
-    assert one.backend.asked == [([CAT.words], Request(frozenset({"marginals"}), 1, (0.5,)))]
+    assert one.backend.asked == [
+        ([CAT.words], AnnotationRequest(frozenset({"marginals"}), 1, (0.5,)))
+    ]
 
 
 @pytest.mark.parametrize(

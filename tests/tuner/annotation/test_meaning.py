@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._base import Structure
-from portmert.tuner.annotation.annotators._discourse import representation
 from portmert.tuner.annotation.annotators._meaning import (
     DEEPEST,
     Part,
@@ -21,8 +20,8 @@ from portmert.tuner.annotation.annotators._meaning import (
     propositions_of,
     roles_tree,
 )
-from portmert.tuner.annotation.annotators._propositions import Sentence, arguments
-from portmert.tuner.annotation.annotators._propositions import roles as roles_of
+from portmert.tuner.annotation.annotators._rules import Sentence, arguments, representation
+from portmert.tuner.annotation.annotators._rules import roles as roles_of
 from portmert.tuner.ground.errors import InputError
 from tests.oracles.metrics import Text
 from tests.support.known_annotator import Fixed, OneTree, TreesOnly

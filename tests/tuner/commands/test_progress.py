@@ -38,7 +38,8 @@ def optimize(monkeypatch, tmp_path, *options):
 
     monkeypatch.setattr(Mert, "search", slow)
     return run("optimize", "--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--metric",
-               "bleu", "--optimizer", "mert:effort=2,restarts=2", "--threads", 1, "--out",
+               "bleu", "--optimizer", "mert:searches_per_feature=2,restarts=2", "--threads", 1,
+               "--out",
                tmp_path / "w.json", *options)  # fmt: skip
 
 

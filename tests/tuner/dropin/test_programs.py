@@ -25,7 +25,7 @@ RECORDED = ROOT / "configs" / "recorded"
 LIST = RECORDED / "1.nbest.gz"
 REFERENCE = RECORDED / "dev.tgt"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
-QUICK = ["--set", "effort=20", "--set", "restarts=1"]
+QUICK = ["--set", "searches_per_feature=20", "--set", "restarts=1"]
 
 # What mert-moses.pl makes of these: copied from its expressions by meaning.
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
@@ -300,7 +300,7 @@ def test_mert_starts_from_the_best_of_earlier_points_and_from_ranges(capsys):
     extract()
     write_init(8)
     write_init(8, [-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1], path="init2.opt")
-    options = ["--set", "effort=1", "--set", "restarts=2"]
+    options = ["--set", "searches_per_feature=1", "--set", "restarts=2"]
     assert run_mert("--ifile", "init.opt,init2.opt", *options) == 0
     _, with_both = best_point(capsys.readouterr().err)
     assert with_both >= score_of([-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1])
@@ -324,7 +324,11 @@ def test_mert_starts_from_the_best_of_earlier_points_and_from_ranges(capsys):
         (["-d", "8", "--sctype", "PER"], 1, "mert: error: --sctype PER, but the score files hold"),
         (["-d", "8", "--shard-count", "3"], 1, "mert: --shard-count: averages of shards are not"),
         (["-d", "8", "-t", "random"], 1, "mert: error: --type random: unknown optimizer 'r"),
-        (["-d", "8", "--set", "effort"], 1, "mert: error: --set: 'effort' is not option=value"),
+        (
+            ["-d", "8", "--set", "searches_per_feature"],
+            1,
+            "mert: error: --set: 'searches_per_feature' is not option=value",
+        ),
     ],
 )
 def test_mert_faults_are_one_line_and_a_status(capsys, arguments, status, message):

@@ -51,7 +51,7 @@ def test_load_reads_paths_relative_to_the_file(folder):
     assert experiment.data.references == (folder / "dev.ref",)
     assert experiment.metric.name() == "bleu"
     assert experiment.decoder.lists == (folder / "run1.nbest",)
-    assert type(experiment.optimizer).__name__ == "Shrunk"
+    assert type(experiment.optimizer).__name__ == "Bagged"
     assert experiment.aligner is None
 
 

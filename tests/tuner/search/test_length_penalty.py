@@ -70,7 +70,7 @@ def optimized(lists, text, start_alpha=0.0):
     found, alpha = optimize_penalised(
         nbest, stats, metric,
         Setup(
-            registry.optimizer("mert", {"effort": 20, "restarts": 1}),
+            registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1}),
             starts=(FeatureWeights({"F0": (1.0,)}),),
         ),
         penalty=LengthPenalty.parse(text), lengths=nbest.texts.tokens.lengths,

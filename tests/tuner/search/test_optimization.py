@@ -25,7 +25,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.fake_annotator import FakeAnnotator
 from tests.support.places import MOSES, needs
 
-QUICK = registry.optimizer("mert", {"effort": 60})
+QUICK = registry.optimizer("mert", {"searches_per_feature": 60})
 
 LIST = """\
 0 ||| the cat sat ||| LM0= -3 -1 WP0= -3 ||| 0 ||| 0-0 1-1 2-2
@@ -203,7 +203,7 @@ def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
 SPARSE = LIST.replace("WP0= -2 |||", "WP0= -2 wt_short= 1 |||")
 
 
-@pytest.mark.parametrize("name", ["pro", "kbmira", "expected"])
+@pytest.mark.parametrize("name", ["pro", "kbmira", "min-risk"])
 def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
     # The short hypotheses win at the start, -0.66 and -0.84 against -0.68 and -0.88 at best, and
     # only they have the sparse feature; all else is fixed, so that its weight alone can help.
@@ -240,7 +240,7 @@ def test_a_feature_without_weight_is_an_error(tmp_path):
 
 
 def test_threads_do_not_change_a_byte(tmp_path):
-    optimizer = registry.optimizer("mert", {"effort": 30, "restarts": 4})
+    optimizer = registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 4})
     found = [optimize(tmp_path, optimizer=optimizer, threads=t, seed=5)[0] for t in (1, 4)]
     assert found[0].weights == found[1].weights
     assert found[0].restarts == found[1].restarts
@@ -300,7 +300,7 @@ def test_dat_lists_are_optimized():
     assert found.weights.names == (("LM0", 2),)
 
 
-LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "expected"]
+LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "min-risk"]
 
 
 def random_lists(tmp_path, seed=5, segments=10, size=15):
@@ -338,7 +338,7 @@ def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer
     nbest, references = random_lists(tmp_path)
     scorer = registry.metric(metric)
     references, annotate = parsed(nbest, references, scorer)
-    options = {"restarts": 2, **({"effort": 30} if optimizer == "mert" else {})}
+    options = {"restarts": 2, **({"searches_per_feature": 30} if optimizer == "mert" else {})}
     start = FeatureWeights({"F0": (0.5, 0.3, 0.2)})
 
     def found(texts, annotate, threads):
@@ -416,7 +416,7 @@ def test_real_lists_beat_what_moses_found():
             nbest,
             references,
             registry.metric(metric),
-            Setup(registry.optimizer("mert", {"effort": 200}), (start,), threads=2),
+            Setup(registry.optimizer("mert", {"searches_per_feature": 200}), (start,), threads=2),
             notice=lambda _: None,
         )
         assert found.final_score > max(low, found.start_score + 0.02)

@@ -44,7 +44,7 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
     stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
-    optimizer = registry.optimizer("mert", {"effort": 30})
+    optimizer = registry.optimizer("mert", {"searches_per_feature": 30})
     found = optimize_stats(
         nbest, stats, metric, Setup(optimizer, (START,)), notice=lambda _: None,
         segments=np.array(segments),
@@ -60,7 +60,9 @@ def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("port")
     stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
-    setup = Setup(registry.optimizer("mert", {"effort": 30, "restarts": 9}), (START,), seed=2)
+    setup = Setup(
+        registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 9}), (START,), seed=2
+    )
     seen = []
     found = dict(
         bootstrap(
@@ -78,7 +80,7 @@ def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch)
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
     stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
-    setup = Setup(registry.optimizer("mert", {"effort": 30}), (START,))
+    setup = Setup(registry.optimizer("mert", {"searches_per_feature": 30}), (START,))
 
     def searched():
         return dict(bootstrap(nbest, stats, metric, setup, range(4), notice=lambda _: None))

@@ -1,8 +1,9 @@
-"""Defines what an annotator is: text in, tags and parses out.
+"""The base class of annotators: text in, tags and parses out.
 
-To add one, write one public file in this folder with one frozen pydantic dataclass that derives
-from `Annotator`: its fields are the keys of its [annotator] table. What is derived from its
-answers (heads from trees, expected links from weighted parses) and the cache are not its business.
+To add an annotator, write one public file in this folder with one frozen pydantic dataclass that
+derives from `Annotator`. Its fields are the keys of its [annotator] table. An annotator need not
+care about the cache, nor about what follows from its answers (heads from trees, expected links
+from weighted parses).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
-"""What a backend can give of a sentence; see `Annotation`."""
+"""What a backend can give for a sentence; see `Annotation`."""
 
 Heads = tuple[tuple[int, str], ...]
 """For each token the position of its head (from 1, 0 is the root) and its label."""
@@ -27,15 +28,15 @@ WeightedArc = tuple[int, int, str, float]
 
 @dataclass(frozen=True)
 class Structure:
-    """Holds an analysis of the meaning of one sentence: a tree with words at its nodes.
+    """An analysis of the meaning of one sentence: a tree with words at its nodes.
 
     Parameters
     ----------
     nodes
-        In preorder: label, place of the parent (-1: the root), type.
+        Label, place of the parent (-1 for the root) and type of each node, in preorder.
     words
-        Place of the node, rising; one of `metrics._base.WORD_KINDS`; the position of a token, or
-        of a `date` what it is.
+        For each word: the place of its node, rising; one of `metrics._base.WORD_KINDS`; and the
+        position of the token, or the date itself if the kind is `date`.
     """
 
     nodes: tuple[tuple[str, int, str], ...]
@@ -43,17 +44,17 @@ class Structure:
 
 
 @dataclass(frozen=True)
-class Request:
-    """Says what is wanted of each sentence.
+class AnnotationRequest:
+    """What is wanted for each sentence.
 
     Parameters
     ----------
     layers
-        What to give; never more than the backend's `gives`.
+        The layers to give; never more than the backend's `gives`.
     parses
-        Most parses of the layer `parses`.
+        The greatest number of parses in the layer `parses`.
     gammas
-        For the layer `marginals`: the factors that scores are multiplied by.
+        For the layer `marginals`: the factors by which scores are multiplied.
     """
 
     layers: frozenset[Layer]
@@ -63,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Annotation:
-    """Holds what a backend says about one sentence of n tokens; what was not asked for is empty.
+    """The answer of a backend for one sentence of n tokens; layers not asked for are empty.
 
     Parameters
     ----------
@@ -72,16 +73,16 @@ class Annotation:
     heads
         The best dependency parse, n tokens, no cycle.
     tree
-        The best constituency parse in brackets, its leaves being the n tokens, escaped as in the
+        The best constituency parse in brackets. Its leaves are the n tokens, escaped as in the
         Penn Treebank.
     parses
-        Natural-log score and dependency parse, best first.
+        Weighted dependency parses, best first: the natural logarithm of the score, and the heads.
     marginals
-        Gamma -> expected links over all trees.
+        The expected links over all trees, for each gamma.
     roles
-        Predicates and their arguments, see `_meaning.roles_tree`.
+        Predicates and their arguments; see `_meaning.roles_tree`.
     drs
-        The discourse representation, see `_meaning.discourse_tree`.
+        The discourse representation; see `_meaning.discourse_tree`.
     """
 
     tags: tuple[str, ...] = ()
@@ -92,33 +93,69 @@ class Annotation:
     roles: Structure | None = None
     drs: Structure | None = None
 
+    # As JSON, between processes: scores may be infinite.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="constants")
+
+
+def heads_fault(heads: Heads) -> str:
+    """Return why heads are not a forest, or an empty text if they are.
+
+    Several roots are allowed. A head out of range and a cycle are not allowed, and so neither is a
+    sentence without a root.
+    """
+    bad = faulty_word(heads)
+    if not bad:
+        return ""
+    head = heads[bad - 1][0]
+    if not 0 <= head <= len(heads):
+        return f"word {bad} has head {head}, expected 0..{len(heads)}"
+    return f"word {bad} is its own head or its head's head (a cycle)"
+
+
+def faulty_word(heads: Heads) -> int:
+    """Return a word, from 1, whose head is out of range or that is in a cycle; 0 if none is."""
+    count = len(heads)
+    for word, (head, _) in enumerate(heads, 1):
+        if not 0 <= head <= count:
+            return word
+    # The walk that first came by each word; 0 if none has yet.
+    walk_of = [-1] + [0] * count
+    for start in range(1, count + 1):
+        word = start
+        while not walk_of[word]:
+            walk_of[word] = start
+            word = heads[word - 1][0]
+        if walk_of[word] == start:
+            return word
+    return 0
+
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Annotator(ABC):
     """Tags or parses tokenised sentences; its fields are its options."""
 
     gives: ClassVar[frozenset[Layer]]
-    """All it can give (a model may give less; it then raises `AnnotatorError`)."""
+    """All layers it can give. If a model gives fewer, it raises `AnnotatorError`."""
     looks_up: ClassVar[bool] = False
-    """Whether it looks up parses in files: that is quick, and done where the files are."""
+    """Whether it looks up parses in files. That is quick, and is done where the files are."""
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
+        """Return the name used in configurations: that of the file, with hyphens."""
         return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return all that answers depend on: backend, its version, the model's hash, options.
+        """Return all that answers depend on: backend, version, hash of the model, options.
 
         Raises
         ------
         AnnotatorError
-            The library or the model is missing; the message has the exact command that gets it.
+            The library or the model is missing. The message has the exact command that gets it.
         """
 
     def has(self) -> frozenset[Layer]:
-        """Return what it gives of every sentence that it knows; less than `gives` of some files.
+        """Return the layers it gives for every sentence; files may have fewer than `gives`.
 
         Raises
         ------
@@ -131,23 +168,24 @@ class Annotator(ABC):
     def annotate(
         self,
         sentences: Sequence[Sequence[str]],
-        request: Request,
+        request: AnnotationRequest,
         *,
         processes: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order; None where the parser fails on it.
+        """Yield one answer for each sentence, in order; None if the parser fails on it.
 
         Parameters
         ----------
         sentences
-            Distinct, none empty; any token, also what the parser would write in another way.
+            Distinct sentences, none empty. Tokens may be any text, also a text that the parser
+            would write in another way.
         request
             What is wanted.
         processes
-            Worker processes, where the backend has any; never changes an answer.
+            Worker processes, if the backend has any. The number never changes an answer.
         progress
-            Called as progress(sentences done, sentences in all).
+            Called as progress(sentences done, all sentences).
 
         Raises
         ------

@@ -1,26 +1,33 @@
-"""Reads semantic roles from columns: CoNLL-2009, Universal Propositions, CoNLL-2012.
+"""Semantic roles in columns: CoNLL-2009, Universal Propositions, CoNLL-2012.
 
-The first two mark the head of an argument: its words are all below the head, without the predicate
-if that is below it too. The third marks spans by brackets.
+The first two mark the head of an argument. Its words are all words below the head, without the
+predicate if that is below it too. The third marks spans by brackets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from portmert.tuner.annotation.annotators import _forest
-from portmert.tuner.annotation.annotators._analysed import Analysed, whole_number
-from portmert.tuner.annotation.annotators._meaning import Argument, Proposition, roles_tree
-from portmert.tuner.annotation.annotators._propositions import Sentence
-from portmert.tuner.ground.errors import InputError, counted, faults_at
+from portmert.tuner.annotation.annotators._base import faulty_word, heads_fault
+from portmert.tuner.annotation.annotators._meaning import (
+    Analysed,
+    Argument,
+    Fault,
+    Proposition,
+    at,
+    proposition,
+    roles_tree,
+    whole_number,
+)
+from portmert.tuner.annotation.annotators._rules import Sentence
+from portmert.tuner.ground.errors import counted
 
 NOTHING = ("_", "-", "", "*")
 
 
 class Form(NamedTuple):
-    """Says which column has what, from 0; `head` is -1 where arguments are spans."""
+    """The columns of a format, from 0; `head` is -1 if arguments are spans."""
 
     name: str
     word: int
@@ -29,7 +36,7 @@ class Form(NamedTuple):
     predicate: int
     first: int
     behind: int = 0
-    """Columns behind those of arguments: coreference."""
+    """Columns behind those of the arguments: coreference."""
 
 
 UP = Form("Universal Propositions", 1, 4, 6, 10, 11)
@@ -37,52 +44,40 @@ CONLL_2009 = Form("CoNLL-2009", 1, 4, 8, 13, 14)
 CONLL_2012 = Form("CoNLL-2012", 3, 4, -1, 6, 11, 1)
 
 
-@dataclass(frozen=True)
-class Row:
-    """Holds the columns of a word and its line, from 1."""
+class Row(NamedTuple):
+    """The columns of a word, and its line, from 1."""
 
     line: int
     columns: list[str]
 
 
-def read(path: str, lines: Sequence[str]) -> Iterator[Analysed]:
-    """Yield the sentences of a file.
-
-    Raises
-    ------
-    InputError
-        A line of it is wrong.
-    """
+def read(lines: Sequence[str]) -> Iterator[Analysed]:
+    """Yield the sentences of a file; raise `Fault` where a line is wrong."""
     rows: list[Row] = []
-    form: Form | None = None
+    form = UP
     for number, line in enumerate([*lines, ""], 1):
         if line.startswith("#"):  # `#begin document` too
             continue
         if line.strip():
             if not rows:
-                form = _form(line)
-            if form is None:
-                raise InputError(
-                    f"{path}:{number}: these are not the columns of CoNLL-2009, CoNLL-2012 or "
-                    f"Universal Propositions"
-                )
+                form = _form(number, line)
             columns = line.split("\t") if form.head >= 0 else line.split()
             if form.head >= 0 and set("-.") & set(columns[0]):  # a range, an empty node
                 continue
             if rows and len(columns) != len(rows[0].columns):
-                raise InputError(
-                    f"{path}:{number}: {counted(len(columns), 'column')}, line {rows[0].line} has "
-                    f"{len(rows[0].columns)}; is the file cut off?"
+                raise Fault(
+                    number,
+                    f"{counted(len(columns), 'column')}, line {rows[0].line} has "
+                    f"{len(rows[0].columns)}; is the file cut off?",
                 )
             rows.append(Row(number, columns))
         elif rows:
-            assert form is not None  # noqa: S101  there are rows
-            yield _sentence(path, form, rows)
+            yield _sentence(form, rows)
             rows = []
 
 
-def _form(line: str) -> Form | None:
-    """Return which columns a line has, None if none."""
+def _form(number: int, line: str) -> Form:
+    """Return the format of a line."""
     columns = line.split("\t")
     if len(columns) > UP.predicate and columns[0].partition("-")[0].partition(".")[0].isdigit():
         if len(columns) > CONLL_2009.predicate and columns[CONLL_2009.head].isdigit():
@@ -91,25 +86,25 @@ def _form(line: str) -> Form | None:
     columns = line.split()
     if len(columns) >= CONLL_2012.first + 1 and columns[2].isdigit() and "*" in columns[5]:
         return CONLL_2012
-    return None
+    raise Fault(
+        number, "these are not the columns of CoNLL-2009, CoNLL-2012 or Universal Propositions"
+    )
 
 
-def _sentence(path: str, form: Form, rows: list[Row]) -> Analysed:
+def _sentence(form: Form, rows: list[Row]) -> Analysed:
     words = tuple(row.columns[form.word] for row in rows)
     tags = tuple(row.columns[form.tag] for row in rows)
     for row in rows:
         if not row.columns[form.word]:
-            raise InputError(f"{path}:{row.line}: the word is empty")
-    where = f"{path}:{rows[0].line}"
-    reader = _heads if form.head >= 0 else _spans
-    with faults_at(where, ValueError, InputError):
-        roles = roles_tree(reader(path, form, rows, words))
-    return Analysed(where, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles)
+            raise Fault(row.line, "the word is empty")
+    first = rows[0].line
+    with at(first):
+        found = _by_heads(form, rows, words) if form.head >= 0 else _by_spans(form, rows, words)
+        roles = roles_tree(found)
+    return Analysed(first, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles)
 
 
-def _heads(
-    path: str, form: Form, rows: list[Row], words: tuple[str, ...]
-) -> Iterator[Proposition]:
+def _by_heads(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[Proposition]:
     predicates = [
         place for place, row in enumerate(rows) if row.columns[form.predicate] not in NOTHING
     ]
@@ -117,21 +112,18 @@ def _heads(
     # Universal Propositions end lines of sentences without a predicate with a tab.
     blank = all(not column for row in rows for column in row.columns[form.first :])
     if there != len(predicates) and not (not predicates and blank):
-        raise InputError(
-            f"{path}:{rows[0].line}: {counted(there, 'column')} of arguments for "
-            f"{len(predicates)} predicates, as {form.name} has one for each"
+        raise ValueError(
+            f"{counted(there, 'column')} of arguments for {len(predicates)} predicates, as "
+            f"{form.name} has one for each"
         )
     links = []
     for row in rows:
         head = whole_number(row.columns[form.head])
         if head is None:
-            raise InputError(
-                f"{path}:{row.line}: HEAD is '{row.columns[form.head]}', expected a number"
-            )
+            raise Fault(row.line, f"HEAD is '{row.columns[form.head]}', expected a number")
         links.append((head, "_"))
-    bad = _forest.place(tuple(links))
-    if bad:
-        raise InputError(f"{path}:{rows[bad - 1].line}: {_forest.fault(tuple(links))}")
+    if bad := faulty_word(tuple(links)):
+        raise Fault(rows[bad - 1].line, heads_fault(tuple(links)))
     sentence = Sentence(words, tuple(links))
     for number, predicate in enumerate(predicates):
         arguments: list[Argument] = []
@@ -145,12 +137,7 @@ def _heads(
         yield predicate, tuple(arguments)
 
 
-def _spans(
-    path: str,
-    form: Form,
-    rows: list[Row],
-    words: tuple[str, ...],
-) -> Iterator[Proposition]:
+def _by_spans(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[Proposition]:
     for column in range(form.first, len(rows[0].columns) - form.behind):
         opened: list[tuple[str, int, int]] = []
         verbs: list[int] = []
@@ -159,13 +146,11 @@ def _spans(
             before, star, after = row.columns[column].partition("*")
             names = before.split("(")[1:]
             if not star or (before and not before.startswith("(")) or after.strip(")"):
-                raise InputError(
-                    f"{path}:{row.line}: '{row.columns[column]}', expected '*', '(A0*' or '*)'"
-                )
+                raise Fault(row.line, f"'{row.columns[column]}', expected '*', '(A0*' or '*)'")
             opened += [(name, place, row.line) for name in names]
             for _ in after:
                 if not opened:
-                    raise InputError(f"{path}:{row.line}: a bracket closes what is not open")
+                    raise Fault(row.line, "a bracket closes what is not open")
                 role, begin, _ = opened.pop()
                 if role == "V":
                     verbs.append(begin)
@@ -173,31 +158,10 @@ def _spans(
                     arguments.append((role, tuple(range(begin, place + 1))))
         if opened:
             role, begin, line = opened[0]
-            raise InputError(
-                f"{path}:{line}: '({role}' at '{words[begin]}' is not closed in this sentence"
-            )
+            raise Fault(line, f"'({role}' at '{words[begin]}' is not closed in this sentence")
         if len(verbs) != 1:
-            raise InputError(
-                f"{path}:{rows[0].line}: {len(verbs)} verbs '(V*)' in column {column + 1}, "
-                f"expected one in each column of arguments"
+            raise ValueError(
+                f"{len(verbs)} verbs '(V*)' in column {column + 1}, expected one in each column "
+                f"of arguments"
             )
-        yield proposition(f"{path}:{rows[0].line}", words, verbs[0], arguments)
-
-
-def proposition(
-    where: str, words: Sequence[str], verb: int, arguments: Sequence[Argument]
-) -> Proposition:
-    """Return a predicate with arguments, none of which may hold the predicate.
-
-    Raises
-    ------
-    InputError
-        One does.
-    """
-    for role, positions in arguments:
-        if verb in positions:
-            raise InputError(
-                f"{where}: argument {role} of '{words[verb]}' holds '{words[verb]}' itself (a "
-                f"cycle)"
-            )
-    return verb, tuple(arguments)
+        yield proposition(words, verbs[0], arguments)

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from portmert.tuner.annotation.annotators import _forest
-from portmert.tuner.annotation.annotators._base import Heads
+from portmert.tuner.annotation.annotators._base import Heads, faulty_word, heads_fault
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line, read_bytes
 
@@ -204,9 +203,9 @@ class _Unfinished:
                 f"ID '{first}-{last}' goes beyond the last word, {len(self.words)}",
             )
         heads = tuple(self.heads)
-        fault = _forest.fault(heads)
+        fault = heads_fault(heads)
         if fault:
-            raise self._fault(self.lines[_forest.place(heads) - 1], fault)
+            raise self._fault(self.lines[faulty_word(heads) - 1], fault)
         return Block(
             self.line,
             tuple(self.words),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import AnnotatorError, counted, faults_at
 
@@ -64,7 +64,7 @@ class FileAnnotator(Annotator):
         """Return what the files say, by the `key` of each sentence."""
 
     @abstractmethod
-    def made(self, found: Any, request: Request) -> Annotation | None:
+    def made(self, found: Any, request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for of what the files say of a sentence."""
 
     def fingerprint(self) -> str:
@@ -77,7 +77,7 @@ class FileAnnotator(Annotator):
     def annotate(
         self,
         sentences: Sequence[Sequence[str]],
-        request: Request,
+        request: AnnotationRequest,
         *,
         processes: int = 1,  # noqa: ARG002  looking up is fast
         progress: Callable[[int, int], None] | None = None,

@@ -1,12 +1,27 @@
-"""Builds trees of semantic roles and of discourse representations from what was found of them."""
+"""Analyses of meaning: trees of semantic roles and of discourse representations.
+
+Their own file format is JSON lines, an object for each sentence:
+
+    {"words": ["he", "reads"], "tags": ["PRP", "VBZ"],
+     "roles": [{"verb": 1, "arguments": [{"role": "A0", "words": [0]}]}],
+     "drs": {"tag": "drs", "children": [{"tag": "pred", "symbol": "read", "word": [1]}]}}
+
+Numbers are positions of words, from 0. In place of `roles` there may be `verbs`, each with `tags`:
+B-, I- or O for each word, as semantic role labellers write them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from portmert.tuner.annotation.annotators._analysed import is_one_word
-from portmert.tuner.annotation.annotators._base import Structure
+from portmert.metrics._base import WORD_KINDS
+from portmert.tuner.annotation.annotators._base import Annotation, Structure
+from portmert.tuner.ground.documents import parse_json, to_json
+from portmert.tuner.ground.errors import counted
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""
@@ -15,25 +30,63 @@ Proposition = tuple[int, tuple[Argument, ...]]
 """Position of the predicate, and its arguments."""
 
 CONTINUED = ("C-", "R-")
-"""Before roles: the argument goes on, or refers to another one."""
+"""Prefixes of roles: the argument goes on, or refers to another one."""
 
 NUMBERED = ("or", "imp", "whq", "duplex")
-"""Tags whose children have numbers, for their order counts; `duplex` is Boxer's later `whq`."""
+"""Tags whose children are numbered, because their order counts; `duplex` is a later `whq`."""
 
 DEEPEST = 200
 """Levels of a discourse representation: metrics go up from every word to the root."""
 
+KEYS = ("words", "tags", "roles", "drs", "verbs")
+_BOX_KEYS = ("tag", "type", "symbol", "children", *WORD_KINDS)
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class Fault(Exception):  # noqa: N818  half of a message: the file stands before it
+    """A fault at a line of a file, from 1."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+@contextmanager
+def at(line: int) -> Iterator[None]:
+    """Turn a ValueError of the block into a `Fault` at a line."""
+    try:
+        yield
+    except ValueError as error:
+        raise Fault(line, str(error)) from None
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """The analyses that a file has of one sentence; what it does not have is empty or None.
+
+    Parameters
+    ----------
+    line
+        Where the sentence begins, from 1.
+    """
+
+    line: int
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    roles: Structure | None = None
+    drs: Structure | None = None
+
 
 @dataclass
 class Part:
-    """Holds a box or a condition of a discourse representation, and what is below it.
+    """A box or a condition of a discourse representation, and what is below it.
 
     Parameters
     ----------
     tag, type, symbol
-        `pred`, ``, `man`; `named`, `per`, `mary`.
+        As `pred`, ``, `man`, or `named`, `per`, `mary`.
     words
-        One of `WORD_KINDS`, and the position of a token or what a date is.
+        One of `WORD_KINDS`, and the position of a token or, for a date, the date itself.
     """
 
     tag: str
@@ -41,6 +94,32 @@ class Part:
     symbol: str = ""
     words: list[tuple[str, int | str]] = field(default_factory=list)
     children: list[Part] = field(default_factory=list)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that a text is, or None if it is no number from 0 to 999999999."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def is_one_word(text: str) -> bool:
+    """Return whether a text is one word: only ASCII white space separates words."""
+    data = text.encode()
+    return data.split() == [data]
+
+
+def proposition(words: Sequence[str], verb: int, arguments: Sequence[Argument]) -> Proposition:
+    """Return a predicate with its arguments.
+
+    Raises
+    ------
+    ValueError
+        An argument holds the predicate.
+    """
+    for role, positions in arguments:
+        if verb in positions:
+            word = words[verb]
+            raise ValueError(f"argument {role} of '{word}' holds '{word}' itself (a cycle)")
+    return verb, tuple(arguments)
 
 
 def roles_tree(propositions: Iterable[Proposition]) -> Structure:
@@ -106,12 +185,12 @@ def discourse_tree(root: Part) -> Structure:
 
 
 def _plain(name: str) -> str:
-    """Return a name without line ends, which records part it by."""
+    """Return a name without line ends: they separate names in records."""
     return name.replace("\n", " ")
 
 
 def propositions_of(structure: Structure) -> list[Proposition]:
-    """Return the predicates and arguments behind `roles_tree`."""
+    """Return the predicates and arguments from which `roles_tree` made a tree."""
     positions: dict[int, list[int]] = {}
     for node, _, value in structure.words:
         positions.setdefault(node, []).append(int(value))
@@ -122,3 +201,155 @@ def propositions_of(structure: Structure) -> list[Proposition]:
         elif parent > 0:
             found[-1][1].append((label, tuple(positions.get(place, ()))))
     return [(place, tuple(arguments)) for place, arguments in found]
+
+
+def written(words: Sequence[str], answer: Annotation | None) -> str:
+    """Return the JSON line of one sentence."""
+    answer = answer or Annotation()
+    found: dict[str, Any] = {"words": list(words)}
+    if answer.tags:
+        found["tags"] = list(answer.tags)
+    if answer.roles is not None:
+        found["roles"] = [
+            {"verb": verb, "arguments": [{"role": r, "words": list(w)} for r, w in arguments]}
+            for verb, arguments in propositions_of(answer.roles)
+        ]
+    if answer.drs is not None:
+        found["drs"] = _box(answer.drs)
+    return to_json(found, indent=None, ensure_ascii=False)
+
+
+def _box(structure: Structure) -> dict[str, Any]:
+    """Return nested objects. Their labels are whole, without the numbers that show an order."""
+    made: list[dict[str, Any]] = []
+    for whole, parent, kind in structure.nodes:
+        tag, label = kind, whole
+        above = made[parent] if parent >= 0 else None
+        if above is not None and above["tag"] in NUMBERED:
+            number = f"-{len(above.get('children', ())) + 1}"
+            tag, label = tag.removesuffix(number), label.removesuffix(number)
+        node: dict[str, Any] = {"tag": tag}
+        if rest := label[len(tag) + 1 :]:
+            node["symbol"] = rest
+        made.append(node)
+        if above is not None:
+            above.setdefault("children", []).append(node)
+    for place, kind, value in structure.words:
+        made[place].setdefault(kind, []).append(value)
+    return made[0]
+
+
+def read(lines: Sequence[str]) -> Iterator[Analysed]:
+    """Yield the sentences of JSON lines; raise `Fault` where a line is wrong."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            with at(number):
+                yield _sentence(number, line)
+
+
+def _sentence(number: int, line: str) -> Analysed:
+    try:
+        found = parse_json(line)
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"expected an object with {', '.join(KEYS)}")  # noqa: TRY004
+    words = _strings(found, "words")
+    tags = _strings(found, "tags") if "tags" in found else ()
+    if not words or not all(map(is_one_word, words)):
+        raise ValueError("words are without spaces, and at least one")
+    if tags and len(tags) != len(words):
+        raise ValueError(f"{counted(len(tags), 'tag')} for {counted(len(words), 'word')}")
+    roles = drs = None
+    if "roles" in found:
+        roles = roles_tree(_roles(words, found["roles"]))
+    elif "verbs" in found:
+        roles = roles_tree(_verbs(words, found["verbs"]))
+    if found.get("drs") is not None:
+        drs = discourse_tree(_part(len(words), found["drs"]))
+    return Analysed(number, words, tags, roles, drs)
+
+
+def _strings(found: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = found.get(key)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"'{key}' is not a list of strings")
+    return tuple(values)
+
+
+def _objects(found: object, wrong: str) -> list[dict[str, Any]]:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(wrong)
+    return found
+
+
+def _positions(length: int, values: object, what: str) -> tuple[int, ...]:
+    numbers = values if isinstance(values, list) else [values]
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < length:
+            raise ValueError(
+                f"{what} is of word {number!r}, the sentence has words 0 to {length - 1}"
+            )
+    return tuple(sorted(numbers))
+
+
+def _roles(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
+    if not isinstance(found, list):
+        raise ValueError("'roles' is not a list")  # noqa: TRY004  input's fault
+    wrong = "one of 'roles' is no object with verb and arguments"
+    for one in _objects(found, wrong):
+        (verb,) = _positions(len(words), [one.get("verb")], "a verb")
+        arguments: list[Argument] = []
+        for each in _objects(one.get("arguments", []), wrong):
+            role = each.get("role")
+            if not isinstance(role, str):
+                raise ValueError(f"role {role!r} of '{words[verb]}' is no name")  # noqa: TRY004
+            positions = _positions(len(words), each.get("words"), f"argument {role}")
+            arguments.append((role, positions))
+        yield proposition(words, verb, arguments)
+
+
+def _verbs(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
+    for one in _objects(found, "'verbs' is not a list of objects"):
+        tags = _strings(one, "tags")
+        if len(tags) != len(words):
+            raise ValueError(
+                f"{counted(len(tags), 'tag')} of a verb for {counted(len(words), 'word')}"
+            )
+        spans: list[tuple[str, list[int]]] = []
+        for place, tag in enumerate(tags):
+            mark, _, role = tag.partition("-")
+            if mark == "B" or (mark == "I" and (not spans or spans[-1][0] != role)):
+                spans.append((role, []))
+            elif mark not in ("I", "O") or (mark == "I" and spans[-1][1][-1] != place - 1):
+                raise ValueError(f"'{tag}', expected B-ROLE, I-ROLE or O")
+            if mark != "O":
+                spans[-1][1].append(place)
+        verbs = [positions[0] for role, positions in spans if role == "V"]
+        if len(verbs) != 1:
+            raise ValueError(f"{len(verbs)} spans V of a verb, expected one")
+        arguments = [(role, tuple(positions)) for role, positions in spans if role != "V"]
+        yield proposition(words, verbs[0], arguments)
+
+
+def _part(length: int, found: object) -> Part:
+    """Return a box; `parse_json` sees to it that boxes are not nested too deep."""
+    if not isinstance(found, dict) or not isinstance(found.get("tag"), str):
+        kind = type(found).__name__
+        raise ValueError(f"a box is an object with a tag, found {kind}")  # noqa: TRY004
+    unknown = [key for key in found if key not in _BOX_KEYS]
+    if unknown:
+        raise ValueError(f"a box has no key '{unknown[0]}'; known are {', '.join(_BOX_KEYS)}")
+    words: list[tuple[str, int | str]] = []
+    for kind in WORD_KINDS:
+        values = found.get(kind, [])
+        if kind == "date":
+            words += [(kind, date) for date in _strings({kind: values}, kind)]
+        else:
+            places = _positions(length, values, f"{kind} of '{found['tag']}'")
+            words += [(kind, place) for place in places]
+    names = [found.get(key, "") for key in ("type", "symbol")]
+    below = found.get("children", [])
+    if not all(isinstance(name, str) for name in names) or not isinstance(below, list):
+        raise ValueError("type and symbol are strings, children a list of boxes")
+    return Part(found["tag"], names[0], names[1], words, [_part(length, child) for child in below])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from portmert.tuner.annotation.annotators import _conllu
-from portmert.tuner.annotation.annotators._base import Annotator, Request
+from portmert.tuner.annotation.annotators._base import AnnotationRequest, Annotator
 from portmert.tuner.annotation.annotators._conllu import Block
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
@@ -154,7 +154,7 @@ def accuracy(annotator: Annotator, blocks: list[Block], tagset: _conllu.Tagset) 
         The annotator does not work.
     """
     distinct = list(dict.fromkeys(block.tokens for block in blocks))
-    request = Request(frozenset({"tags", "heads"}))
+    request = AnnotationRequest(frozenset({"tags", "heads"}))
     try:
         answers = dict(zip(distinct, annotator.annotate(distinct, request), strict=True))
     except AnnotatorError as error:

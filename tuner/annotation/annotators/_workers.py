@@ -1,50 +1,145 @@
-"""Shares sentences among processes that load a backend once and may die of a sentence.
+"""Annotators whose library and model are loaded in worker processes.
 
-A process is started at its first chunk and kept for later calls: tuning annotates in many small
-portions, and libraries and models take seconds to load.
+A process is started at its first chunk of sentences and kept for later calls: tuning annotates in
+many small portions, and libraries and models take seconds to load. A process may die of a
+sentence.
+
+A worker is `python -m` this module. It reads JSON lines: first the module of a backend and its
+options, then `Chunk`s. It answers each line with an `Answer`, a JSON line too.
 """
 
 from __future__ import annotations
 
 import atexit
+import dataclasses
+import importlib
 import json
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-from portmert.tuner.annotation.annotators import _worker
-from portmert.tuner.annotation.annotators._base import Annotation, Request
-from portmert.tuner.annotation.annotators._wire import pack_request, unpack
-from portmert.tuner.ground.errors import AnnotatorError
-from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent
+from pydantic import TypeAdapter
+
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
+from portmert.tuner.ground.errors import AnnotatorError, counted
+from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent, own_output
 
 Sentence = Sequence[str]
-Parse = Callable[[Sequence[Sentence], Request], list[Annotation | None]]
-"""What the function `load(options)` of a backend's module returns: one answer a sentence.
+Parse = Callable[[Sequence[Sentence], AnnotationRequest], list[Annotation | None]]
+"""What the function `load(options)` of a backend's module returns: it gives one answer a sentence.
 
-Its answer to a sentence must not depend on the sentences beside it, to the last bit: how many
-come together depends on what the cache has.
+An answer must not depend on the other sentences, to the last bit: which sentences come together
+depends on what the cache has.
 """
 
 CHUNK = 64
-"""Sentences at once, enough for backends that work in batches."""
+"""Sentences in a chunk: enough for backends that work in batches."""
 
 HOPELESS = 20
-"""Sentences that may fail one after the other, and none succeed, until the backend is at fault."""
-
+"""If this many sentences fail and none has succeeded, the backend is at fault."""
 
 PATIENCE_SECONDS = 3600.0
-"""A process that takes longer to load its model, or for a chunk of sentences, hangs. That is a
-fault, not a sentence without a parse: what is kept must not depend on how busy a machine is."""
+"""A process hangs if it takes longer to load its model, or to answer a chunk. That is a fault, not
+a sentence without a parse: what is kept must not depend on how busy a machine is."""
 
 
-class _Failed(Exception):  # noqa: N818  not an error of anyone who could see it
-    """Says that a process could not work on a chunk, and why."""
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Sentences for a worker, and what is wanted for each of them."""
+
+    request: AnnotationRequest
+    sentences: list[list[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """A worker's answer to a line.
+
+    Parameters
+    ----------
+    annotations
+        One for each sentence of a chunk.
+    failed
+        Why there are none for this chunk.
+    error
+        Why the backend cannot work at all.
+    """
+
+    annotations: list[Annotation | None] = dataclasses.field(default_factory=list)
+    failed: str | None = None
+    error: str | None = None
+
+
+_CHUNKS, _ANSWERS = TypeAdapter(Chunk), TypeAdapter(Answer)
+
+
+class _FailedError(Exception):
+    """A process could not work on a chunk; the message says why."""
+
+
+class LibraryAnnotator(Annotator):
+    """An annotator that answers by processes; `load(options)` of its module loads its model."""
+
+    libraries: ClassVar[tuple[str, ...]]
+    """The packages on which the answers depend. The version of the first is its own."""
+    apart: ClassVar[frozenset[str]] = frozenset({"model"})
+    """Options that change no answer, or that count by the content of the model."""
+    chunk: ClassVar[int] = CHUNK
+    """Sentences that a process gets at a time."""
+
+    def fingerprint(self) -> str:
+        """Return the versions of the libraries, the hash of the model and the options."""
+        versions = self._versions()
+        options = {key: value for key, value in self._options().items() if key not in self.apart}
+        return _models.fingerprint(self.name(), versions, options, *self._hashed())
+
+    def annotate(
+        self,
+        sentences: Sequence[Sequence[str]],
+        request: AnnotationRequest,
+        *,
+        processes: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Annotation | None]:
+        """Yield one answer for each sentence, in order; None if the backend fails on it."""
+        self._versions()
+        self._hashed()  # says what is missing
+        ours = workers(type(self).__module__, self._options(), self.name(), chunk=self.chunk)
+        return ours.annotate(sentences, request, processes=processes, progress=progress)
+
+    def _versions(self) -> str:
+        first, *others = self.libraries
+        found = [_models.version(first, extra=self.name(), needs=tuple(others))]
+        found += [f"{name}-{_models.version(name, extra=self.name())}" for name in others]
+        return " ".join(found)
+
+    def _hashed(self) -> list[Path | str]:
+        """Return the parts of the models on which the answers depend.
+
+        Raises
+        ------
+        AnnotatorError
+            A part is not there.
+        """
+        return [Path(self._options()["model"])]
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options that are given, as JSON values."""
+        given = dataclasses.asdict(self)
+        return {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in given.items()
+            if value is not None
+        }
 
 
 class Workers:
-    """Keeps the processes of one backend with one model and one set of options.
+    """The processes of one backend with one model and one set of options.
 
     Parameters
     ----------
@@ -55,7 +150,7 @@ class Workers:
     name
         How messages name the backend.
     chunk
-        Sentences a process gets at once.
+        Sentences that a process gets at a time.
     """
 
     def __init__(self, module: str, options: dict[str, Any], name: str, chunk: int) -> None:
@@ -75,12 +170,12 @@ class Workers:
     def annotate(
         self,
         sentences: Sequence[Sentence],
-        request: Request,
+        request: AnnotationRequest,
         *,
         processes: int,
         progress: Callable[[int, int], None] | None,
     ) -> Iterator[Annotation | None]:
-        """Yield one answer a sentence, in order; see `Annotator.annotate`."""
+        """Yield one answer for each sentence, in order; see `Annotator.annotate`."""
 
         def work(ask: Ask, chunk: Sequence[Sentence]) -> list[Annotation | None]:
             return self._chunk(ask, request, chunk)
@@ -99,17 +194,17 @@ class Workers:
         self._crew.close()
 
     def _chunk(
-        self, ask: Ask, request: Request, sentences: Sequence[Sentence]
+        self, ask: Ask, request: AnnotationRequest, sentences: Sequence[Sentence]
     ) -> list[Annotation | None]:
-        line = json.dumps([pack_request(request), [list(words) for words in sentences]])
+        line = _CHUNKS.dump_json(Chunk(request, list(map(list, sentences)))).decode()
         try:
-            answers = [unpack(answer) for answer in _said(ask(line))]
+            answers = _annotations(ask(line))
         except Silent as silence:
             raise AnnotatorError(
                 f"{self._name} is stuck{self._with}: {silence}; it was given {len(sentences)} "
                 f"sentences, the first is '{' '.join(sentences[0])}'"
             ) from None
-        except (Died, _Failed) as death:
+        except (Died, _FailedError) as death:
             if len(sentences) > 1:  # find the sentence that it was
                 return [self._chunk(ask, request, [sentence])[0] for sentence in sentences]
             self._failed += 1
@@ -124,10 +219,10 @@ class Workers:
 
     def _start(self, begun: Callable[[LineProcess], None]) -> LineProcess:
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
-        process = LineProcess(_worker.__name__, log, timeout_seconds=PATIENCE_SECONDS)
+        process = LineProcess(WORKER, log, timeout_seconds=PATIENCE_SECONDS)
         begun(process)
         try:
-            _said(process.ask(self._first))
+            _annotations(process.ask(self._first))
         except Died as death:
             process.close()
             raise AnnotatorError(
@@ -139,16 +234,17 @@ class Workers:
         return process
 
 
-def _said(answer: str) -> Any:
-    """Return what an answer holds; raise what it says went wrong."""
-    kind, *rest = json.loads(answer)
-    if kind == "error":
-        raise AnnotatorError(rest[0])
-    if kind == "failed":
-        raise _Failed(rest[0])
-    return rest[0] if rest else None
+def _annotations(line: str) -> list[Annotation | None]:
+    """Return the annotations of an answer, or raise what it says went wrong."""
+    answer = _ANSWERS.validate_json(line)
+    if answer.error is not None:
+        raise AnnotatorError(answer.error)
+    if answer.failed is not None:
+        raise _FailedError(answer.failed)
+    return answer.annotations
 
 
+WORKER = "portmert.tuner.annotation.annotators._workers"
 _KEPT: dict[tuple[str, int], Workers] = {}
 
 
@@ -167,3 +263,47 @@ def close_all() -> None:
     for (_, owner), kept in _KEPT.items():
         if owner == os.getpid():
             kept.close()
+
+
+def main() -> None:
+    """Answer lines until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    answers = own_output()
+
+    def say(answer: Answer) -> None:
+        answers.write(_ANSWERS.dump_json(answer).decode() + "\n")
+        answers.flush()
+
+    module, options = json.loads(sys.stdin.buffer.readline())
+    try:
+        parse: Parse = importlib.import_module(module).load(options)
+    except AnnotatorError as error:
+        say(Answer(error=str(error)))
+        return
+    except Exception as error:  # noqa: BLE001  libraries raise what they like on a bad model
+        say(Answer(error=f"cannot load the model: {_one_line(error)}"))
+        return
+    say(Answer())
+    for line in sys.stdin.buffer:
+        say(_answer(parse, _CHUNKS.validate_json(line)))
+
+
+def _answer(parse: Parse, chunk: Chunk) -> Answer:
+    try:
+        found = parse(chunk.sentences, chunk.request)
+    except AnnotatorError as error:
+        return Answer(error=str(error))
+    except Exception as error:  # noqa: BLE001  costs the sentence, not the run
+        return Answer(failed=_one_line(error))
+    if len(found) != len(chunk.sentences):
+        expected = counted(len(chunk.sentences), "sentence")
+        return Answer(error=f"{counted(len(found), 'answer')} to {expected}")
+    return Answer(found)
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+if __name__ == "__main__":
+    main()

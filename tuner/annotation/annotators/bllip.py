@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _brackets, _heads
-from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request
-from portmert.tuner.annotation.annotators._library import LibraryAnnotator
+from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
 from portmert.tuner.annotation.annotators._tokens import escaped, prepared
-from portmert.tuner.annotation.annotators._workers import Parse
+from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
@@ -101,7 +100,7 @@ class _Parser:
         self._straight_quotes = any(line.startswith('"\t') for line in words)
 
     def annotate(
-        self, sentences: Sequence[Sequence[str]], request: Request
+        self, sentences: Sequence[Sequence[str]], request: AnnotationRequest
     ) -> list[Annotation | None]:
         """Return one answer a sentence."""
         self._parser.set_parser_options(
@@ -109,25 +108,25 @@ class _Parser:
         )
         return [self._annotate(words, request) for words in sentences]
 
-    def _annotate(self, words: Sequence[str], request: Request) -> Annotation | None:
+    def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
         if not 0 < len(words) <= self._max_words:  # none kills the parser
             return None
         listed = self._parser.parse(self._given(words))
         if not listed:
             return None
-        trees = [_brackets.parse(str(parse.ptb_parse)) for parse in listed]
+        trees = [_trees.parse(str(parse.ptb_parse)) for parse in listed]
         layers, best = request.layers, trees[0]
         leaves = [escaped(word) for word in words]  # those given, not those changed for the parser
         parses: list[tuple[float, Heads]] = []
         if "parses" in layers:
             # The parser's scores are logarithms to the base 2.
             parses = [
-                (parse.parser_score * math.log(2), _heads.heads(tree))
+                (parse.parser_score * math.log(2), _trees.dependencies(tree))
                 for parse, tree in zip(listed, trees, strict=True)
             ]
         return Annotation(
             tags=tuple(best.tags) if "tags" in layers else (),
-            heads=_heads.heads(best) if "heads" in layers else (),
+            heads=_trees.dependencies(best) if "heads" in layers else (),
             tree=str(best.with_leaves(leaves)) if "tree" in layers else "",
             parses=tuple(parses),
         )

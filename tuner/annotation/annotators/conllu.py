@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
-from portmert.tuner.annotation.annotators._base import Annotation, Heads, Layer, Request
+from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads, Layer
 from portmert.tuner.annotation.annotators._conllu import Block, Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
@@ -58,7 +58,7 @@ class Conllu(FileAnnotator):
             there |= {"tree"}
         return frozenset(there)
 
-    def made(self, found: _Trees, request: Request) -> Annotation | None:
+    def made(self, found: _Trees, request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for of what the files say of a sentence.
 
         Raises
@@ -84,7 +84,7 @@ class _Trees(NamedTuple):
     split: str = ""  # a token that is several words; nothing else is then known
 
 
-def _asked(found: _Trees, request: Request) -> Annotation | None:
+def _asked(found: _Trees, request: AnnotationRequest) -> Annotation | None:
     if not found.parses:
         return None
     if "tags" in request.layers and not all(found.tags):
@@ -175,7 +175,7 @@ def _tree(path: str, block: Block) -> tuple[str, Heads]:
         return "", ()
     where = f"{path}:{block.tree_line}"
     with faults_at(where, ValueError, InputError):
-        tree = _brackets.parse(block.tree)
+        tree = _trees.parse(block.tree)
     if len(tree.leaves) != len(block.words):
         raise InputError(
             f"{where}: the tree has {counted(len(tree.leaves), 'token')}, the sentence "
@@ -194,4 +194,4 @@ def _tree(path: str, block: Block) -> tuple[str, Heads]:
             f"{where}: token {place + 1} of the tree is '{tree.tokens[place]}', that of the "
             f"sentence '{block.tokens[place]}'"
         )
-    return str(tree), () if block.heads else _heads.heads(tree)
+    return str(tree), () if block.heads else _trees.dependencies(tree)

@@ -12,10 +12,10 @@ from typing import Annotated, ClassVar, NamedTuple
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _brackets, _conllu, _heads, _lookup
-from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
-from portmert.tuner.annotation.annotators._brackets import Tree
+from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
+from portmert.tuner.annotation.annotators._trees import Tree
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
 
@@ -53,7 +53,7 @@ class Ptb(FileAnnotator):
         """Return what the files say, by the key of each sentence."""
         return _read(_lookup.states(self.files))
 
-    def made(self, found: Sequence[_Parse], request: Request) -> Annotation | None:
+    def made(self, found: Sequence[_Parse], request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for of what the files say of a sentence."""
         return _asked(found, request, math.log(self.log_base))
 
@@ -63,15 +63,15 @@ class _Parse(NamedTuple):
     tree: str
 
 
-def _asked(parses: Sequence[_Parse], request: Request, unit: float) -> Annotation:
-    trees = [_brackets.parse(parses[0].tree)]
+def _asked(parses: Sequence[_Parse], request: AnnotationRequest, unit: float) -> Annotation:
+    trees = [_trees.parse(parses[0].tree)]
     if "parses" in request.layers:
-        trees += [_brackets.parse(parse.tree) for parse in parses[1 : request.parses]]
+        trees += [_trees.parse(parse.tree) for parse in parses[1 : request.parses]]
     return Annotation(
         tags=tuple(trees[0].tags) if "tags" in request.layers else (),
         tree=parses[0].tree if "tree" in request.layers else "",
         parses=tuple(
-            (parse.score * unit, _heads.heads(tree))
+            (parse.score * unit, _trees.dependencies(tree))
             for parse, tree in zip(parses, trees, strict=False)
         )
         if "parses" in request.layers
@@ -146,7 +146,7 @@ def _list(
 
 def _tree(path: str, number: int, line: str) -> Tree:
     try:
-        return _brackets.parse(line)
+        return _trees.parse(line)
     except ValueError as error:
         raise InputError(
             f"{path}:{number}: {error} (a tree goes on only in lines that are indented)"

@@ -1,113 +1,107 @@
-"""Looks up semantic roles and discourse representations in files made elsewhere."""
+"""Semantic roles and discourse representations from files made elsewhere."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import (
-    _boxer,
-    _clauses,
-    _columns,
-    _lookup,
-    _meaning_json,
-)
-from portmert.tuner.annotation.annotators._analysed import Analysed, is_one_word
-from portmert.tuner.annotation.annotators._base import Annotation, Layer, Request
+from portmert.tuner.annotation.annotators import _columns, _drs_files, _lookup, _meaning
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
+from portmert.tuner.annotation.annotators._meaning import Analysed, Fault, is_one_word
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import read_lines
 
-LAYERS: tuple[Layer, ...] = ("tags", "roles", "drs")
-NAMES = {
+NAMES: dict[Layer, str] = {
     "tags": "parts of speech",
     "roles": "semantic roles",
     "drs": "discourse representation",
 }
 
 
+class _Known(NamedTuple):
+    """What the files have of one sentence, and where it stands first."""
+
+    where: str
+    tokens: tuple[str, ...]
+    layers: dict[Layer, Any]
+    """Only layers that are there."""
+
+
 @dataclass(frozen=True)
 class Semantics(FileAnnotator):
     """Looks sentences up by their tokens in files of roles and discourse representations.
 
-    Files are told apart by their content: columns of CoNLL-2009, CoNLL-2012 or Universal
-    Propositions; clauses of the Parallel Meaning Bank with places of tokens; Boxer's XML; JSON
-    lines. What several files say of a sentence is put together, of two things of one kind the
-    first one counts.
+    The content of a file shows its format: columns of CoNLL-2009, CoNLL-2012 or Universal
+    Propositions, clauses of the Parallel Meaning Bank with places of tokens, Boxer's XML, or JSON
+    lines. Analyses of one sentence in several files are put together; if two are of one kind, the
+    first counts.
 
     Parameters
     ----------
     files : list of paths
         Plain, .gz, .xz or .zst.
     missing : error or unparsed
-        What a sentence is that no file has.
+        How a sentence counts that no file has.
     """
 
     files: tuple[Path, ...]
     missing: Missing = "error"
 
-    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "roles", "drs"})
+    gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
     version: ClassVar[int] = 1
 
-    def known(self) -> Mapping[str, Analysed]:
-        """Return what the files say, by the key of each sentence."""
+    def known(self) -> Mapping[str, _Known]:
+        """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files))
 
     def has(self) -> frozenset[Layer]:
-        """Return what the files say of all their sentences."""
+        """Return the layers that all sentences of the files have."""
         found = self.known().values()
-        return frozenset(layer for layer in LAYERS if all(_has(one, layer) for one in found))
+        return frozenset(layer for layer in NAMES if all(layer in one.layers for one in found))
 
-    def made(self, found: Analysed, request: Request) -> Annotation | None:
-        """Return what is asked for of what the files say of a sentence.
+    def made(self, found: _Known, request: AnnotationRequest) -> Annotation | None:
+        """Return the layers that are asked for.
 
         Raises
         ------
         InputError
-            They do not say it.
+            The files do not have them.
         """
-        return _asked(found, request, self.missing)
-
-
-def _has(found: Analysed, layer: Layer) -> bool:
-    value = getattr(found, layer)
-    return bool(value) if layer == "tags" else value is not None
-
-
-def _asked(found: Analysed, request: Request, missing: Missing) -> Annotation | None:
-    wide = next((token for token in found.tokens if not is_one_word(token)), None)
-    if wide is not None:
-        if missing == "unparsed":
+        wide = next((token for token in found.tokens if not is_one_word(token)), None)
+        lacking = [layer for layer in NAMES if layer in request.layers - found.layers.keys()]
+        if (wide is not None or lacking) and self.missing == "unparsed":
             return None
-        raise InputError(
-            f"{found.where}: '{wide}' is one word here and several tokens in the text; analyse "
-            f"the text as it is, one word for each token"
+        if wide is not None:
+            raise InputError(
+                f"{found.where}: '{wide}' is one word here and several tokens in the text; "
+                f"analyse the text as it is, one word for each token"
+            )
+        if lacking:
+            raise InputError(f"{found.where}: no {NAMES[lacking[0]]}, which is needed")
+        return Annotation(
+            **{layer: found.layers[layer] for layer in NAMES if layer in request.layers}
         )
-    for layer in LAYERS:
-        if layer in request.layers and not _has(found, layer):
-            if missing == "unparsed":
-                return None
-            raise InputError(f"{found.where}: no {NAMES[layer]}, which is needed")
-    return Annotation(
-        tags=found.tags if "tags" in request.layers else (),
-        roles=found.roles if "roles" in request.layers else None,
-        drs=found.drs if "drs" in request.layers else None,
-    )
 
 
 @functools.lru_cache(maxsize=4)
-def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, Analysed]:
+def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, _Known]:
     """Read files, once for each state of them."""
-    known: dict[str, Analysed] = {}
+    known: dict[str, _Known] = {}
     for path, _, _ in states:
         count = 0
         for found in _sentences(path):
+            given = {"tags": found.tags or None, "roles": found.roles, "drs": found.drs}
             key = _lookup.key(found.tokens)
-            known[key] = known[key].joined(found) if key in known else found
+            where = f"{path}:{found.line}"
+            layers = known.setdefault(key, _Known(where, found.tokens, {})).layers
+            for layer in NAMES:
+                if given[layer] is not None:
+                    layers.setdefault(layer, given[layer])
             count += 1
         if not count:
             raise InputError(f"{path}: no sentence; expected roles or discourse representations")
@@ -118,10 +112,26 @@ def _sentences(path: str) -> Iterator[Analysed]:
     lines = read_lines(path)
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    if _boxer.looks_like(first):
-        return _boxer.read(path, "\n".join(lines))
-    if _meaning_json.looks_like(first):
-        return _meaning_json.read(path, lines)
-    if _clauses.looks_like(first):
-        return _clauses.read(path, lines)
-    return _columns.read(path, lines)
+    if _drs_files.is_xml(first):
+        return read_with(_drs_files.read_xml, path, lines)
+    if first.startswith("{"):
+        return read_with(_meaning.read, path, lines)
+    if _drs_files.are_clauses(first):
+        return read_with(_drs_files.read_clauses, path, lines)
+    return read_with(_columns.read, path, lines)
+
+
+def read_with(
+    reader: Callable[[Sequence[str]], Iterator[Analysed]], path: str, lines: Sequence[str]
+) -> Iterator[Analysed]:
+    """Yield the sentences of a file in one of the formats.
+
+    Raises
+    ------
+    InputError
+        A line is wrong.
+    """
+    try:
+        yield from reader(lines)
+    except Fault as fault:
+        raise InputError(f"{path}:{fault.line}: {fault}") from None

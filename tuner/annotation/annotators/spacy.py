@@ -12,12 +12,11 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _models
-from portmert.tuner.annotation.annotators._base import Annotation, Heads, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._heads import ROOT
-from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.annotation.annotators._workers import Parse
+from portmert.tuner.annotation.annotators._trees import ROOT
+from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError
 
 BEAMS_AT_ONCE = 128
@@ -117,7 +116,7 @@ class _Pipeline:
         self._nlp = spacy.load(model)
 
     def annotate(
-        self, sentences: Sequence[Sequence[str]], request: Request
+        self, sentences: Sequence[Sequence[str]], request: AnnotationRequest
     ) -> list[Annotation | None]:
         """Return one answer a sentence."""
         layers = request.layers

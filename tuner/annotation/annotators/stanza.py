@@ -13,10 +13,8 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _models
-from portmert.tuner.annotation.annotators._base import Annotation, Request, WeightedArc
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, WeightedArc
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._heads import ROOT
-from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._marginals import (
     FloatArray,
     flattened,
@@ -24,7 +22,8 @@ from portmert.tuner.annotation.annotators._marginals import (
     weighted_arcs,
 )
 from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.annotation.annotators._workers import Parse
+from portmert.tuner.annotation.annotators._trees import ROOT
+from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError, counted
 
 RESOURCES = "resources.json"
@@ -162,7 +161,7 @@ class _Pipeline:
         )
 
     def annotate(
-        self, sentences: Sequence[Sequence[str]], request: Request
+        self, sentences: Sequence[Sequence[str]], request: AnnotationRequest
     ) -> list[Annotation | None]:
         """Return one answer a sentence."""
         if "marginals" in request.layers and not self._has_scores:
@@ -172,7 +171,7 @@ class _Pipeline:
             )
         return [self._annotate(words, request) for words in sentences]
 
-    def _annotate(self, words: Sequence[str], request: Request) -> Annotation | None:
+    def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
         # Alone: in a batch the sums, and so the last bits, depend on the sentences beside it.
         given = prepared(
             words,

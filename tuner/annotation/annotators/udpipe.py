@@ -10,12 +10,17 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _forest
-from portmert.tuner.annotation.annotators._base import Annotation, Heads, Layer, Request
+from portmert.tuner.annotation.annotators import _conllu
+from portmert.tuner.annotation.annotators._base import (
+    Annotation,
+    AnnotationRequest,
+    Heads,
+    Layer,
+    heads_fault,
+)
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._library import LibraryAnnotator
 from portmert.tuner.annotation.annotators._tokens import as_parsed
-from portmert.tuner.annotation.annotators._workers import Parse, Sentence
+from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse, Sentence
 from portmert.tuner.ground.errors import AnnotatorError
 
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
@@ -77,7 +82,9 @@ def load(options: dict[str, Any]) -> Parse:
     model = _model(options["model"])
     work = functools.partial(_annotation, model, options)
 
-    def parse(sentences: Sequence[Sentence], request: Request) -> list[Annotation | None]:
+    def parse(
+        sentences: Sequence[Sentence], request: AnnotationRequest
+    ) -> list[Annotation | None]:
         return [work(sentence, request) for sentence in sentences]
 
     return parse
@@ -97,7 +104,7 @@ def _model(path: str) -> Any:
 
 
 def _annotation(
-    model: Any, options: dict[str, Any], tokens: Sentence, request: Request
+    model: Any, options: dict[str, Any], tokens: Sentence, request: AnnotationRequest
 ) -> Annotation | None:
     from ufal import udpipe  # noqa: PLC0415
 
@@ -114,7 +121,7 @@ def _annotation(
         raise AnnotatorError(f"{options['model']}: {' '.join(error.message.split())}")
     found = list(sentence.words)[1:]  # the first one is the root
     heads: Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
-    if _forest.fault(heads):
+    if heads_fault(heads):
         return None
     tags = _tags(found, options["tagset"]) if "tags" in request.layers else ()
     return Annotation(tags, heads)

@@ -1,4 +1,4 @@
-"""Searches for the highest score on the lists: annealed local search with exact lines."""
+"""Search for the highest score on the lists: annealed local search with exact lines."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.search.climb import Climb
 from portmert.tuner.search.optimizers._exact import ExactSearch
 
-REACH_OF_KICKS = 2.4
-"""Radius of the region searched at once, in kicks: wide enough for a kick from its middle and the
-climb after it, narrow enough to leave few hypotheses (on Moses' lists 5 % of them)."""
+REACH = 2.4
+"""Radius of the region searched at once, in perturbations. It is wide enough for a perturbation
+from its middle and the climb after it, and narrow enough to leave few hypotheses (5 % of them on
+Moses' lists)."""
 
 RETURN = 0.7
-"""Share of the effort after which the search goes back to the best weights seen."""
+"""Share of the line searches after which the search goes back to the best weights seen."""
 
 
 @dataclass(frozen=True)
 class Mert(ExactSearch):
-    """Climbs, then kicks the weights and climbs again, many times, accepting less and less loss.
+    """Climb, perturb the weights, climb again, and accept less and less loss.
 
-    After a first climb over the whole lists, weights are kicked in a random direction and improved
-    by line searches along features and random directions. Where that ends not much lower it is
-    the new stand; how much is "not much" is drawn around the usual loss of a kick and falls to
-    nothing (a threshold-accepting form of annealing, Dueck & Scheuer 1990). The last part goes on
-    from the best weights seen. As kicks are short, the lists are first rid of all hypotheses that
-    cannot win near the stand, which loses nothing and makes a line search some ten times cheaper.
-    `docs/explanation/optimizer.md` compares it with the others on real lists.
+    A first climb uses the whole lists. Then the weights are moved in a random direction and
+    improved by line searches along features and random directions, many times. The result is
+    accepted if it is not much lower than before. How much is allowed is drawn around the usual
+    loss of a perturbation and falls to nothing (threshold accepting, a form of annealing, Dueck &
+    Scheuer 1990). The last part goes on from the best weights seen. As perturbations are short,
+    hypotheses that cannot win near the current weights are first removed from the lists. This
+    loses nothing and makes a line search about ten times cheaper.
+    `docs/explanation/optimizer.md` compares this optimizer with the others on real lists.
 
     Parameters
     ----------
     restarts : int
-        See `Optimizer`. The second one is there for the few seeds whose first ends low; more cost
-        as much again each, and run at once where there are processors.
-    effort : int
-        Line searches of one restart, in multiples of the number of features.
-    kick : float
-        Length of a kick, in units of the weights' length.
+        See `Optimizer`. The second restart helps the few seeds whose first one ends low. Each
+        more costs the same again; they run at once where there are processors.
+    searches_per_feature : int
+        Line searches of one restart, divided by the number of features.
+    perturbation : float
+        Length of a perturbation, in units of the weights' length.
     temperature : float
-        Loss accepted at first, in multiples of the median loss of a kick.
+        Loss accepted at first, in multiples of the median loss of a perturbation.
     """
 
     restarts: Annotated[int, Ge(1)] = 2
-    effort: Annotated[int, Ge(1)] = 600
-    kick: Annotated[float, Gt(0)] = 0.05
+    searches_per_feature: Annotated[int, Ge(1)] = 600
+    perturbation: Annotated[float, Gt(0)] = 0.05
     temperature: Annotated[float, Ge(0)] = 3.0
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:
-        """Improve `climb` until the effort is spent."""
-        budget = self.effort * climb.features
+        """Improve `climb` until all line searches are made."""
+        budget = self.searches_per_feature * climb.features
         for _ in range(min(10 * climb.features, budget)):
             self._step(climb, rng)
         climb.keep()
@@ -65,15 +67,15 @@ class Mert(ExactSearch):
                 climb.go(climb.best_weights)
             length = climb.length(climb.weights)
             if not climb.inside(climb.weights, share=0.5):
-                climb.focus(REACH_OF_KICKS * self.kick * length)
+                climb.focus(REACH * self.perturbation * length)
             stand = climb.stand()
             direction = rng.normal(size=climb.features)
-            direction *= self.kick * length / np.linalg.norm(direction)
-            kicked = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
-            if not climb.inside(kicked, share=0.95):
-                climb.focus(REACH_OF_KICKS * self.kick * length)
+            direction *= self.perturbation * length / np.linalg.norm(direction)
+            perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
+            if not climb.inside(perturbed, share=0.95):
+                climb.focus(REACH * self.perturbation * length)
                 stand = climb.stand()
-            climb.go(kicked)
+            climb.go(perturbed)
             for _ in range(climb.features):
                 self._step(climb, rng)
             climb.keep()
@@ -85,7 +87,7 @@ class Mert(ExactSearch):
 
     @staticmethod
     def _step(climb: Climb, rng: np.random.Generator) -> None:
-        """Search a line, along a feature or in a random direction, as often one as the other."""
+        """Search a line: along a feature or in a random direction, with equal probability."""
         if rng.random() < 0.5:
             climb.move_along(int(rng.integers(climb.features)))
         else:

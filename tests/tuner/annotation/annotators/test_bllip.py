@@ -5,15 +5,15 @@ import sys
 
 import pytest
 
-from portmert.tuner.annotation.annotators import _brackets, _heads
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.annotation.annotators.bllip import _Parser
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError
 from tests.support.optional_models import bllip
 
-ALL = Request(frozenset({"tags", "heads", "tree", "parses"}), parses=5)
+ALL = AnnotationRequest(frozenset({"tags", "heads", "tree", "parses"}), parses=5)
 
 
 def build(model, **options):
@@ -39,10 +39,10 @@ SENTENCES = [
 
 def test_trees_have_the_given_tokens_and_parses_their_heads(model):
     for words, answer in zip(SENTENCES, run(build(model), SENTENCES), strict=True):
-        tree = _brackets.parse(answer.tree)
+        tree = _trees.parse(answer.tree)
         assert tree.tokens == [escaped(word) for word in words]
         assert list(answer.tags) == tree.tags
-        assert answer.heads == _heads.heads(tree)
+        assert answer.heads == _trees.dependencies(tree)
         scores = [score for score, _ in answer.parses]
         assert scores == sorted(scores, reverse=True)
         assert len(scores) <= 5
@@ -80,7 +80,7 @@ def test_what_cannot_be_parsed_costs_the_sentence_only(model):
 
 
 def test_only_what_is_asked_for(model):
-    (answer,) = run(build(model), SENTENCES[:1], Request(frozenset({"tree"})))
+    (answer,) = run(build(model), SENTENCES[:1], AnnotationRequest(frozenset({"tree"})))
     assert answer.tree
     assert answer.tags == answer.heads == answer.parses == ()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.annotation.annotators import _brackets, _heads
+from portmert.tuner.annotation.annotators import _trees
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable, escaped, unescaped
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Tree
@@ -28,14 +28,14 @@ def trees(draw, depth=3):
 
 @given(trees())
 def test_heads_by_rule_are_those_of_the_slow_twin(tree):
-    parsed = _brackets.parse(f"( {oracle.brackets(tree)})")
-    assert _heads.heads(parsed) == oracle.heads(tree)
-    assert oracle.is_forest(_heads.heads(parsed))
+    parsed = _trees.parse(f"( {oracle.brackets(tree)})")
+    assert _trees.dependencies(parsed) == oracle.heads(tree)
+    assert oracle.is_forest(_trees.dependencies(parsed))
 
 
 def test_heads_of_the_specification_s_example():
-    parsed = _brackets.parse(f"(S1 {oracle.brackets(oracle.example())})")
-    found = _heads.heads(parsed)
+    parsed = _trees.parse(f"(S1 {oracle.brackets(oracle.example())})")
+    found = _trees.dependencies(parsed)
     assert [head for head, _ in found] == [2, 0, 5, 5, 2]
     assert [label for _, label in found] == ["S/NP", "root", "NP/DT", "NP/JJ", "VP/NP"]
     assert found == oracle.heads(oracle.example())
@@ -52,12 +52,12 @@ def test_heads_of_the_specification_s_example():
     ],
 )
 def test_coordination_and_possessives(text, heads):
-    assert [head for head, _ in _heads.heads(_brackets.parse(text))] == heads
+    assert [head for head, _ in _trees.dependencies(_trees.parse(text))] == heads
 
 
 @given(trees())
 def test_a_tree_is_read_as_it_is_written(tree):
-    parsed = _brackets.parse(oracle.brackets(tree))
+    parsed = _trees.parse(oracle.brackets(tree))
     assert str(parsed) == oracle.brackets(tree)
     assert len(parsed.tokens) == len(parsed.tags) == oracle.brackets(tree).count(" w)")
 
@@ -65,21 +65,21 @@ def test_a_tree_is_read_as_it_is_written(tree):
 @pytest.mark.parametrize("wrapper", ["", "TOP", "ROOT", "S1", "S1 (TOP"])
 def test_wrappers_are_dropped(wrapper):
     end = ")" * (1 + wrapper.count("("))
-    assert str(_brackets.parse(f"({wrapper} (S (NN a) (VB b)){end}")) == "(S (NN a) (VB b))"
+    assert str(_trees.parse(f"({wrapper} (S (NN a) (VB b)){end}")) == "(S (NN a) (VB b))"
 
 
 def test_a_wrapper_of_several_trees_or_of_a_token_stays():
-    assert str(_brackets.parse("(S1 (X a) (Y b))")) == "(S1 (X a) (Y b))"
-    assert str(_brackets.parse("(TOP a)")) == "(TOP a)"
+    assert str(_trees.parse("(S1 (X a) (Y b))")) == "(S1 (X a) (Y b))"
+    assert str(_trees.parse("(TOP a)")) == "(TOP a)"
 
 
 def test_traces_are_dropped_and_what_they_leave_empty():
     text = "( (S (NP-SBJ (-NONE- *T*-1)) (VP (VB go) (NP (-NONE- *)))))"
-    assert str(_brackets.parse(text)) == "(S (VP (VB go)))"
+    assert str(_trees.parse(text)) == "(S (VP (VB go)))"
 
 
 def test_only_ascii_white_space_parts_tokens():
-    assert _brackets.parse("(S (NN a\u3000b)\t(NN c\u00a0d))").tokens == ["a\u3000b", "c\u00a0d"]
+    assert _trees.parse("(S (NN a\u3000b)\t(NN c\u00a0d))").tokens == ["a\u3000b", "c\u00a0d"]
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_only_ascii_white_space_parts_tokens():
 )
 def test_faults_are_named(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        _brackets.parse(text)
+        _trees.parse(text)
 
 
 def test_depth_is_no_limit():
     deep = "(S " * 20_000 + "(NN a)" + ")" * 20_000
-    assert _heads.heads(_brackets.parse(deep)) == ((0, "root"),)
+    assert _trees.dependencies(_trees.parse(deep)) == ((0, "root"),)
 
 
 def test_tokens_in_the_treebank_s_spelling():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.annotation.annotators import _conllu, _forest
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators import _conllu
+from portmert.tuner.annotation.annotators._base import AnnotationRequest, heads_fault
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
 from tests.oracles import annotators as oracle
@@ -39,7 +39,7 @@ def files(tmp_path):
 
 def look_up(paths, sentences, layers=ALL - {"tree"}, parses=9, **options):
     annotator = registry.build("annotator", "conllu", {"files": paths, **options})
-    return list(annotator.annotate(sentences, Request(frozenset(layers), parses)))
+    return list(annotator.annotate(sentences, AnnotationRequest(frozenset(layers), parses)))
 
 
 @given(st.data())
@@ -66,7 +66,7 @@ def test_what_is_written_is_read(data):
 )
 def test_heads_make_a_forest_or_their_fault_is_found(numbers):
     parse = tuple((head, "x") for head in numbers)
-    assert (_forest.fault(parse) == "") == oracle.is_forest(parse)
+    assert (heads_fault(parse) == "") == oracle.is_forest(parse)
 
 
 def test_words_are_looked_up_by_their_tokens(files):

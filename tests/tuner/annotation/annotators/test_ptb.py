@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
 
@@ -28,7 +28,7 @@ NBEST = """\
 
 def look_up(path, sentences, layers=ALL, parses=9, **options):
     annotator = registry.build("annotator", "ptb", {"files": [path], **options})
-    return list(annotator.annotate(sentences, Request(frozenset(layers), parses)))
+    return list(annotator.annotate(sentences, AnnotationRequest(frozenset(layers), parses)))
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from portmert.tuner.annotation.annotators import _boxer, _clauses, _columns, _meaning_json
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators import _columns, _drs_files, _meaning, semantics
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, InputError
@@ -48,8 +48,8 @@ x 0 3 book NN *)))) book - 1 - * *) -
 """
 
 
-def sentences(text, reader=_columns):
-    return list(reader.read("file", text.split("\n")))
+def sentences(text, read=_columns.read):
+    return list(semantics.read_with(read, "file", text.split("\n")))
 
 
 def said(found):
@@ -151,7 +151,7 @@ b3 EQU e1 x9         % do [35...37]
 
 
 def test_clauses_become_boxes():
-    (found,) = sentences(CLAUSES, _clauses)
+    (found,) = sentences(CLAUSES, _drs_files.read_clauses)
     assert found.tokens == ("if", "no", "man", "sleeps", "Monday", "2", "dogs", "do")
     assert [label for label, _, _ in found.drs.nodes] == [
         "drs", "imp", "drs-1", "not", "drs", "pred.man", "rel.Agent", "timex",
@@ -169,7 +169,7 @@ def test_presupposed_boxes_are_part_of_what_presupposes_them():
         "b1 REF x1 % Tom [0...3]\nb1 PRESUPPOSITION b2 % Tom [0...3]\n"
         'b2 go "v.01" e1 % goes [4...8]\n'
     )
-    (found,) = sentences(text, _clauses)
+    (found,) = sentences(text, _drs_files.read_clauses)
     assert [label for label, _, _ in found.drs.nodes] == ["drs", "pred.go"]
     assert found.drs.words[0] == (0, "referent", 0)
 
@@ -179,7 +179,7 @@ def test_boxes_beside_each_other_are_a_discourse():
         'b1 go "v.01" e1 % go [0...2]\nb1 CONTRAST b2 % but [3...6]\n'
         'b2 eat "v.01" e2 % eat [7...10]\n'
     )
-    (found,) = sentences(text, _clauses)
+    (found,) = sentences(text, _drs_files.read_clauses)
     assert [label for label, _, _ in found.drs.nodes] == [
         "sdrs", "drs", "pred.go", "drs", "pred.eat", "rel.CONTRAST",
     ]  # fmt: skip
@@ -212,21 +212,21 @@ CLAUSE_FAULTS = [
 @pytest.mark.parametrize(("text", "message"), CLAUSE_FAULTS)
 def test_faults_of_clauses_are_named(text, message):
     with pytest.raises(InputError) as caught:
-        sentences(text, _clauses)
+        sentences(text, _drs_files.read_clauses)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 def test_a_long_word_of_a_clause_costs_its_length():
     begin = time.process_time()
-    (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 50_000}\n", _clauses)
+    (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 50_000}\n", _drs_files.read_clauses)
     assert time.process_time() - begin < 5  # minutes where each of its letters is a start
-    assert found == sentences(CLAUSES, _clauses)[0]
+    assert found == sentences(CLAUSES, _drs_files.read_clauses)[0]
 
 
 def test_a_constant_may_hold_the_sign_of_a_comment():
     text = 'b1 REF x1 % 50% [0...3]\nb1 Quantity x1 "50%" % 50% [0...3] "so" [4...6]\n'
-    (found,) = sentences(text, _clauses)
+    (found,) = sentences(text, _drs_files.read_clauses)
     assert found.tokens == ("50%", '"so"')
     assert found.drs.nodes[1] == ("card.50%", 0, "card")
 
@@ -260,7 +260,7 @@ OLD_BOXER = """<?xml version="1.0"?>
 
 
 def test_boxer_of_2009():
-    (found,) = _boxer.read("file", OLD_BOXER)
+    (found,) = sentences(OLD_BOXER, _drs_files.read_xml)
     assert found.tokens == ("every", "man", "came", "in", "1999")
     assert found.tags == ("DT", "NN", "VBD", "IN", "CD")
     assert [label for label, _, _ in found.drs.nodes] == [
@@ -293,7 +293,7 @@ BOXER_FAULTS = [
 @pytest.mark.parametrize(("text", "message"), BOXER_FAULTS)
 def test_faults_of_xml_are_named(text, message):
     with pytest.raises(InputError) as caught:
-        list(_boxer.read("file", text))
+        sentences(text, _drs_files.read_xml)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -306,7 +306,7 @@ def test_places_of_letters_that_are_no_numbers_are_none(number):
         '<drs><pred symbol="man" from="0" to="3"/></drs></xdrs></xdrs-output>'
     )
     for begin, words in (("0", ((1, "word", 0),)), (number, ())):
-        (found,) = _boxer.read("file", text.format(begin))
+        (found,) = sentences(text.format(begin), _drs_files.read_xml)
         assert found.drs.words == words
 
 
@@ -321,18 +321,18 @@ DRS = {"tag": "drs", "referent": [0], "children": [
 
 
 def test_json_lines_and_back():
-    (found,) = sentences(line(roles=ROLES, drs=DRS, tags=["P", "V", "N"]), _meaning_json)
+    (found,) = sentences(line(roles=ROLES, drs=DRS, tags=["P", "V", "N"]), _meaning.read)
     assert said(found) == [{"gave": [("A0", "he"), ("A1", "books")]}]
     assert [label for label, _, _ in found.drs.nodes] == [
         "drs", "or", "drs-1", "timex-2", "named.per.mary",
     ]  # fmt: skip
-    (again,) = sentences(_meaning_json.written(found.tokens, found), _meaning_json)
+    (again,) = sentences(_meaning.written(found.tokens, found), _meaning.read)
     assert (again.roles, again.drs, again.tags) == (found.roles, found.drs, found.tags)
 
 
 def test_tags_of_verbs_stand_for_roles():
     verbs = [{"verb": "gave", "tags": ["B-ARG0", "B-V", "I-ARG1"]}]
-    (found,) = sentences(line(verbs=verbs), _meaning_json)
+    (found,) = sentences(line(verbs=verbs), _meaning.read)
     assert said(found) == [{"gave": [("ARG0", "he"), ("ARG1", "books")]}]
 
 
@@ -383,7 +383,7 @@ JSON_FAULTS = [
 @pytest.mark.parametrize(("text", "message"), JSON_FAULTS)
 def test_faults_of_json_are_named_with_their_line(text, message):
     with pytest.raises(InputError) as caught:
-        sentences("\n" + text, _meaning_json)
+        sentences("\n" + text, _meaning.read)
     assert str(caught.value).startswith(f"file:2: {message}")
     assert "\n" not in str(caught.value)
 
@@ -399,14 +399,14 @@ def test_several_files_are_put_together(tmp_path):
     drs.write_text(json.dumps({"words": words, "drs": DRS}) + "\n")
     both = annotator(roles, drs)
     assert both.has() == {"tags", "roles", "drs"}
-    (found,) = both.annotate([words], Request(frozenset({"roles", "drs"})))
+    (found,) = both.annotate([words], AnnotationRequest(frozenset({"roles", "drs"})))
     assert found.roles
     assert found.drs
     assert not found.tags
     with pytest.raises(InputError, match=r"b.jsonl:1: no semantic roles, which is needed"):
-        list(annotator(drs).annotate([words], Request(frozenset({"roles"}))))
+        list(annotator(drs).annotate([words], AnnotationRequest(frozenset({"roles"}))))
     unparsed = annotator(drs, missing="unparsed")
-    assert list(unparsed.annotate([words], Request(frozenset({"roles"})))) == [None]
+    assert list(unparsed.annotate([words], AnnotationRequest(frozenset({"roles"})))) == [None]
 
 
 def test_analyses_of_other_tokens_are_not_found(tmp_path):
@@ -415,7 +415,7 @@ def test_analyses_of_other_tokens_are_not_found(tmp_path):
     with pytest.raises(AnnotatorError, match=r"'Tom gave the giver book' \(5 tokens\) is not in"):
         list(
             annotator(path).annotate(
-                [["Tom", "gave", "the", "giver", "book"]], Request(frozenset())
+                [["Tom", "gave", "the", "giver", "book"]], AnnotationRequest(frozenset())
             )
         )
 
@@ -433,7 +433,7 @@ def test_a_word_of_several_tokens_is_named(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text(CONLL_2009.replace("\tTom\t", "\tTom Joad\t", 1))
     words = ["Tom", "Joad", "gave", "the", "giver", "books"]
-    request = Request(frozenset({"roles"}))
+    request = AnnotationRequest(frozenset({"roles"}))
     with pytest.raises(InputError, match=r"a.conll:1: 'Tom Joad' is one word here and several"):
         list(annotator(path).annotate([words], request))
     assert list(annotator(path, missing="unparsed").annotate([words], request)) == [None]
@@ -443,7 +443,7 @@ def test_only_ascii_white_space_parts_words_and_a_byte_order_mark_is_none(tmp_pa
     path = tmp_path / "a.jsonl"
     words = ["10\u00a0000", "books"]
     path.write_text("\ufeff" + json.dumps({"words": words, "drs": {"tag": "drs"}}) + "\n")
-    (found,) = annotator(path).annotate([words], Request(frozenset({"drs"})))
+    (found,) = annotator(path).annotate([words], AnnotationRequest(frozenset({"drs"})))
     assert found.drs.nodes == (("drs", -1, "drs"),)
 
 
@@ -460,8 +460,8 @@ def test_clauses_and_xml_of_the_parallel_meaning_bank_are_alike():
     names = [name.removesuffix(".clf") for name in texts if name.endswith(".clf")]
     assert len(names) == 7
     for name in names:
-        (clauses,) = sentences(texts[f"{name}.clf"], _clauses)
-        (boxes,) = _boxer.read(name, texts[f"{name}.xml"])
+        (clauses,) = sentences(texts[f"{name}.clf"], _drs_files.read_clauses)
+        (boxes,) = sentences(texts[f"{name}.xml"], _drs_files.read_xml)
         assert clauses.tokens == boxes.tokens
         one, other = (Counter(n[0] for n in found.drs.nodes) for found in (clauses, boxes))
         differing += (one - other) + (other - one)
@@ -474,5 +474,5 @@ def test_real_files_are_read_whole():
         found = list(annotator(DATA / f"drs/pmb3-sample-{name}.txt").has())
         assert found == ["drs"]
         text = (DATA / f"drs/pmb3-sample-{name}.txt").read_text()
-        assert len(sentences(text, _clauses)) == count
+        assert len(sentences(text, _drs_files.read_clauses)) == count
     assert annotator(DATA / "srl/en_ewt-up-dev.conllu.xz").has() == {"tags", "roles"}

@@ -8,15 +8,15 @@ import shutil
 import pytest
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import Request
-from portmert.tuner.annotation.annotators._forest import fault
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
+from portmert.tuner.annotation.annotators._base import heads_fault as fault
 from portmert.tuner.annotation.annotators.spacy import _listed
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
 
-ALL = Request(frozenset({"tags", "heads", "parses"}), parses=3)
+ALL = AnnotationRequest(frozenset({"tags", "heads", "parses"}), parses=3)
 ODD = [["one"], ["."], ["don", "'t", "(", "&quot;"], ["\u00a0", "a\u2028b"], ["x"] * 200]
 
 
@@ -47,7 +47,7 @@ def test_every_token_gets_a_tag_and_a_head(pipeline):
 
 
 def test_parses_come_best_first_with_log_probabilities(pipeline):
-    request = Request(frozenset({"parses"}), parses=99)
+    request = AnnotationRequest(frozenset({"parses"}), parses=99)
     for answer in run(build(pipeline, beam_width=4), SENTENCES[:5], request):
         scores = [score for score, _ in answer.parses]
         assert scores == sorted(scores, reverse=True)
@@ -70,7 +70,7 @@ def test_an_answer_depends_neither_on_neighbours_nor_on_processes(pipeline):
 def test_tagsets(pipeline):
     words = [SENTENCES[0]]
     xpos, upos, feats = (
-        run(build(pipeline, tagset=tagset), words, Request(frozenset({"tags"})))[0].tags
+        run(build(pipeline, tagset=tagset), words, AnnotationRequest(frozenset({"tags"})))[0].tags
         for tagset in ("xpos", "upos", "upos+feats")
     )
     assert set(upos) <= {"NOUN", "X"}
@@ -90,10 +90,10 @@ def test_contractions_are_given_as_the_parser_knows_them(pipeline):
 
 def test_a_pipeline_without_a_component_is_an_error(pipeline):
     taggers, parser = build(pipeline.parent / "taggers"), build(pipeline.parent / "parser")
-    assert run(taggers, [["a"]], Request(frozenset({"tags"})))[0].tags
+    assert run(taggers, [["a"]], AnnotationRequest(frozenset({"tags"})))[0].tags
     with pytest.raises(AnnotatorError, match="has no parser, only tagger, morphologizer"):
         run(taggers, [["a"]])
-    assert run(parser, [["a"]], Request(frozenset({"heads"})))[0].heads
+    assert run(parser, [["a"]], AnnotationRequest(frozenset({"heads"})))[0].heads
     with pytest.raises(AnnotatorError, match=r"gives no part of speech of 'a'; it has parser"):
         run(parser, [["a"]])
 

@@ -10,15 +10,15 @@ import sys
 import numpy as np
 import pytest
 
-from portmert.tuner.annotation.annotators._base import Request
-from portmert.tuner.annotation.annotators._forest import fault
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
+from portmert.tuner.annotation.annotators._base import heads_fault as fault
 from portmert.tuner.annotation.annotators.stanza import _tables
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
 
-ALL = Request(frozenset({"tags", "heads", "marginals"}), gammas=(0.25, 1.0))
+ALL = AnnotationRequest(frozenset({"tags", "heads", "marginals"}), gammas=(0.25, 1.0))
 ODD = [["one"], ["."], ["don", "'t", "(", "&quot;"], ["\u00a0", "a\u2028b"], ["x"] * 40]
 
 

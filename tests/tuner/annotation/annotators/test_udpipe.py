@@ -7,7 +7,7 @@ import ufal.udpipe
 
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators import udpipe as udpipe_module
-from portmert.tuner.annotation.annotators._base import Request
+from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.components import registry
 from portmert.tuner.demo.treebank import to_conllu
 from portmert.tuner.ground.errors import (
@@ -21,7 +21,7 @@ from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
 from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data/parsers"
-BOTH = Request(frozenset({"tags", "heads"}))
+BOTH = AnnotationRequest(frozenset({"tags", "heads"}))
 
 
 def annotator(**options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portmert.tuner.annotation.annotators import _workers
-from portmert.tuner.annotation.annotators._base import Annotation, Request
+from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
 from portmert.tuner.annotation.annotators._workers import Workers
 from portmert.tuner.ground.errors import AnnotatorError
 
@@ -48,7 +48,7 @@ def load(options):
         ]
     return parse
 """
-TAGS = Request(frozenset({"tags"}))
+TAGS = AnnotationRequest(frozenset({"tags"}))
 NAME = "backend_of_a_test"
 
 
@@ -98,7 +98,9 @@ def test_a_process_that_hangs_is_a_fault_and_no_sentence_without_a_parse(monkeyp
 
 
 def test_an_answer_arrives_whole(started):
-    request = Request(frozenset({"tags", "parses", "marginals"}), parses=7, gammas=(0.25, 1.0))
+    request = AnnotationRequest(
+        frozenset({"tags", "parses", "marginals"}), parses=7, gammas=(0.25, 1.0)
+    )
     found = run(started(), ["\u00e9 \u3000"], request)
     assert found == [
         Annotation(

@@ -19,7 +19,7 @@ from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
-MERT = registry.optimizer("mert:effort=20,restarts=1")
+MERT = registry.optimizer("mert:searches_per_feature=20,restarts=1")
 BLEU = registry.metric("bleu")
 
 

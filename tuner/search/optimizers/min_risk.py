@@ -17,7 +17,7 @@ from portmert.tuner.search.problem import TuningProblem
 
 
 @dataclass(frozen=True)
-class Expected(Optimizer):
+class MinRisk(Optimizer):
     """Maximises the metric of the statistics expected under a softmax of the model scores.
 
     Instead of counting the best hypothesis of each segment, count all of them, each by its

@@ -29,19 +29,19 @@ SHARES = (1.0, 0.75, 0.5, 0.25)
 the largest preferred."""
 
 SCALES = (1.0, 2.0, 4.0)
-"""Sharpness of the stages of minimum risk, see `expected`."""
+"""Sharpness of the stages of minimum risk, see `min-risk`."""
 
 L2 = 1e-5
-"""Weight of half the squared numbers in minimum risk, see `expected`."""
+"""Weight of half the squared numbers in minimum risk, see `min-risk`."""
 
 
 @dataclass(frozen=True)
-class Shrunk(Optimizer):
+class Bagged(Optimizer):
     """Averages weights learnt in three ways from parts of the segments, drawn towards the start.
 
     The segments are dealt into `folds`; each fold is held out once while three searches learn from
     the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs, the
-    descent of `expected`, of few iterations, and one climb of `coordinate`. The means of all these
+    descent of `min-risk`, of few iterations, and one climb of `coordinate`. The means of all these
     weights, scaled to equal spread of the model scores, are less at the mercy of single segments,
     of their order and of single hypotheses than any of them; and the searches err in different
     ways.

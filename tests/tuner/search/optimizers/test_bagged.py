@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import shrunk
+from portmert.tuner.search.optimizers import bagged
 from portmert.tuner.search.optimizers._mira import Mira
-from portmert.tuner.search.optimizers.kbmira import Kbmira
-from portmert.tuner.search.optimizers.shrunk import (
+from portmert.tuner.search.optimizers.bagged import (
     SHARES,
-    Shrunk,
+    Bagged,
     _blends,
     _choose,
     _mixture,
@@ -24,6 +23,7 @@ from portmert.tuner.search.optimizers.shrunk import (
     _unscaled,
     _worth,
 )
+from portmert.tuner.search.optimizers.kbmira import Kbmira
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from tests.oracles.learning import believed
 from tests.tuner.search.test_line_search import Share
@@ -46,7 +46,7 @@ def noisy_problem(seed, *, segments=60, per_segment=20, noise=2.0, truth=TRUTH):
 def test_what_is_learnt_holds_on_other_segments():
     whole = noisy_problem(1)
     other = noisy_problem(2, segments=2000)
-    found = Shrunk().optimize(whole, [START]).weights
+    found = Bagged().optimize(whole, [START]).weights
     assert other.score(found) > other.score(START) + 0.1
     assert other.score(found) > other.score(TRUTH) - 0.02
 
@@ -55,7 +55,7 @@ def test_the_estimate_is_that_of_other_segments_within_its_error():
     other = noisy_problem(0, segments=4000)
     off, errors = [], []
     for seed in range(1, 21):
-        found = Shrunk().optimize(noisy_problem(seed), [START], seed=seed)
+        found = Bagged().optimize(noisy_problem(seed), [START], seed=seed)
         off.append(found.unseen.value - other.score(found.weights))
         errors.append(found.unseen.error)
     mean_error = np.std(off, ddof=1) / len(off) ** 0.5
@@ -66,7 +66,7 @@ def test_the_estimate_is_that_of_other_segments_within_its_error():
 
 def test_the_seen_score_promises_more_than_the_estimate():
     problems = [noisy_problem(seed, segments=15, noise=4.0) for seed in range(10)]
-    found = [Shrunk().optimize(problem, [START]) for problem in problems]
+    found = [Bagged().optimize(problem, [START]) for problem in problems]
     assert np.mean([f.value - f.unseen.value for f in found]) > 0.01
 
 
@@ -75,7 +75,7 @@ def test_the_start_is_kept_where_there_is_nothing_to_learn():
     kept = 0
     for seed in range(20):
         problem = noisy_problem(seed, truth=np.zeros(4), segments=30)
-        found = Shrunk().optimize(problem, [START], seed=seed)
+        found = Bagged().optimize(problem, [START], seed=seed)
         if found.weights.tobytes() == START.tobytes():
             kept += 1
             assert found.unseen.value == found.value == problem.score(START)
@@ -88,18 +88,18 @@ def test_a_good_start_is_left_less_than_without_held_out_segments():
     for seed in range(1, 11):
         problem = noisy_problem(seed, segments=20, noise=4.0)
         found = [
-            optimizer.optimize(problem, [TRUTH], seed=seed) for optimizer in (Shrunk(), Kbmira())
+            optimizer.optimize(problem, [TRUTH], seed=seed) for optimizer in (Bagged(), Kbmira())
         ]
         losses.append([other.score(TRUTH) - other.score(one.weights) for one in found])
-    shrunk, kbmira = np.mean(losses, axis=0)
-    assert shrunk < 0.75 * kbmira
+    bagged, kbmira = np.mean(losses, axis=0)
+    assert bagged < 0.75 * kbmira
 
 
 def test_seeds_deal_the_folds_and_hardly_matter():
     other = noisy_problem(0, segments=2000)
     problem = noisy_problem(3)
     scores = [
-        other.score(Shrunk().optimize(problem, [START], seed=seed).weights) for seed in range(8)
+        other.score(Bagged().optimize(problem, [START], seed=seed).weights) for seed in range(8)
     ]
     assert np.std(scores) < 0.01
 
@@ -114,7 +114,7 @@ def test_every_segment_is_held_out_once_and_never_learnt_from_then(monkeypatch):
         learn(mira, segments)
 
     monkeypatch.setattr(Mira, "learn", spy)
-    Shrunk(folds=4).optimize(problem, [START])
+    Bagged(folds=4).optimize(problem, [START])
     runs = list(dict.fromkeys(mira for mira, _ in learnt))
     seen = [{s for mira, part in learnt if mira is run for s in part} for run in runs]
     assert len(runs) == 4
@@ -129,7 +129,7 @@ def test_weights_are_finite_and_inside_the_bounds(seed, segments):
     lower = np.where(rng.random(4) < 0.5, rng.uniform(-1, 0, 4), -np.inf)
     upper = np.where(rng.random(4) < 0.5, rng.uniform(0.1, 1, 4), np.inf)
     bounds = Bounds(lower, upper)
-    found = Shrunk().optimize(problem, [START], bounds=bounds, seed=seed % 97)
+    found = Bagged().optimize(problem, [START], bounds=bounds, seed=seed % 97)
     assert np.isfinite(found.weights).all()
     assert (found.weights >= lower).all()
     assert (found.weights <= upper).all()
@@ -139,13 +139,13 @@ def test_weights_are_finite_and_inside_the_bounds(seed, segments):
 
 def test_one_segment_keeps_the_start():
     problem = noisy_problem(1, segments=1)
-    assert Shrunk().optimize(problem, [START]).weights.tobytes() == START.tobytes()
+    assert Bagged().optimize(problem, [START]).weights.tobytes() == START.tobytes()
 
 
 def test_of_several_starts_the_one_of_the_best_estimate_is_taken():
     problem = noisy_problem(4)
-    apart = [Shrunk().optimize(problem, [start], seed=1) for start in (START, TRUTH)]
-    both = Shrunk().optimize(problem, [START, TRUTH], seed=1)
+    apart = [Bagged().optimize(problem, [start], seed=1) for start in (START, TRUTH)]
+    both = Bagged().optimize(problem, [START, TRUTH], seed=1)
     assert both.unseen.value >= min(one.unseen.value for one in apart)
     assert len(both.restarts) == 2
 
@@ -155,14 +155,14 @@ def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
     rows = problem.stats.rows
     lazy = StatTable(np.full_like(rows, np.nan), lambda wanted: rows[wanted])
     asked = TuningProblem(problem.features, problem.offsets, lazy, problem.metric)
-    found = Shrunk(longest=20).optimize(asked, [START])
+    found = Bagged(longest=20).optimize(asked, [START])
     assert problem.score(found.weights) > problem.score(START)
     assert lazy.known < 0.2 * len(rows)
 
 
 def test_long_lists_are_thinned_evenly_and_differently_for_each_fold():
     problem = noisy_problem(1, segments=2, per_segment=7)
-    optimizer = Shrunk(folds=2)
+    optimizer = Bagged(folds=2)
     thin = optimizer._thinned(problem, 0, 3)
     # Three of seven, in steps of 7/3; the second time half a step later.
     assert thin.offsets.tolist() == [0, 3, 6]
@@ -307,7 +307,7 @@ def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
 def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
     problem = noisy_problem(5, segments=13, noise=4.0)
     runs, choices = [], []
-    learnt, choose = Shrunk._learnt, shrunk._choose
+    learnt, choose = Bagged._learnt, bagged._choose
 
     def spy(*arguments):
         runs.append((list(learnt(*arguments)), arguments[4]))
@@ -317,9 +317,9 @@ def test_the_estimate_is_of_what_the_other_folds_chose(monkeypatch):
         choices.append(choose(*arguments))
         return choices[-1]
 
-    monkeypatch.setattr(Shrunk, "_learnt", spy)
-    monkeypatch.setattr(shrunk, "_choose", spy_on_choice)
-    found = Shrunk(folds=4).optimize(problem, [START])
+    monkeypatch.setattr(Bagged, "_learnt", spy)
+    monkeypatch.setattr(bagged, "_choose", spy_on_choice)
+    found = Bagged(folds=4).optimize(problem, [START])
     (learnt_by_fold, fold_of), (whole, others) = runs[0], choices[0]
     numbers = [
         np.stack([_scaled(problem, weights)[0] for weights in runs]) for runs in learnt_by_fold
@@ -342,5 +342,5 @@ def test_some_problems_are_learnt_by_fewer_searches(options, sparse, searches):
         problem = replace(problem, sparse=csr_array(np.eye(problem.size, sparse)))
     start = np.append(START, np.zeros(sparse))
     folds, rng = np.arange(6) % 3, np.random.default_rng(1)
-    runs = list(Shrunk(**options)._learnt(problem, start, Bounds.none(4 + sparse), folds, rng))
+    runs = list(Bagged(**options)._learnt(problem, start, Bounds.none(4 + sparse), folds, rng))
     assert [[one.shape for one in run] for run in runs] == [[(4 + sparse,)] * searches] * 3
