@@ -64,7 +64,7 @@ def test_the_comparison_in_the_tutorial_is_that_of_its_page():
 def test_the_readme_is_short_and_its_result_is_what_was_measured():
     text = PAGES[0].read_text(encoding="utf-8")
     assert text.count("\n") <= 200
-    page = (ROOT / "docs/explanation/reproduction.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/explanation/moses-results.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (\w+) \| ([^|]+) \| (mert-moses[^|]+|portmert) \| (\d+) \| (.*) \|$",
         text,
