@@ -36,25 +36,6 @@ WIDTH = 96
 _FORMULAS = re.compile(r"\| \[[^\]]*\]\((\S+\.md)\) \| (.*) \|")
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of a folder in the place of its name in the navigation."""
-    made = [f"reference/{name}.md" for name in pages(Path(config.docs_dir))]
-    made += ["reference/architecture.md"]
-    for entry in config.nav or []:
-        if isinstance(entry, dict):
-            for title, value in entry.items():
-                if isinstance(value, str) and value.endswith("/"):
-                    written = (Path(config.docs_dir) / value).glob("[!_]*")
-                    found = {f"{value}{path.stem}.md" for path in written}
-                    entry[title] = sorted(found, key=_place) or [n for n in made if value in n]
-    return config
-
-
-def _place(page: str) -> tuple[bool, str]:
-    """Return what sorts the first page of a folder before the others."""
-    return not page.endswith("/index.md"), page
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
     for name, text in pages(Path(config.docs_dir)).items():

@@ -12,21 +12,24 @@ import portmert
 from portmert.tuner.cli import CommandFolder, main
 from portmert.tuner.families import FAMILIES, own_names
 from tests.support.places import ROOT
+from tests.support.readme import BLOCK, entries
 
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")
 
 
 class Loaded(HTMLParser):
-    """Collects what a browser fetches by itself, and the links and targets of a page."""
+    """Collects what a browser fetches, the targets of a page, and what its buttons copy."""
 
     def __init__(self):
         super().__init__()
-        self.fetched, self.targets = [], set()
+        self.fetched, self.targets, self.copied = [], set(), []
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
         if "id" in attrs:
             self.targets.add(attrs["id"])
+        if "data-copy" in attrs:
+            self.copied.append(attrs["data-copy"])
         if tag in {"script", "img", "iframe", "source", "video", "audio"} and attrs.get("src"):
             self.fetched.append(attrs["src"])
         if tag == "link" and attrs.get("rel") != "canonical":
@@ -61,6 +64,31 @@ def test_pages_fetch_nothing_from_other_hosts(site):
                 assert (page.parent / address.split("?")[0]).exists(), f"{page.name}: {address}"
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text("utf-8"))
+
+
+def test_the_copy_button_copies_commands_without_prompts_and_outputs(site):
+    shown = (ROOT / "docs/how-to/replicas.md").read_text(encoding="utf-8")
+    blocks = [
+        "\n".join(command.removeprefix("$ ").rstrip("\n") for command, _ in entries(block))
+        for block in BLOCK.findall(shown)
+    ]
+    assert len(blocks) > 1
+    assert parsed(site / "how-to/replicas.html").copied == blocks
+    for page in site.rglob("*.html"):
+        blocks = page.read_text(encoding="utf-8").count('<span class="gp">')
+        copied = "\n".join(parsed(page).copied)
+        assert bool(blocks) == bool(copied), page.name
+        assert not re.search(r"^(\$ |portmert: )", copied, re.MULTILINE), page.name
+
+
+def test_every_page_has_a_place_in_the_navigation(site):
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")}
+    home = (site / "index.html").read_text(encoding="utf-8")
+    linked = set(re.findall(r'<a href="([\w/-]+)\.html" class="md-nav__link', home))
+    assert pages <= linked | {"index"}
+    order = [home.index(f">{title}") for title in ("Tutorial", "Tune and rerank", "Reference")]
+    assert order == sorted(order)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
