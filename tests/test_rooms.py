@@ -101,10 +101,3 @@ def test_tests_stand_in_folders_of_the_same_names():
         for path in (ROOT / "tests" / package).rglob("test_*.py"):
             room = ROOT / path.parent.relative_to(ROOT / "tests")
             assert (room / "__init__.py").is_file(), f"{path} tests no room"
-
-
-def test_long_files_give_a_reason():
-    for path in MODULES.values():
-        text = path.read_text(encoding="utf-8")
-        if text.count("\n") > 500:
-            assert "# Long because" in text, f"{path} has over 500 lines and gives no reason"

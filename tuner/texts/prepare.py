@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 import portmert
 from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
-from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import TextFile
 from portmert.tuner.texts.corpus import References, check_lines, make_batch, read_links, read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import Side, TextPipeline
 
-Prepare = Callable[[Sequence[Metric], TextPipeline, Annotator | None], "Preparation"]
+if TYPE_CHECKING:
+    from portmert.tuner.annotation.annotators._base import Annotator  # a room above this one
+
+Prepare: TypeAlias = "Callable[[Sequence[Metric], TextPipeline, Annotator | None], Preparation]"
 """Returns what makes texts ready for metrics; the annotator is the one of a run."""
 
 
