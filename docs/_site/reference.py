@@ -210,10 +210,9 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
 
 def python_page() -> str:
     """Return the page of the Python API, which mkdocstrings fills; functions come first."""
-    places = {name: getattr(portmert, name).__module__ for name in portmert.__all__}
-    names = sorted(places, key=lambda name: (name[0].isupper(), name))
+    names = sorted(portmert.__all__, key=lambda name: (name[0].isupper(), name))
     parts = ["# Python\n", "All of it comes with `import portmert`.\n"]
-    return "\n".join([*parts, *(f"::: {places[name]}.{name}\n" for name in names)])
+    return "\n".join([*parts, *(f"::: portmert.{name}\n" for name in names)])
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
