@@ -93,7 +93,8 @@ def test_weights_of_another_length_are_named(finished, tmp_path):
 def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
     data = ROOT / "configs" / "recorded"
     given = [
-        "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert", "optimizer.searches_per_feature=1",
+        "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert",
+        "optimizer.searches_per_feature=1",
         f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",
         f'data.test_references=["{data / "dev.tgt"}"]',
         f'data.test_reference_links=["{data / "dev.links"}"]',
