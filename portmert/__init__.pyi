@@ -37,7 +37,6 @@ from .tuner.api.planning import Plan as Plan
 from .tuner.api.planning import Planned as Planned
 from .tuner.api.planning import Range as Range
 from .tuner.api.planning import plan as plan
-from .tuner.api.replicating import Replicas as Replicas
 from .tuner.api.replicating import replicate as replicate
 from .tuner.api.reporting import report as report
 from .tuner.api.reporting import reproduce as reproduce
@@ -48,7 +47,7 @@ from .tuner.api.reranking import rerank as rerank
 from .tuner.api.scoring import score as score
 from .tuner.api.scoring import scores_as_json as scores_as_json
 from .tuner.api.scoring import scores_as_text as scores_as_text
-from .tuner.api.tuning import Replicated as Replicated
+from .tuner.api.tuning import Replicas as Replicas
 from .tuner.api.tuning import Result as Result
 from .tuner.api.tuning import load_config as load_config
 from .tuner.api.tuning import tune as tune

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from portmert.aligners import _thot
 from portmert.aligners.thot import Thot
-from portmert.tuner.demo.grammar import generate
 from portmert.tuner.ground.errors import AlignerError
+from tests.support.languages.grammar import generate
 
 PAIRS = generate(400, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]

@@ -176,8 +176,8 @@ def client(text: str, file: str) -> None:
 
 def udpipe(sentences: int = 4000) -> None:
     """Print how many sentences a second UDPipe annotates."""
-    from portmert.tuner.demo.grammar import generate
     from tests.support import annotation_models
+    from tests.support.languages.grammar import generate
 
     model = f"udpipe:model={annotation_models.udpipe()}"
     lines = [" ".join(pair.target) for pair in generate(int(sentences), seed=5)]

@@ -175,6 +175,7 @@ def measure_tune(folder: Path, millions: int, optimizer: str) -> list[list[str]]
         experiment = load_config(config, overrides=given)
         with open_run(out, experiment.fingerprint(), origin="bench") as run_folder:
             for number, path in enumerate(parts, 1):
+                run_folder.iteration(number).mkdir()
                 (run_folder.iteration(number) / "nbest.gz").hardlink_to(path)
         seen = run(["tune", config, *(word for one in given for word in ("--set", one))])
         results.add((out / "result.json").read_bytes())

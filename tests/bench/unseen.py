@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.demo.bitext import write_bitext
 from portmert.tuner.evaluation.comparison.formats import shown, signed
 from portmert.tuner.evaluation.crossval.report import tables_of, with_error
 from portmert.tuner.ground.tables import aligned
@@ -31,6 +30,7 @@ from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.experiment import run
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from tests.bench.lists import REAL
+from tests.support.languages.bitext import write_bitext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ import pytest
 
 from portmert.aligners._base import Aligner
 from portmert.tuner.components import registry
-from portmert.tuner.demo.grammar import generate
 from tests.support.aligner_programs import NAMES, install, real
+from tests.support.languages.grammar import generate
 
 PAIRS = generate(60, seed=8)
 SOURCE = ["", *(" ".join(pair.source) for pair in PAIRS), "a"]

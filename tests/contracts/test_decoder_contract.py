@@ -10,11 +10,11 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.demo.grammar import generate
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.support.languages.grammar import generate
 from tests.support.places import TESTS
 
 PAIRS = generate(108, seed=9)

@@ -5,10 +5,10 @@ from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.demo.grammar import generate
 from tests.crash import programs
 from tests.support import annotation_models
 from tests.support.cli import run
+from tests.support.languages.grammar import generate
 from tests.support.run_folders import DATA, RECORDED, write_lines, write_lists
 from tests.support.thot_config import thot_config
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from portmert.tuner.demo.bitext import write_bitext
 from tests.support.aligner_programs import install
 from tests.support.cli import run
+from tests.support.languages.bitext import write_bitext
 
 
 @pytest.fixture

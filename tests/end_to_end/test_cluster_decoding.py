@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from portmert.tuner.components import registry
-from portmert.tuner.demo.grammar import generate
 from portmert.tuner.executors.opening import opened
 from tests.support.annotation_models import udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster, files, kill_one_at_work
+from tests.support.languages.grammar import generate
 from tests.support.places import ROOT
 
 pytestmark = NEEDS_DASK

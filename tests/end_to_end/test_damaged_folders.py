@@ -67,6 +67,56 @@ def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, comman
     assert damaged.read_bytes() == before
 
 
+def test_a_count_of_replicas_that_is_damaged_ends_at_once(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    state = tmp_path / "run" / "state.json"
+    content = json.loads(state.read_text())
+    content["fingerprint"]["tune.replicas"] = "99999999999999999999999"
+    state.write_text(json.dumps(content))
+    said = run("report", tmp_path / "run").stdout
+    assert "nothing has been scored yet" in said
+
+
+def test_weights_of_another_length_are_named(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    damaged = tmp_path / "run" / "iteration-02" / "weights.json"
+    content = json.loads(damaged.read_text())
+    name, values = next(iter(content["weights"].items()))
+    content["weights"][name] = [*values, 1.0]
+    damaged.write_text(json.dumps(content))
+    said = fault("report", tmp_path / "run")
+    assert f"{damaged}: 2 weights of feature {name}, but " in said
+
+
+@pytest.mark.parametrize("name", ["nbest.gz", "output.txt", "scores.json", "digests.json"])
+@pytest.mark.parametrize("kind", ["gone", "half"])
+def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
+    data = ROOT / "configs" / "recorded"
+    given = [
+        "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert",
+        "optimizer.searches_per_feature=1",
+        f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",
+        f'data.test_references=["{data / "dev.tgt"}"]',
+        f'data.test_reference_links=["{data / "dev.links"}"]',
+    ]  # fmt: skip
+    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+    run(*words)
+    damaged = tmp_path / "test" / name
+    whole = {path: path.read_bytes() for path in (tmp_path / "test").iterdir()}
+    if kind == "gone":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(whole[damaged][: len(whole[damaged]) // 2])
+    if (name, kind) == ("digests.json", "half"):
+        assert f"{damaged}: " in fault(*words)
+        return
+    said = run(*words).stderr
+    if (name, kind) != ("scores.json", "gone"):  # then it looks like a run that was killed
+        again = "scores.json" if name == "digests.json" else name
+        assert f"{again}: changed or gone since it was written; it is made again" in said
+    assert {path: path.read_bytes() for path in (tmp_path / "test").iterdir()} == whole
+
+
 @pytest.mark.parametrize("key", ["dev_score", "unseen_score", "held_out", "hypotheses", "new"])
 def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
     folder, few = finished

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -208,9 +209,29 @@ def test_other_work_is_not_overwritten(tmp_path):
     )
     said = fault("optimize", *DEV, *MERT, *TEST, *options)
     assert "optimizer was" in said
-    (tmp_path / "run" / "replica-1" / "result.json").write_text("{}")
-    same = ["optimize", *DEV, "--optimizer", "mert:searches_per_feature=6,restarts=1", *options]
-    assert "replica-1/result.json: " in fault(*same)
+
+
+@pytest.mark.parametrize(
+    "name", ["weights.json", "result.json", "test/output.txt", "test/scores.json"]
+)
+@pytest.mark.parametrize("kind", ["gone", "half"])
+def test_what_has_changed_since_is_made_again(folder, tmp_path, name, kind):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    damaged = copy / "replica-2" / name
+    whole = damaged.read_bytes()
+    if kind == "gone":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(whole[: len(whole) // 2])
+    untouched = (copy / "replica-1" / "result.json").stat().st_mtime_ns
+    said = optimize(*TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", copy).stderr
+    if (name, kind) != ("result.json", "gone"):  # then it looks like a replica that was killed
+        assert f"{damaged}: changed or gone since it was written; it is made again" in said
+    assert damaged.read_bytes() == whole
+    assert (copy / "replica-1" / "result.json").stat().st_mtime_ns == untouched
+    ours, theirs = products(copy), products(folder)
+    assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}
 
 
 @pytest.mark.parametrize(

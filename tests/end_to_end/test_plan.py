@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import portmert
-from portmert.tuner.demo.grammar import generate
 from portmert.tuner.runs import sample
 from tests.support import annotation_models
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
+from tests.support.languages.grammar import generate
 from tests.support.places import ROOT
 from tests.support.thot_config import thot_config
 

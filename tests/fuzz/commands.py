@@ -7,11 +7,11 @@ from unittest.mock import patch
 
 from portmert.tuner.cli import main
 from portmert.tuner.components import registry
-from portmert.tuner.demo.grammar import generate
 from tests.fuzz.judges import scored_place
 from tests.fuzz.target import Target, new_place
 from tests.support import annotation_models
 from tests.support.cli import run
+from tests.support.languages.grammar import generate
 from tests.support.places import CONFIGS
 from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
 from tests.support.thot_config import thot_config

@@ -3,7 +3,7 @@
 import shlex
 import sys
 
-from portmert.tuner.demo.grammar import generate
+from tests.support.languages.grammar import generate
 from tests.support.places import TESTS, programs
 
 RECORDED = TESTS / "programs" / "recorded_aligner"

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 from portmert.tuner.annotation.annotators._udpipe_training import train
-from portmert.tuner.demo.grammar import generate
-from portmert.tuner.demo.treebank import to_conllu
 from tests.support.bracketed import to_brackets
+from tests.support.languages.grammar import generate
+from tests.support.languages.treebank import to_conllu
 
 _PAIRS = generate(60, seed=3)
 PAIRS = list({pair.target: pair for pair in _PAIRS}.values())

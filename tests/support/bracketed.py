@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portmert.tuner.annotation.annotators._tokens import escaped
-from portmert.tuner.demo.derivation import Leaf
+from tests.support.languages.derivation import Leaf
 
 
 def tree(words):

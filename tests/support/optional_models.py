@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from portmert.tuner.demo.treebank import parse, to_conllu
 from tests.support.annotation_models import PAIRS
+from tests.support.languages.treebank import parse, to_conllu
 from tests.support.places import SHARED
 
 REAL = SHARED / "data/parsers/models/bllip_gum_1k.tar.xz"

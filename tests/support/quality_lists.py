@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from portmert.tuner.demo.grammar import generate
+from tests.support.languages.grammar import generate
 from tests.support.places import ROOT
 
 FOLDER = ROOT / "configs" / "quality"

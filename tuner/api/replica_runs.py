@@ -1,14 +1,14 @@
-"""Searches replicas, averages them, and chooses from the lists of a test set, in a run's folder.
+"""Search lists from several seeds, average the weights, and choose from the lists of a test set.
 
-A replica whose `result.json` is there is finished; started again, only the others are searched.
+A replica whose files are all as they were written is finished; the others are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +25,14 @@ from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.nbest.write import write_nbest
 from portmert.tuner.runs.config import ListsData
 from portmert.tuner.runs.folder import RunFolder
-from portmert.tuner.runs.scorer import NUMBER, Scored, read_json, write_json
-from portmert.tuner.search.averaging import averaged, deviation, spread_size, weight_spreads
+from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
+from portmert.tuner.runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
+from portmert.tuner.search.averaging import averaged, spread_size
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
-
-
-class Chosen(NamedTuple):
-    """Names the files of one hypothesis a segment: text, and links where lists have them."""
-
-    text: Path
-    links: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +64,11 @@ class ReplicaRun:
 
     def search(self, numbers: Iterable[int], team: Team, searching: Progress | None) -> None:
         """Search with the seeds of those replicas that are not finished."""
-        missing = [n for n in numbers if not (self.folder.replica(n) / "result.json").is_file()]
+        missing = [
+            number
+            for number in numbers
+            if not is_finished(self.folder.replica(number) / "result.json", self.notice)
+        ]
         setups = [
             replace(self.setup, seed=streams.replica(self.setup.seed, number))
             for number in missing
@@ -85,17 +83,19 @@ class ReplicaRun:
             setups = [replace(setup, threads=1) for setup in setups]
             step, progress = team.step, searching
         tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
-        ended = team.run(_searched, tasks, progress=progress)
-        for place, (found, lines) in ended:
-            if missing[place] == 1:
-                for line in lines:
-                    self.notice(line)
+        # The first replica speaks for all.
+        cells = [
+            (self.notice if number == 1 else _ignore, task)
+            for number, task in zip(missing, tasks, strict=True)
+        ]
+        for place, found in run_tasks(team, _searched, cells, progress):
             self._write(self.folder.replica(missing[place]), setups[place].seed, found)
 
     def _write(self, folder: Path, seed: int, found: Optimization) -> None:
+        folder.mkdir(exist_ok=True)
         self._write_weights(folder / "weights.json", found.weights)
-        test = self._test(found.weights, lambda: folder / "test")
-        write_json(
+        test = self._test(found.weights, folder / "test")
+        finish(
             folder / "result.json",
             {
                 "metric": self.problem.signature,
@@ -107,8 +107,8 @@ class ReplicaRun:
             },
         )
 
-    def replica(self, number: int) -> dict[str, Any]:
-        """Return what the result.json of a replica holds."""
+    def _row(self, number: int) -> dict[str, Any]:
+        """Return what result.json says of a replica."""
         folder = self.folder.replica(number)
         kept = read_json(
             folder / "result.json",
@@ -121,9 +121,9 @@ class ReplicaRun:
         del kept["metric"]
         return {"folder": folder.name, **kept}
 
-    def finish(self, replicas: list[dict[str, Any]]) -> tuple[FeatureWeights, dict[str, Any]]:
-        """Average the weights, score them, write what was found and return it."""
-        paths = [self.folder.path / one["folder"] / "weights.json" for one in replicas]
+    def finish(self, numbers: Sequence[int], *, baselines: bool) -> Replicas:
+        """Average the weights of the replicas, score them, and write all."""
+        paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         found = [read_weights_file(path).weights for path in paths]
         searched = self.problem.read.penalised(self._alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
@@ -135,59 +135,51 @@ class ReplicaRun:
             ]
         weights = averaged(found, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
-        test = self._test(weights, lambda: self.folder.test)
         start = self._test(self._start, None)
-        document = {
-            "metric": self.problem.metric.signature,
-            "start": {
-                "dev_score": self._dev(self._start, self.problem.start_alpha),
+        document = write_result(
+            self.folder.path,
+            self.problem.metric.signature,
+            [self._row(number) for number in numbers],
+            found,
+            (self._dev(weights, self._alpha), None, self._test(weights, self.folder.test)),
+            scores=SCORES,
+            start={
+                "dev_score": self._dev(self._start, self.problem.start_alpha).score,
                 "test_score": None if start is None else start.score,
             },
-            **{
-                key: _mean([one[key] for one in replicas])
-                for key in ("dev_score", "unseen_score", "test_score")
-            },
-            "average": {
-                "dev_score": self._dev(weights, self._alpha),
-                "held_out_score": None,
-                "test": None if test is None else asdict(test),
-            },
-            "replicas": replicas,
-            "weights": weight_spreads(found),
-        }
-        write_json(self.folder.path / "result.json", document)
-        return weights, document
+        )
+        files = self._baselines(numbers, weights) if baselines else {}
+        path, metric = self.folder.path, self.problem.metric
+        return Replicas(weights, document, metric, path, baselines=files)
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
         WeightsFile(weights, length_penalty=self._alpha).written(weights, path)
 
-    def _dev(self, weights: FeatureWeights, alpha: float) -> float:
-        read = self.problem.read
-        return self._score(self.problem.stats, read.best(weights, alpha)).score
+    def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
+        return self._score(self.problem.stats, self.problem.read.best(weights, alpha))
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
         metric, total = self.problem.metric, stats.total(rows)
         return Scored(float(metric.score(total)), metric.parts(total))
 
-    def _test(self, weights: FeatureWeights, folder: Callable[[], Path] | None) -> Scored | None:
-        """Score the test set, if there is one, and write what was chosen into a folder."""
+    def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
+        """Choose from the lists of the test set, if there is one; write and score the choice."""
         if self.test_set is None:
             return None
         read, stats = self.test_set.read, self.test_set.stats
         rows = read.best(weights, self._alpha)
         scored = None if stats is None else self._score(stats, rows)
         if folder is not None:
-            out = folder()
-            out.mkdir(exist_ok=True)
-            write_text(out / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
+            folder.mkdir(exist_ok=True)
+            write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
             if read.nbest.texts.links is not None:
-                write_nbest(_chosen(read.nbest, rows), out / "nbest.gz", weights)
+                write_nbest(_chosen(read.nbest, rows), folder / "nbest.gz", weights)
             if scored is not None:
                 content = {"metric": self.problem.signature, **asdict(scored)}
-                write_json(out / "scores.json", content)
+                write_json(folder / "scores.json", content)
         return scored
 
-    def baselines(self, replicas: int, average: FeatureWeights) -> dict[str, Chosen]:
+    def _baselines(self, numbers: Sequence[int], average: FeatureWeights) -> dict[str, Chosen]:
         """Write what else can be chosen from the test lists, and the links of the replicas' own.
 
         The names are `replica-N`, `averaged`, `first`, `only FEATURE`, `oracle`.
@@ -195,10 +187,9 @@ class ReplicaRun:
         if self.test_set is None:
             return {}
         read, stats = self.test_set.read, self.test_set.stats
-        names = [f"replica-{number}" for number in range(1, replicas + 1)]
+        folders = [self.folder.replica(number) for number in numbers]
         weights = {
-            name: read_weights_file(self.folder.path / name / "weights.json").weights
-            for name in names
+            folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
         } | {"averaged": average}
         chosen = {name: read.best(one, self._alpha) for name, one in weights.items()}
         chosen["first"] = read.nbest.offsets[:-1]
@@ -223,7 +214,8 @@ class ReplicaRun:
         ]
         for label, unit in zip(labels, np.eye(len(labels)), strict=True):
             more, less = (FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0))
-            gain = self.problem.metric.oriented(self._dev(less, 0.0) - self._dev(more, 0.0))
+            change = self._dev(less, 0.0).score - self._dev(more, 0.0).score
+            gain = self.problem.metric.oriented(change)
             yield (f"-{label}", less) if gain > 0 else (label, more)
 
 
@@ -253,14 +245,6 @@ def _chosen(nbest: NBest, rows: IntArray) -> NBest:
         sparse=None,
         lines=None,
     )
-
-
-def _mean(scores: Sequence[float | None]) -> dict[str, float] | None:
-    """Return mean and standard deviation; None where there are no scores."""
-    known = np.array([score for score in scores if score is not None])
-    if known.size < len(scores):
-        return None
-    return {"mean": float(known.mean()), "sd": deviation(known)}
 
 
 def read_test_lists(
@@ -352,3 +336,7 @@ def _searched(
     lines: list[str] = []
     found = optimize_stats(nbest, stats, metric, setup, notice=lines.append, progress=step)
     return found, lines
+
+
+def _ignore(_: str) -> None:
+    """Drop a line."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.replica_runs import (
-    Chosen,
     ReplicaRun,
     in_order_of_lists,
     read_test_lists,
@@ -34,70 +33,16 @@ from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pip
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.errors import ConfigError, counted
+from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.files import text_digest
-from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs.config import ListsData
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_list_inputs
+from portmert.tuner.runs.replicas import Replicas
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.weights.feature_weights import FeatureWeights
-
-
-@dataclass(frozen=True, eq=False)
-class Replicas:
-    """Holds what several searches found; `str()` of it is what `optimize --replicas` prints.
-
-    Parameters
-    ----------
-    weights : FeatureWeights
-        The average: each replica's scaled to model scores that spread alike on the lists.
-    document
-        Everything as plain data: what result.json holds.
-    metric : Metric
-    baselines
-        Name -> files, where they were asked for: what can be chosen from the test lists.
-    """
-
-    weights: FeatureWeights
-    document: dict[str, Any] = field(repr=False)
-    metric: Metric = field(repr=False)
-    baselines: dict[str, Chosen] = field(default_factory=dict, repr=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `portmert optimize --replicas N --json` prints."""
-        return self.document
-
-    def __str__(self) -> str:
-        found, scores = self.document, ("dev_score", "unseen_score", "test_score")
-        average = {"dev_score": found["average"]["dev_score"]}
-        average["test_score"] = (found["average"]["test"] or {}).get("score")
-        rows: list[tuple[str, Mapping[str, Any]]] = [
-            *((one["folder"], one) for one in found["replicas"]),
-            *(
-                (kind, {key: found[key] and found[key][kind] for key in scores})
-                for kind in ("mean", "sd")
-            ),
-            ("averaged weights", average),
-            ("start weights", found["start"]),
-        ]
-        known = [key for key in scores if any(row.get(key) is not None for _, row in rows)]
-        unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
-        return Table(
-            f"{found['metric']}: {counted(len(found['replicas']), 'replica')}",
-            ["", *(key.removesuffix("_score") for key in known)],
-            [[name, *(self._shown(row, key) for key in known)] for name, row in rows],
-            note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",
-        ).text()
-
-    def _shown(self, row: Mapping[str, Any], key: str) -> str:
-        if row.get(key) is None:
-            return ""
-        error = row.get("unseen_error") if key == "unseen_score" else None
-        return self.metric.shown(row[key]) + (f" ± {self.metric.shown(error)}" if error else "")
 
 
 def replicate(
@@ -247,9 +192,7 @@ def replicate(
             run = ReplicaRun(folder, problem, setup, test, notice)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, searching)
-            average, document = run.finish([run.replica(n) for n in numbers])
-            files = run.baselines(replicas, average) if baselines else {}
-            return Replicas(average, document, problem.metric, files)
+            return run.finish(numbers, baselines=baselines)
 
 
 def _paths(given: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:

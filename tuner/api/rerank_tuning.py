@@ -11,8 +11,8 @@ from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.also import remind
 from portmert.tuner.api.comparing import Compared, compare
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.replica_runs import Chosen, as_lines
-from portmert.tuner.api.replicating import Replicas, replicate
+from portmert.tuner.api.replica_runs import as_lines
+from portmert.tuner.api.replicating import replicate
 from portmert.tuner.api.texts import Notice, PathLike, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.scores import shown
 from portmert.tuner.ground.documents import to_json
@@ -21,6 +21,7 @@ from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs.inputs import read_inputs
+from portmert.tuner.runs.replicas import Chosen, Replicas
 from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline

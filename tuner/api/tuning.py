@@ -10,13 +10,11 @@ from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.runs import config as configs
-from portmert.tuner.runs import experiment as single
-from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.replicas import Replicated
+from portmert.tuner.runs.replicas import Replicas, run
 from portmert.tuner.runs.result import Result
 
-__all__ = ["Replicated", "Result", "load_config", "tune"]
+__all__ = ["Replicas", "Result", "load_config", "tune"]
 
 
 def load_config(
@@ -54,7 +52,7 @@ def tune(
     log: Notice = log_notice,
     progress: Progress | None = None,
     annotating: Progress | None = None,
-) -> Result | Replicated:
+) -> Result | Replicas:
     """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
 
     Called again it goes on where it was interrupted. Everything lies in the output folder that
@@ -79,8 +77,8 @@ def tune(
 
     Returns
     -------
-    Result or Replicated
-        The second where the configuration asks for replicas.
+    Result or Replicas
+        The second if the configuration asks for more than one replica.
 
     Raises
     ------
@@ -98,7 +96,6 @@ def tune(
             annotation_cache=annotation_cache,
             executor=executor,
         )
-    run = replicas.run if experiment.tune.replicas > 1 else single.run
     with opened(experiment.executor, threads=1, notice=log) as team:
         return run(
             experiment,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from portmert.tuner.commands._options import Whole, overrides_option, run_execut
 from portmert.tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:
-    from portmert import Replicated, Result
+    from portmert import Replicas, Result
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(*, config: Path, fresh: bool, **given: Any) -> None:
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
         )
     shown = experiment.metric.shown
-    if isinstance(result, portmert.Replicated):
+    if isinstance(result, portmert.Replicas):
         lines = _of_replicas(result, shown)
     else:
         lines = _of_one(result, shown)
@@ -65,16 +65,25 @@ def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
     return lines
 
 
-def _of_replicas(result: Replicated, shown: Callable[[float], str]) -> list[str]:
-    lines = []
-    for number, (seed, one) in enumerate(zip(result.seeds, result.replicas, strict=True), 1):
-        held_out = "" if one.held_out is None else f", held out {shown(one.held_out)}"
-        test = "" if one.test is None else f", test {shown(one.test.score)}"
-        lines.append(f"replica {number}: dev {shown(one.score)}{held_out}{test} (seed {seed})")
-    held_out = "" if result.held_out is None else f", held out {shown(result.held_out.score)}"
-    test = "" if result.test is None else f", test {shown(result.test.score)}"
+def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
+    found = result.document
+
+    def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
+        for name, score in (
+            ("dev", scores["dev_score"]),
+            ("held out", scores["held_out_score"]),
+            ("test", test),
+        ):
+            begin += "" if score is None else f", {name} {shown(score)}"
+        return begin.replace(",", "", 1)
+
+    average, test = found["average"], found["average"]["test"]
+    mean, deviation = found["dev_score"].values()
     return [
-        *lines,
-        f"{result.metric}: dev {shown(result.mean)}, standard deviation {shown(result.spread)}",
-        f"average of weights: dev {shown(result.dev.score)}{held_out}{test}",
+        *(
+            f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"
+            for number, one in enumerate(found["replicas"], 1)
+        ),
+        f"{found['metric']}: dev {shown(mean)}, standard deviation {shown(deviation)}",
+        line("average of weights:", average, None if test is None else test["score"]),
     ]

@@ -20,7 +20,7 @@ from portmert.tuner.demo.bitext import TREEBANK, write_bitext
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import read_lines, shipped, write_text
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.runs import experiment, replicas
+from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.texts.corpus import read_references
 from portmert.tuner.texts.links import Linker
@@ -30,15 +30,6 @@ from portmert.tuner.texts.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 500}
 """Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
-
-FREE = 0.6
-"""Share of clauses with free word order in the source: what metrics of word order differ on."""
-
-TREEBANK_SIZE = 1000
-"""Parsed sentences that the tagger and parser is trained on where one is needed."""
-
-SEED = 1
-"""Of the bitext; that of tuning stands in the configurations."""
 
 CONFIGS = {name: f"demo-{name}.toml" for name in ("bleu", "port", "posf", "hwcm", "edpm")}
 ALWAYS = ("bleu", "port")
@@ -54,8 +45,8 @@ ANNOTATOR_MODEL = "treebank.udpipe"
 
 
 @dataclass(frozen=True)
-class System:
-    """Holds one system's scores.
+class ScoredSystem:
+    """The scores of one system.
 
     Parameters
     ----------
@@ -72,7 +63,7 @@ class System:
 
 @dataclass(frozen=True)
 class Demo:
-    """Holds what the demo found.
+    """The result of the demo.
 
     Parameters
     ----------
@@ -89,7 +80,7 @@ class Demo:
         The comparison of the tuned systems, an HTML file.
     """
 
-    systems: tuple[System, ...]
+    systems: tuple[ScoredSystem, ...]
     metrics: tuple[str, ...]
     identical: int
     segments: int
@@ -137,15 +128,7 @@ def run_demo(
     if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
         log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
         corpus.mkdir(parents=True, exist_ok=True)
-        write_bitext(
-            corpus,
-            train=train,
-            dev=dev,
-            test=test,
-            seed=SEED,
-            treebank=min(TREEBANK_SIZE, train),
-            free=FREE,
-        )
+        write_bitext(corpus, train=train, dev=dev, test=test)
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
         _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL, log)
@@ -196,10 +179,8 @@ def _tuned(
     loaded: Experiment, *, log: Callable[[str], None], progress: Progress, fresh: bool
 ) -> dict[str, tuple[Path, ...]]:
     """Tune as `portmert tune` does; return the lists of all results, and of the start weights."""
-    if loaded.tune.replicas > 1:
-        results = replicas.run(loaded, log=log, progress=progress, fresh=fresh).replicas
-    else:
-        results = (experiment.run(loaded, log=log, progress=progress, fresh=fresh),)
+    found = replicas.run(loaded, log=log, progress=progress, fresh=fresh)
+    results = found.results if isinstance(found, replicas.Replicas) else (found,)
     return {
         "start": (results[0].start_list,),
         "dev": tuple(result.dev_list for result in results),
@@ -256,7 +237,7 @@ def _score(
     annotated: Experiment | None,
     lists: Mapping[str, Mapping[str, Sequence[Path]]],
     log: Callable[[str], None],
-) -> tuple[tuple[System, ...], tuple[str, ...], dict[str, list[str]]]:
+) -> tuple[tuple[ScoredSystem, ...], tuple[str, ...], dict[str, list[str]]]:
     """Score the output of every system with every metric, all with the same links of references.
 
     Returns the systems, the names of the metrics, and the test output of each first tuning.
@@ -319,7 +300,7 @@ def _score(
                         outputs[name] = output
                 means = np.mean(rows, axis=0).tolist()
                 scores[name][part] = dict(zip((*names, "length"), means, strict=True))
-    systems = tuple(System(name, found) for name, found in scores.items())
+    systems = tuple(ScoredSystem(name, found) for name, found in scores.items())
     return systems, names, outputs
 
 

@@ -31,9 +31,8 @@ from portmert.tuner.runs.folder import (
 )
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.lists import ListMerger, PooledLists
-from portmert.tuner.runs.result import Result
+from portmert.tuner.runs.result import Iteration, Result, best_iteration, stop_reason
 from portmert.tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
-from portmert.tuner.runs.stopping import Iteration, best_iteration, stop_reason
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
@@ -208,6 +207,7 @@ class _Run:
             else:
                 found = read_weights(self.folder.iteration(number - 1) / "optimized.json")
                 weights = self._after(number - 1, found)
+            path.parent.mkdir(exist_ok=True)
             write_text(path, weights.to_json() + "\n")
         return read_weights(path)
 
@@ -411,6 +411,7 @@ class _Run:
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
+            folder.mkdir(exist_ok=True)
             self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
             # What there is to be noticed each iteration has said.
             nbest, stats = self.lists.searched(lists, lambda _: None)
@@ -442,7 +443,7 @@ class _Run:
             f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
         experiment.decoder.write_config(weights, config_path, header=header)
-        test = self.evaluator.test(weights, lambda: self.folder.test)
+        test = self.evaluator.test(weights, self.folder.test)
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
         write_json(

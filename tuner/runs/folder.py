@@ -47,61 +47,57 @@ PRODUCTS = (
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Holds the lock of a folder and whose work is of one fingerprint.
+    """The folder of a run, locked, with work of one fingerprint.
 
-    It has no state in memory: a file that exists under its final name is a finished step.
+    It has no state in memory: a file that exists under its final name is a finished step. Its
+    properties are paths; the step that writes there makes the folder.
     """
 
     path: Path
 
     @property
     def annotations(self) -> Path:
-        """Return where links are kept."""
+        """The folder of links."""
         return self.path / "annotations"
 
     @property
     def scratch(self) -> Path:
-        """Return where the decoder keeps logs and what it must not lose in a run."""
-        return self._made("scratch")
-
-    def clear_scratch(self) -> None:
-        """Remove what a decoder that was killed left behind; its logs stay."""
-        for path in self.scratch.iterdir():
-            if path.suffix != ".log" and path.is_file():
-                path.unlink()
+        """The folder of the decoder's logs, and of what it must keep during a run."""
+        return self.path / "scratch"
 
     @property
     def test(self) -> Path:
-        """Return where the test set's output lies."""
-        return self._made("test")
+        """The folder of the test set's output."""
+        return self.path / "test"
 
     @property
     def bootstrap(self) -> Path:
-        """Return where the weights of bootstrap samples lie."""
-        return self._made("bootstrap")
+        """The folder of the weights of bootstrap samples."""
+        return self.path / "bootstrap"
 
     @property
     def average(self) -> Path:
-        """Return where the output under averaged weights lies."""
-        return self._made("average")
+        """The folder of the output under averaged weights."""
+        return self.path / "average"
 
     @property
     def pool(self) -> Path:
-        """Return where the merged lists are kept on disk."""
-        return self._made("pool")
+        """The folder of the merged lists, if they are kept on disk."""
+        return self.path / "pool"
 
     def replica(self, number: int) -> Path:
         """Return the folder of replica `number`, counted from 1."""
-        return self._made(f"replica-{number}")
+        return self.path / f"replica-{number}"
 
     def iteration(self, number: int) -> Path:
         """Return the folder of iteration `number`, counted from 1."""
-        return self._made(f"iteration-{number:02d}")
+        return self.path / f"iteration-{number:02d}"
 
-    def _made(self, name: str) -> Path:
-        folder = self.path / name
-        folder.mkdir(exist_ok=True)
-        return folder
+    def clear_scratch(self) -> None:
+        """Remove the files that a killed decoder left; its logs stay."""
+        for path in self.scratch.glob("*"):
+            if path.suffix != ".log" and path.is_file():
+                path.unlink()
 
     def log(self, line: str) -> None:
         """Append a line with the time to log.txt, the only file here that knows of time."""

@@ -190,7 +190,7 @@ class PooledLists(GatheredLists):
         batch = evaluator.ready.batch(nbest.texts, references, offsets=nbest.offsets)
         check_texts(metric, batch)
         hashes = word_hashes(nbest.texts.vocabulary.words)
-        self._of(number).mkdir(exist_ok=True)
+        self._of(number).mkdir(parents=True, exist_ok=True)
         counts = np.zeros(len(nbest), dtype=np.int64)
         with PoolWriter(self._of(number)) as writer:
             for first, last in _blocks(before, nbest):

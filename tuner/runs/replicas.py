@@ -1,27 +1,33 @@
-"""Runs several whole tunings from different seeds, and averages their weights.
+"""Tune several times from different seeds, and average the weights.
 
-One tuning's gain may be luck of its seed: Clark et al. (ACL 2011) ask for at least three, and
-their average tends to do better than each (Cherry & Foster, NAACL 2012). All begin at the same
-weights, so that the first n-best list is decoded once. Each replica is a run of its own in a
-folder `replica-N` of the run's folder, that goes on where it was interrupted; the first one has
-the experiment's own seed and ends as the experiment without replicas would.
+One tuning's gain may be luck of its seed. Clark et al. (ACL 2011) ask for at least three tunings;
+the average of their weights tends to do better than each (Cherry & Foster, NAACL 2012). Each
+replica has a folder `replica-N` of its own in the run's folder and goes on where it was
+interrupted. The first replica has the run's own seed and ends as a run without replicas would.
+
+Two kinds of tuning are replicated here: the outer loop of `tune` and `reproduce`, whose replicas
+begin at the same weights and share the first n-best list, and searches on given lists
+(`portmert.tuner.api.replicating`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 import portmert
+from portmert.metrics._base import Metric
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, open_run, today
@@ -31,107 +37,262 @@ from portmert.tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read
 from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+Notice = Callable[[str], None]
+Found = TypeVar("Found")
 
-@dataclass(frozen=True)
-class Replicated:
-    """Holds what several tunings found.
+SCORES = ("dev_score", "unseen_score", "test_score")
+WAIT = 300.0
+"""Seconds that a worker waits for another, which was given up, to leave the replica's folder."""
+
+
+class Chosen(NamedTuple):
+    """The files of one hypothesis a segment: texts, and links where the lists have them."""
+
+    text: Path
+    links: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """What several tunings found; `str()` of it is a table of their scores.
 
     Parameters
     ----------
-    metric
-        Signature of the metric tuned on.
-    replicas
-        The result of each, in order; `seeds` are theirs.
-    mean, spread
-        Mean and standard deviation (of a sample, n - 1) of the dev scores.
-    dev, held_out, test
-        Scores under the averaged weights; None where there is no such set.
-    weights
-        The average: each replica's weights scaled to absolute values that add to 1, their mean,
-        as large as the replicas' weights are on average.
-    weights_path, config_path
-        Of the average.
+    weights : FeatureWeights
+        The average. Each replica's weights are scaled first: by `tune` to absolute values that
+        add to 1, by `replicate` to model scores that spread alike on the lists.
+    document
+        The content of result.json.
+    metric : Metric
+        The metric tuned on.
+    folder
+        The folder of the run.
+    results
+        The result of each replica of `tune`; empty for `replicate`.
+    baselines
+        Name -> files: what else can be chosen from the test lists, if `replicate` was asked.
     """
 
-    metric: str
-    seeds: tuple[int, ...]
-    replicas: tuple[Result, ...]
-    mean: float
-    spread: float
-    dev: Scored
-    held_out: Scored | None
-    test: Scored | None
     weights: FeatureWeights
-    weights_path: Path
-    config_path: Path
+    document: dict[str, Any] = field(repr=False)
+    metric: Metric = field(repr=False)
+    folder: Path = field(repr=False)
+    results: tuple[Result, ...] = field(default=(), repr=False)
+    baselines: dict[str, Chosen] = field(default_factory=dict, repr=False)
 
-    def as_json(self) -> dict[str, object]:
-        """Return what result.json holds."""
-        return {
-            "metric": self.metric,
-            "dev_score": {"mean": self.mean, "sd": self.spread},
-            "average": {
-                "dev_score": self.dev.score,
-                "held_out_score": None if self.held_out is None else self.held_out.score,
-                "test": None if self.test is None else asdict(self.test),
-            },
-            "replicas": [
-                {
-                    "folder": f"replica-{number}",
-                    "seed": seed,
-                    "dev_score": result.score,
-                    "held_out_score": result.held_out,
-                    "test_score": None if result.test is None else result.test.score,
-                    "best_iteration": result.best,
-                    "stopped": result.stopped,
-                }
-                for number, (seed, result) in enumerate(
-                    zip(self.seeds, self.replicas, strict=True), 1
-                )
-            ],
-            "weights": weight_spreads([result.weights for result in self.replicas]),
-        }
+    @property
+    def weights_path(self) -> Path:
+        """The file of the averaged weights."""
+        return self.folder / "weights.json"
+
+    @property
+    def config_path(self) -> Path:
+        """The decoder's configuration with them; `replicate` writes none."""
+        return self.folder / CONFIG_NAME
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of result.json."""
+        return self.document
+
+    def __str__(self) -> str:
+        found = self.document
+        average = {"dev_score": found["average"]["dev_score"]}
+        average["test_score"] = (found["average"]["test"] or {}).get("score")
+        rows: list[tuple[str, Mapping[str, Any]]] = [
+            *((one["folder"], one) for one in found["replicas"]),
+            *(
+                (kind, {key: found.get(key) and found[key][kind] for key in SCORES})
+                for kind in ("mean", "sd")
+            ),
+            ("averaged weights", average),
+            ("start weights", found.get("start", {})),
+        ]
+        known = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
+        unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
+        return Table(
+            f"{found['metric']}: {counted(len(found['replicas']), 'replica')}",
+            ["", *(key.removesuffix("_score") for key in known)],
+            [[name, *(self._shown(row, key) for key in known)] for name, row in rows],
+            note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",
+        ).text()
+
+    def _shown(self, row: Mapping[str, Any], key: str) -> str:
+        if row.get(key) is None:
+            return ""
+        error = row.get("unseen_error") if key == "unseen_score" else None
+        return self.metric.shown(row[key]) + (f" ± {self.metric.shown(error)}" if error else "")
+
+
+# The engine.
+
+
+def run_tasks(
+    team: Team,
+    work: Callable[..., tuple[Found, list[str]]],
+    cells: Sequence[tuple[Notice, tuple[Any, ...]]],
+    progress: Progress | None,
+) -> Iterator[tuple[int, Found]]:
+    """Run `work(*task)` for each cell; yield the cell's place and the result as they end.
+
+    Parameters
+    ----------
+    work
+        Returns a result and the lines that the user should read.
+    cells
+        What takes these lines, and the task.
+    """
+    tasks = [task for _, task in cells]
+    for place, (found, lines) in team.run(work, tasks, progress=progress):
+        for line in lines:
+            cells[place][0](line)
+        yield place, found
+
+
+def write_result(
+    folder: Path,
+    signature: str,
+    rows: Sequence[Mapping[str, Any]],
+    weights: Sequence[FeatureWeights],
+    average: tuple[Scored, Scored | None, Scored | None],
+    *,
+    scores: Sequence[str],
+    start: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write result.json of a run with replicas, and return its content.
+
+    Parameters
+    ----------
+    rows, weights
+        What is said of each replica, and its weights.
+    average
+        Scores of the dev set, of what is held out and of the test set under the averaged weights;
+        None where there is no such set.
+    scores
+        The keys of `rows` whose mean and standard deviation (of a sample, n - 1) are written.
+    start
+        Scores under the start weights, if they are known.
+    """
+    dev, held_out, test = average
+    document: dict[str, Any] = {
+        "metric": signature,
+        **({} if start is None else {"start": start}),
+        **{key: _mean([row[key] for row in rows]) for key in scores},
+        "average": {
+            "dev_score": dev.score,
+            "held_out_score": None if held_out is None else held_out.score,
+            "test": None if test is None else asdict(test),
+        },
+        "replicas": list(rows),
+        "weights": weight_spreads(weights),
+    }
+    write_json(folder / "result.json", document)
+    return document
+
+
+def _mean(scores: Sequence[float | None]) -> dict[str, float] | None:
+    """Return mean and standard deviation; None where a score is missing."""
+    known = np.array([score for score in scores if score is not None])
+    if known.size < len(scores):
+        return None
+    return {"mean": float(known.mean()), "sd": deviation(known)}
+
+
+# Replicas of the outer loop.
 
 
 def run(
     experiment: Experiment,
     *,
-    log: Callable[[str], None],
+    log: Notice,
     progress: Progress,
     annotated: Progress | None = None,
     fresh: bool = False,
     team: Team = LOCAL,
-) -> Replicated:
-    """Tune `experiment.tune.replicas` times and average, going on where an earlier run ended.
+) -> Result | Replicas:
+    """Tune as often as the experiment says, one replica after the other, and average.
 
-    See `portmert.tuner.runs.experiment.run`.
+    The parameters are those of `portmert.tuner.runs.experiment.run`.
     """
-    with opened(experiment, log=log, fresh=fresh) as tunings:
-        results = []
-        for number in range(1, experiment.tune.replicas + 1):
-            one, shared = tunings.replica(number)
-
-            def note(line: str, number: int = number) -> None:
-                tunings.note(f"replica {number}: {line}")
-
-            results.append(
-                single.run(
-                    one,
-                    log=note,
-                    progress=progress,
-                    annotated=annotated,
-                    shared=shared,
-                    team=team,
-                )
+    if experiment.tune.replicas == 1:
+        return single.run(
+            experiment, log=log, progress=progress, annotated=annotated, fresh=fresh, team=team
+        )
+    with _opened(experiment, log=log, fresh=fresh) as tunings:
+        results = [
+            single.run(
+                one,
+                log=named(tunings.note, f"replica {number}"),
+                progress=progress,
+                annotated=annotated,
+                shared=shared,
+                team=team,
             )
+            for number, (one, shared) in enumerate(tunings.replicas(), 1)
+        ]
         return tunings.finish(results, progress=progress, annotated=annotated, team=team)
 
 
+def run_spread(
+    experiments: Mapping[str, Experiment], *, team: Team, log: Notice, progress: Progress
+) -> None:
+    """Tune several experiments at the workers of a cluster, a task for each replica of each.
+
+    Parameters
+    ----------
+    experiments
+        By name; lines of the log begin with it.
+    """
+    with ExitStack() as stack:
+        cells: list[tuple[Notice, tuple[Any, ...]]] = []
+        averages: list[tuple[_Tunings, slice]] = []
+
+        def add(note: Notice, one: Experiment, shared: Shared | None) -> None:
+            cells.append((note, (_for_one_processor(one), shared, team.step)))
+
+        for name, experiment in experiments.items():
+            if experiment.tune.replicas == 1:
+                add(named(log, name), experiment, None)
+                continue
+            tunings = stack.enter_context(_opened(experiment, log=named(log, name)))
+            ours = list(tunings.replicas())
+            # All replicas begin with the same list.
+            single.begin(*ours[0], team=team, progress=progress, wait=WAIT)
+            averages.append((tunings, slice(len(cells), len(cells) + len(ours))))
+            for number, (one, shared) in enumerate(ours, 1):
+                add(named(tunings.note, f"replica {number}"), one, shared)
+        results = dict(run_tasks(team, _tuned, cells, progress))
+        ordered = [results[place] for place in range(len(cells))]
+        for tunings, places in averages:
+            tunings.finish(ordered[places], progress=progress, team=team)
+
+
+def named(log: Notice, name: str) -> Notice:
+    """Return a log whose lines begin with a name."""
+    return lambda line: log(f"{name}: {line}")
+
+
+def _for_one_processor(experiment: Experiment) -> Experiment:
+    """Return an experiment for one processor, unless it says how many: others have tasks too."""
+    decoder = experiment.decoder
+    more = {key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0}
+    tune = replace(experiment.tune, threads=experiment.tune.threads or 1)
+    return replace(experiment, tune=tune, decoder=replace(decoder, **more))
+
+
+def _tuned(
+    experiment: Experiment, shared: Shared | None, step: Progress
+) -> tuple[Result, list[str]]:
+    """Tune at a worker; return the result and the lines of its log.
+
+    A worker that was given up may still be on its last step.
+    """
+    lines: list[str] = []
+    result = single.run(experiment, log=lines.append, progress=step, shared=shared, wait=WAIT)
+    return result, lines
+
+
 @contextmanager
-def opened(
-    experiment: Experiment, *, log: Callable[[str], None], fresh: bool = False
-) -> Iterator[Tunings]:
-    """Hold the folder of an experiment with replicas; see `run`."""
+def _opened(experiment: Experiment, *, log: Notice, fresh: bool = False) -> Iterator[_Tunings]:
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
@@ -144,37 +305,31 @@ def opened(
             log(line)
 
         write_inputs(folder.path, experiment)
-        yield Tunings(experiment, folder, note)
+        yield _Tunings(experiment, folder, note)
 
 
 @dataclass(frozen=True)
-class Tunings:
-    """Holds an experiment with replicas and its folder, which is locked."""
+class _Tunings:
+    """An experiment with replicas and its folder, which is locked."""
 
     experiment: Experiment
     folder: RunFolder
-    note: Callable[[str], None]
+    note: Notice
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seed of each replica."""
-        tune = self.experiment.tune
-        return tuple(streams.replica(tune.seed, n) for n in range(1, tune.replicas + 1))
-
-    def replica(self, number: int) -> tuple[Experiment, Shared]:
-        """Return replica `number` as an experiment, and what it has in common with the others."""
-        tune = replace(
-            self.experiment.tune,
-            output=self.folder.replica(number),
-            seed=self.seeds[number - 1],
-            replicas=1,
-        )
-        shared = Shared(
-            annotations=self.folder.annotations,
-            split_seed=self.experiment.tune.seed,
-            first=None if number == 1 else self.folder.replica(1) / "iteration-01",
-        )
-        return replace(self.experiment, tune=tune), shared
+    def replicas(self) -> Iterator[tuple[Experiment, Shared]]:
+        """Yield each replica as an experiment, and what it has in common with the others."""
+        whole = self.experiment.tune
+        for number in range(1, whole.replicas + 1):
+            folder = self.folder.replica(number)
+            tune = replace(
+                whole, output=folder, seed=streams.replica(whole.seed, number), replicas=1
+            )
+            shared = Shared(
+                annotations=self.folder.annotations,
+                split_seed=whole.seed,
+                first=None if number == 1 else self.folder.replica(1) / "iteration-01",
+            )
+            yield replace(self.experiment, tune=tune), shared
 
     def finish(
         self,
@@ -183,83 +338,75 @@ class Tunings:
         progress: Progress,
         annotated: Progress | None = None,
         team: Team = LOCAL,
-    ) -> Replicated:
-        """Average what the replicas found, and score it."""
+    ) -> Replicas:
+        """Average the weights of the replicas, decode and score with the average, write all."""
+        experiment, path = self.experiment, self.folder.path
         evaluator = Evaluator(
-            self.experiment,
+            experiment,
             annotations=self.folder.annotations,
             scratch=self.folder.scratch,
-            split_seed=self.experiment.tune.seed,
+            split_seed=experiment.tune.seed,
             note=self.note,
             progress=progress,
             annotated=annotated,
             team=team,
         )
+        weights = averaged([result.weights for result in results])
         with closing(evaluator):
-            return _finish(evaluator, self.folder, self.seeds, tuple(results))
-
-
-def _finish(
-    evaluator: Evaluator,
-    folder: RunFolder,
-    seeds: tuple[int, ...],
-    results: tuple[Result, ...],
-) -> Replicated:
-    experiment = evaluator.experiment
-    weights = averaged([result.weights for result in results])
-    scores = np.array([result.score for result in results])
-    mean, spread = float(scores.mean()), deviation(scores)
-    dev, held_out = _dev(evaluator, weights, folder)
-    test = evaluator.test(weights, lambda: folder.test)
-    weights_path, config_path = folder.path / "weights.json", folder.path / CONFIG_NAME
-    write_text(weights_path, weights.to_json() + "\n")
-    signature = experiment.metric.signature
-    header = (
-        f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
-        f"replicas, dev score {dev.score:.6f}, seed {experiment.tune.seed}, {today()}"
-    )
-    experiment.decoder.write_config(weights, config_path, header=header)
-    found = Replicated(
-        metric=signature,
-        seeds=seeds,
-        replicas=results,
-        mean=mean,
-        spread=spread,
-        dev=dev,
-        held_out=held_out,
-        test=test,
-        weights=weights,
-        weights_path=weights_path,
-        config_path=config_path,
-    )
-    write_json(folder.path / "result.json", found.as_json())
-    shown = experiment.metric.shown
-    evaluator.note(
-        f"{counted(len(results), 'replica')}: dev {shown(mean)} (standard deviation "
-        f"{shown(spread)}), averaged weights {shown(dev.score)}"
-    )
-    return found
-
-
-def _dev(
-    evaluator: Evaluator, weights: FeatureWeights, folder: RunFolder
-) -> tuple[Scored, Scored | None]:
-    """Decode and score the dev set, and what is held out, under the averaged weights."""
-    out, scores = folder.average / "nbest.gz", folder.average / "scores.json"
-    if not scores.exists():
-        evaluator.note("decoding the dev set under the averaged weights")
-        evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
-        dev, held_out = evaluator.dev(evaluator.read(out))
-        held_out = held_out or evaluator.held_out(weights, folder.average)
-        write_json(
-            scores,
-            {
-                "metric": evaluator.signature,
-                "dev": asdict(dev),
-                "held_out": None if held_out is None else asdict(held_out),
-            },
+            average = (*self._dev(evaluator, weights), evaluator.test(weights, self.folder.test))
+        write_text(path / "weights.json", weights.to_json() + "\n")
+        signature = experiment.metric.signature
+        header = (
+            f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
+            f"replicas, dev score {average[0].score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
-    kept = read_json(scores, dev=dict)
-    first = read_scored(scores, kept, "dev")
-    assert first is not None  # noqa: S101  it is a dict
-    return first, read_scored(scores, kept, "held_out")
+        experiment.decoder.write_config(weights, path / CONFIG_NAME, header=header)
+        document = write_result(
+            path,
+            signature,
+            [self._row(number, result) for number, result in enumerate(results, 1)],
+            [result.weights for result in results],
+            average,
+            scores=("dev_score",),
+        )
+        shown, scores = experiment.metric.shown, document["dev_score"]
+        self.note(
+            f"{counted(len(results), 'replica')}: dev {shown(scores['mean'])} (standard deviation "
+            f"{shown(scores['sd'])}), averaged weights {shown(average[0].score)}"
+        )
+        return Replicas(weights, document, experiment.metric, path, tuple(results))
+
+    def _row(self, number: int, result: Result) -> dict[str, Any]:
+        """Return what result.json says of a replica."""
+        return {
+            "folder": self.folder.replica(number).name,
+            "seed": streams.replica(self.experiment.tune.seed, number),
+            "dev_score": result.score,
+            "held_out_score": result.held_out,
+            "test_score": None if result.test is None else result.test.score,
+            "best_iteration": result.best,
+            "stopped": result.stopped,
+        }
+
+    def _dev(self, evaluator: Evaluator, weights: FeatureWeights) -> tuple[Scored, Scored | None]:
+        """Decode and score the dev set, and what is held out, under the averaged weights."""
+        folder = self.folder.average
+        out, scores = folder / "nbest.gz", folder / "scores.json"
+        if not scores.exists():
+            evaluator.note("decoding the dev set under the averaged weights")
+            folder.mkdir(exist_ok=True)
+            evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
+            dev, held_out = evaluator.dev(evaluator.read(out))
+            held_out = held_out or evaluator.held_out(weights, folder)
+            write_json(
+                scores,
+                {
+                    "metric": evaluator.signature,
+                    "dev": asdict(dev),
+                    "held_out": None if held_out is None else asdict(held_out),
+                },
+            )
+        kept = read_json(scores, dev=dict)
+        first = read_scored(scores, kept, "dev")
+        assert first is not None  # noqa: S101  it is a dict
+        return first, read_scored(scores, kept, "held_out")

@@ -1,19 +1,119 @@
-"""Holds what a run found."""
+"""What a run finds: its iterations, when they end, which is the best, and the result."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from portmert.metrics._base import Metric
+from portmert.tuner.ground.errors import counted
 from portmert.tuner.runs.scorer import Scored
-from portmert.tuner.runs.stopping import Iteration
 from portmert.tuner.search.weight_bootstrap import Confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 @dataclass(frozen=True)
+class Iteration:
+    """One pass of the outer loop; all scores are on the metric's own scale.
+
+    Parameters
+    ----------
+    number
+        Counted from 1.
+    hypotheses, new
+        Distinct hypotheses of all lists so far, and those that this iteration's list added.
+    dev_score
+        Score of the decoder's own best output under this iteration's weights, on the segments
+        that are not held out.
+    held_out_score
+        The same on the segments held out; None where there are none.
+    start_score, optimized_score
+        Score of the best hypotheses of all lists so far, under the weights at which the search
+        began and under those it found; None where the iteration only decoded.
+    change
+        How far the next iteration's weights are from these, see `weight_change` in
+        `portmert.tuner.search.averaging`.
+    unseen_score
+        An estimate of the score on unseen text under this iteration's weights: the dev score, less
+        the gain that weights of these searches have on the segments they were found on over
+        segments held out. None where the optimizer holds none out.
+    """
+
+    number: int
+    hypotheses: int
+    new: int
+    dev_score: float
+    held_out_score: float | None = None
+    start_score: float | None = None
+    optimized_score: float | None = None
+    change: float | None = None
+    unseen_score: float | None = None
+
+    @property
+    def real_score(self) -> float:
+        """The score that chooses the best iteration: held out, else estimated, else dev."""
+        known = (self.held_out_score, self.unseen_score)
+        return next((score for score in known if score is not None), self.dev_score)
+
+    @property
+    def judged_by(self) -> str:
+        """The name of `real_score` in messages."""
+        if self.held_out_score is not None:
+            return "the held-out score"
+        return "the dev score" if self.unseen_score is None else "the estimate for unseen text"
+
+    def as_line(self, metric: Metric) -> str:
+        """Return it as one line; scores as the metric shows them."""
+        line = (
+            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, "
+            f"{self.new:6d} new, dev {metric.shown(self.dev_score):>6}"
+        )
+        if self.held_out_score is not None:
+            line += f", held out {metric.shown(self.held_out_score):>6}"
+        if self.unseen_score is not None:
+            line += f", unseen {metric.shown(self.unseen_score):>6}"
+        if self.start_score is None or self.optimized_score is None:
+            return line
+        return (
+            f"{line}; optimized over all lists {metric.shown(self.start_score):>6} -> "
+            f"{metric.shown(self.optimized_score):>6}, weights change {self.change:.4f}"
+        )
+
+
+def stop_reason(
+    iterations: Sequence[Iteration],
+    *,
+    most: int,
+    patience: int,
+    min_weight_change: float,
+    metric: Metric,
+) -> str | None:
+    """Say why the loop ends after these iterations, or None.
+
+    Asked twice in each iteration: when it has been decoded and when it has been optimized.
+    """
+    last = iterations[-1]
+    if last.number > 1 and last.new == 0:
+        return "the decoder found no new hypothesis"
+    stale = last.number - best_iteration(iterations, metric).number
+    if stale >= patience:
+        return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
+    if last.number > most:
+        return f"the limit of {counted(most, 'search')} is reached"
+    if last.change is not None and last.change < min_weight_change:
+        return f"the weights stand still (change {last.change:.2g})"
+    return None
+
+
+def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
+    """Return the earliest iteration of the best score, see `Iteration.real_score`."""
+    return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
+
+
+@dataclass(frozen=True)
 class Result:
-    """Holds what a run found.
+    """The result of a run.
 
     Parameters
     ----------
@@ -27,7 +127,7 @@ class Result:
     stopped
         Why the loop ended.
     held_out
-        Score of what was held out, under the result; None where nothing was.
+        Score of the held-out segments under the result; None where there are none.
     unseen
         Estimate of the score on unseen text under the result; None where the optimizer makes none.
     test
@@ -58,7 +158,7 @@ class Result:
 
     @property
     def keeps_start(self) -> str:
-        """Say that tuning found nothing better than the start weights, empty if it did."""
+        """A sentence if tuning found nothing better than the start weights, else nothing."""
         if self.best > 1:
             return ""
         judge = self.iterations[0].judged_by

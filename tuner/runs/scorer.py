@@ -22,7 +22,7 @@ from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, StateError, counted
-from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.ground.files import file_digest, read_lines, text_digest, write_text
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
@@ -139,6 +139,7 @@ class Evaluator:
         """Decode a set to `out`; not if it is there."""
         if out.exists():
             return
+        self.scratch.mkdir(exist_ok=True)
         self.experiment.decoder.decode(
             weights,
             source=source,
@@ -207,21 +208,22 @@ class Evaluator:
         nbest = self._read(out, data.held_out_source, self._held_out_vocabulary)
         return self._scored(self._stats(nbest, self._held_out_references))
 
-    def test(self, weights: FeatureWeights, folder: Callable[[], Path]) -> Scored | None:
-        """Decode and score the test set, if there is one; `folder` makes where it goes."""
+    def test(self, weights: FeatureWeights, folder: Path) -> Scored | None:
+        """Decode and score the test set, if there is one; its output goes into `folder`."""
         data = self.experiment.data
         if data.test_source is None:
             return None
-        out, scores = folder() / "nbest.gz", folder() / "scores.json"
-        if not out.exists():
-            self.note("decoding the test set")
+        out, scores = folder / "nbest.gz", folder / "scores.json"
+        if not is_finished(scores, self.note):
+            folder.mkdir(exist_ok=True)
+            if not out.exists():
+                self.note("decoding the test set")
             self.decode(weights, out, source=data.test_source, size=1)
-        if not scores.exists():
             vocabulary = Vocabulary()
             nbest = self._read(out, data.test_source, vocabulary)
             best = nbest.texts.take(nbest.offsets[:-1])
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
-            write_text(folder() / "output.txt", "".join(lines))
+            write_text(folder / "output.txt", "".join(lines))
             references = self._references(
                 "test",
                 data.test_source,
@@ -230,7 +232,7 @@ class Evaluator:
                 vocabulary,
             )
             scored = self._scored(self._stats(nbest, references))
-            write_json(
+            finish(
                 scores,
                 {"metric": self.signature, "score": scored.score, "parts": scored.parts},
             )
@@ -290,6 +292,9 @@ def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntAr
     return np.sort(order[held:]), np.sort(order[:held])
 
 
+DIGESTS = "digests.json"
+"""The digests of all files of a finished part, in the part's folder."""
+
 NUMBER = int | float
 _MISSING = object()
 _HINT = "is the disk damaged? --fresh starts the run over"
@@ -298,6 +303,37 @@ _HINT = "is the disk damaged? --fresh starts the run over"
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object, whole or not at all."""
     write_text(path, to_json(content) + "\n")
+
+
+def finish(last: Path, content: Mapping[str, Any]) -> None:
+    """Write the last file of a part of a run, a JSON object; before it the digests of all."""
+    folder, text = last.parent, to_json(content) + "\n"
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    held = {
+        str(path.relative_to(folder)): file_digest(path)
+        for path in files
+        if path not in (last, folder / DIGESTS)
+    }
+    write_json(folder / DIGESTS, {**held, last.name: text_digest(text)})
+    write_text(last, text)
+
+
+def is_finished(last: Path, note: Callable[[str], None]) -> bool:
+    """Whether `finish` wrote this file and nothing in its folder has changed since.
+
+    Files that have changed are removed, so that the part is made again.
+    """
+    if not last.exists():
+        return False
+    digests = last.parent / DIGESTS
+    held = read_json(digests) if digests.exists() else {last.name: "", DIGESTS: ""}
+    for name, digest in held.items():
+        path = last.parent / name
+        if not path.is_file() or file_digest(path) != digest:
+            note(f"{path}: changed or gone since it was written; it is made again")
+            path.unlink(missing_ok=True)
+            last.unlink(missing_ok=True)
+    return last.exists()
 
 
 def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[str, Any]:

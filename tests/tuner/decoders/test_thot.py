@@ -13,12 +13,12 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._thot_worker import NAMES, Translator
 from portmert.tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
-from portmert.tuner.demo.grammar import generate
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
 from portmert.tuner.ground.model_folders import RECORD
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.support.languages.grammar import generate
 
 PAIRS = generate(320, seed=2)
 TRAIN, DEV = PAIRS[:300], PAIRS[300:320]

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
 
 import pytest
 
-from portmert.tuner.demo.bitext import write_bitext
-from portmert.tuner.demo.derivation import Leaf, Phrase, pair
-from portmert.tuner.demo.grammar import Grammar, generate
-from portmert.tuner.demo.lexicon import Chance, Spelling
+from portmert.tuner.demo import bitext as demo
+from portmert.tuner.ground.errors import InputError
+from tests.support.languages.bitext import write_bitext
+from tests.support.languages.derivation import Leaf, Phrase, pair
+from tests.support.languages.grammar import Grammar, generate
+from tests.support.languages.lexicon import Chance, Spelling
+from tests.support.places import ROOT
 
 PAIRS = generate(1000, seed=5)
 
@@ -153,19 +155,41 @@ def test_write_bitext_writes_nine_files_of_new_sentences(tmp_path):
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
-def test_same_seed_same_bytes_whatever_the_hash_seed(tmp_path, hash_seed):
-    program = "import sys, pathlib; from portmert.tuner.demo.bitext import write_bitext; "
-    program += "write_bitext(pathlib.Path(sys.argv[1]), train=50, dev=9, test=9, seed=4)"
+def test_the_shipped_files_are_what_the_grammar_makes(tmp_path, hash_seed):
+    program = (
+        "import sys, pathlib; from tests.support.languages.bitext import write_bitext; "
+        "write_bitext(pathlib.Path(sys.argv[1]), train=4000, dev=200, test=500, seed=1, free=0.6,"
+        " treebank=1000)"
+    )
+    made, shipped = tmp_path / "made", tmp_path / "shipped"
+    made.mkdir()
+    shipped.mkdir()
+    path = os.pathsep.join([str(ROOT), *sys.path])
     subprocess.run(
-        [sys.executable, "-c", program, tmp_path],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        [sys.executable, "-c", program, made],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path},
         check=True,
     )
-    content = hashlib.blake2b(digest_size=8)
-    for path in sorted(tmp_path.iterdir()):
-        content.update(path.read_bytes())
-    # Golden: the demo's figures, in the documents too, hold for these bytes only.
-    assert content.hexdigest() == "524d98dfa8102a17"
+    demo.write_bitext(shipped, train=4000, dev=200, test=500)
+    assert len(list(made.iterdir())) == 10
+    for file in made.iterdir():
+        assert (shipped / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_a_smaller_demo_is_cut_from_the_shipped_bitext(tmp_path):
+    made, shipped = tmp_path / "made", tmp_path / "shipped"
+    made.mkdir()
+    shipped.mkdir()
+    write_bitext(made, train=30, dev=2, test=3, seed=1, free=0.6, treebank=30)
+    demo.write_bitext(shipped, train=30, dev=2, test=3)
+    for file in made.iterdir():
+        assert (shipped / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_a_larger_demo_than_is_shipped_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the demo has 4700; ask for fewer"):
+        demo.write_bitext(tmp_path, train=4000, dev=201, test=500)
+    assert not list(tmp_path.iterdir())
 
 
 def test_another_seed_gives_another_language():

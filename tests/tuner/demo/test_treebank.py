@@ -1,10 +1,10 @@
 from collections import Counter
 
-from portmert.tuner.demo.bitext import TREEBANK, write_bitext
-from portmert.tuner.demo.derivation import Leaf, Phrase, pair
-from portmert.tuner.demo.grammar import generate
-from portmert.tuner.demo.treebank import RELATIONS, parse, to_conllu
 from tests.support.bracketed import to_brackets
+from tests.support.languages.bitext import TREEBANK, write_bitext
+from tests.support.languages.derivation import Leaf, Phrase, pair
+from tests.support.languages.grammar import generate
+from tests.support.languages.treebank import RELATIONS, parse, to_conllu
 
 PAIRS = generate(500, seed=5)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.ter import Ter
 from portmert.tuner.runs.folder import today
-from portmert.tuner.runs.stopping import Iteration, best_iteration, stop_reason
+from portmert.tuner.runs.result import Iteration, best_iteration, stop_reason
 
 RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01, "metric": Bleu()}
 

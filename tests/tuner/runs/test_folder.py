@@ -63,6 +63,7 @@ def test_open_run_refuses_a_file_as_folder(tmp_path):
 
 def test_fresh_removes_the_work_and_nothing_else(tmp_path):
     folder = claim(tmp_path)
+    folder.iteration(1).mkdir()
     (folder.iteration(1) / "weights.json").write_text("{}")
     folder.log("one")
     (tmp_path / "notes.txt").write_text("mine")
@@ -95,6 +96,7 @@ def test_fresh_without_state_still_refuses_what_no_run_made(tmp_path):
 def test_open_run_removes_what_a_killed_process_was_writing(tmp_path):
     folder = claim(tmp_path)
     leftover = folder.iteration(1) / ".nbest.gz.abcd.part"
+    leftover.parent.mkdir()
     leftover.write_bytes(b"half")
     mine = tmp_path / "mine" / ".x.part"
     mine.parent.mkdir()
@@ -123,12 +125,23 @@ def test_open_run_refuses_a_second_process(tmp_path):
     assert claim(tmp_path, {})  # the lock ended with its process
 
 
+def test_looking_makes_no_folder(tmp_path):
+    folder = claim(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    folder.clear_scratch()
+    paths = (folder.annotations, folder.scratch, folder.test, folder.bootstrap, folder.average,
+             folder.pool, folder.replica(1), folder.iteration(1))  # fmt: skip
+    assert not any(path.exists() for path in paths)
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_products_name_no_folder_above():
     assert not any("/" in pattern for pattern in PRODUCTS)
 
 
 def test_what_a_killed_decoder_left_behind_is_removed_and_its_logs_stay(tmp_path):
     folder = claim(tmp_path)
+    folder.scratch.mkdir()
     for name in ("moses.nbest", "moses.out", "thot.journal", "moses.log"):
         (folder.scratch / name).write_text("x")
     folder.clear_scratch()

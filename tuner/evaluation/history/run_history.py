@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from portmert.tuner.evaluation.history.model import (
     Slice,
 )
 from portmert.tuner.evaluation.history.surface import feature_names, slices
-from portmert.tuner.ground.errors import StateError
+from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored
 from portmert.tuner.search.averaging import stacked
@@ -118,6 +119,7 @@ def read_history(
 class _Read:
     """Holds one replica as its folder has it; the weights of passes are not scaled yet."""
 
+    folder: Path
     history: ReplicaHistory
     weights: tuple[FeatureWeights, ...]
     lists: tuple[Path, ...]
@@ -165,8 +167,17 @@ def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tupl
     count = int(fingerprint.get("tune.replicas", "1"))
     if count == 1:
         return [(folder, name)]
-    numbered = [(folder / f"replica-{n}", f"replica {n}") for n in range(1, count + 1)]
-    return [(part, label) for part, label in numbered if (part / STATE).is_file()]
+    # The folders that are there: the count may be damaged.
+    found = [
+        (int(match[1]), part)
+        for part in folder.glob("replica-*")
+        if (match := re.fullmatch(r"replica-([1-9][0-9]{0,8})", part.name))
+    ]
+    return [
+        (part, f"replica {number}")
+        for number, part in sorted(found)
+        if number <= count and (part / STATE).is_file()
+    ]
 
 
 def _usable(
@@ -225,7 +236,7 @@ def _replica(
         best=best,
         stopped=finished.get("stopped"),
     )
-    return _Read(history, tuple(weights), tuple(lists))
+    return _Read(folder, history, tuple(weights), tuple(lists))
 
 
 def _pass(folder: Path, number: int) -> Pass:
@@ -291,6 +302,17 @@ def _scaled(
 ) -> tuple[tuple[str, ...], tuple[ReplicaHistory, ...]]:
     """Return the names of all weights, and the replicas with theirs, scaled."""
     weights = [one for replica in read for one in replica.weights]
+    known: dict[str, tuple[int, Path]] = {}
+    for replica in read:
+        for number, one in enumerate(replica.weights, 1):
+            path = replica.folder / f"iteration-{number:02d}" / "weights.json"
+            for name, size in one.names:
+                first, where = known.setdefault(name, (size, path))
+                if size != first:
+                    raise StateError(
+                        f"{path}: {counted(size, 'weight')} of feature {name}, but {where} has "
+                        f"{first}; is the disk damaged?"
+                    )
     if not weights:
         return (), tuple(replica.history for replica in read)
     sizes, rows = stacked(weights)

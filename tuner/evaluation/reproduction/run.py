@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,12 +22,8 @@ from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
-from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
-from portmert.tuner.runs.experiment import begin
-from portmert.tuner.runs.folder import Shared
-from portmert.tuner.runs.result import Result
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Prepare
 
@@ -38,8 +33,6 @@ TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
 
 RESAMPLED = Resampling()
-WAIT = 300.0
-"""Seconds to wait for a worker that was given up to come to its next step and leave a folder."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +127,13 @@ def reproduce(
     """
     figures = Published() if published is None else read_published(published)
     if team is not None and team.is_remote:
-        _tune_at(team, experiments, log, progress)
+        folder = next(iter(experiments.values())).tune.output.parent
+        log(f"tuning on {', '.join(experiments)}: {folder}")
+        replicas.run_spread(experiments, team=team, log=log, progress=progress)
     else:
         for name, experiment in experiments.items():
             log(f"tuning on {name}: {experiment.tune.output}")
-            run = replicas.run if experiment.tune.replicas > 1 else single.run
-            run(experiment, log=_named(log, name), progress=progress)
+            replicas.run(experiment, log=replicas.named(log, name), progress=progress)
     log("comparing the systems")
     request = Request(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
@@ -181,65 +175,6 @@ def _dev_links(experiment: Experiment, log: Callable[[str], None]) -> tuple[str,
     files = files or Linker(aligner, folder, data.source, data.references, log).dev_links()
     rows = [parse_links(line, origin=str(file)) for file in files for line in read_lines(file)]
     return origin, Ragged.from_links(rows)
-
-
-def _tune_at(
-    team: Team,
-    experiments: Mapping[str, Experiment],
-    log: Callable[[str], None],
-    progress: Progress,
-) -> None:
-    """Tune at the workers of a cluster, a task for each replica of each metric."""
-    outputs = [experiment.tune.output for experiment in experiments.values()]
-    log(f"tuning on {', '.join(experiments)}: {outputs[0].parent}")
-    with ExitStack() as stack:
-        cells: list[tuple[Callable[[str], None], Experiment, Shared | None]] = []
-        averages: list[tuple[replicas.Tunings, slice]] = []
-        for name, experiment in experiments.items():
-            note = _named(log, name)
-            if experiment.tune.replicas == 1:
-                cells.append((note, experiment, None))
-                continue
-            tunings = stack.enter_context(replicas.opened(experiment, log=note))
-            ours = [tunings.replica(n) for n in range(1, experiment.tune.replicas + 1)]
-            # The list that all replicas begin with.
-            begin(*ours[0], team=team, progress=progress, wait=WAIT)
-            averages.append((tunings, slice(len(cells), len(cells) + len(ours))))
-            for number, (one, shared) in enumerate(ours, 1):
-                cells.append((_named(tunings.note, f"replica {number}"), one, shared))
-        tasks = [(_for_one_processor(one), shared, team.step) for _, one, shared in cells]
-        results: dict[int, Result] = {}
-        for place, (result, lines) in team.run(_tuned, tasks, progress=progress):
-            results[place] = result
-            for line in lines:
-                cells[place][0](line)
-        ordered = [results[place] for place in range(len(cells))]
-        for tunings, places in averages:
-            tunings.finish(ordered[places], progress=progress, team=team)
-
-
-def _named(log: Callable[[str], None], name: str) -> Callable[[str], None]:
-    return lambda line: log(f"{name}: {line}")
-
-
-def _for_one_processor(experiment: Experiment) -> Experiment:
-    """Return an experiment for one processor, unless it says how many: others have tasks too."""
-    decoder = experiment.decoder
-    more = {key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0}
-    tune = replace(experiment.tune, threads=experiment.tune.threads or 1)
-    return replace(experiment, tune=tune, decoder=replace(decoder, **more))
-
-
-def _tuned(
-    experiment: Experiment, shared: Shared | None, step: Progress
-) -> tuple[Result, list[str]]:
-    """Tune at a worker, and return what it found and what was to be said.
-
-    A worker that was given up may still be on its last step.
-    """
-    lines: list[str] = []
-    result = single.run(experiment, log=lines.append, progress=step, shared=shared, wait=WAIT)
-    return result, lines
 
 
 def _origin(config: Path, experiment: Experiment) -> str:

@@ -9,7 +9,6 @@ from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators import udpipe as udpipe_module
 from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.components import registry
-from portmert.tuner.demo.treebank import to_conllu
 from portmert.tuner.ground.errors import (
     AnnotatorError,
     ConfigError,
@@ -18,6 +17,7 @@ from portmert.tuner.ground.errors import (
     ProgramError,
 )
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
+from tests.support.languages.treebank import to_conllu
 from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data/parsers"

@@ -78,7 +78,7 @@ class Chance:
     """Chooses at random by `random.random` alone, whose sequence Python promises to keep."""
 
     def __init__(self, seed: int) -> None:
-        self._next = random.Random(seed).random  # noqa: S311  not cryptography
+        self._next = random.Random(seed).random
 
     def happens(self, probability: float) -> bool:
         """Return True with this probability."""

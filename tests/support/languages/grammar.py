@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portmert.tuner.demo.derivation import Leaf, Node, Pair, Phrase, pair
-from portmert.tuner.demo.lexicon import Chance, Lexicon, Verb
+from tests.support.languages.derivation import Leaf, Node, Pair, Phrase, pair
+from tests.support.languages.lexicon import Chance, Lexicon, Verb
 
 MAX_SOURCE_LENGTH = 12
 """Longer sentences are thrown away: decoding time grows with the square of the length."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portmert.tuner.demo.derivation import Leaf, Node, Pair
+from tests.support.languages.derivation import Leaf, Node, Pair
 
 UNIVERSAL = {
     "NEG": "PART", "PRT": "PART", "Q": "PART", "CONJ": "CCONJ", "COMP": "SCONJ", "REL": "PRON",
