@@ -54,7 +54,7 @@ def test_every_page_is_linked_from_another():
 def test_the_comparison_in_the_tutorial_is_that_of_its_page():
     tutorial = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
     section = tutorial.split("## Is the difference real?")[1]
-    blocks = re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```\w*\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     shown = next(block for block in blocks if block.startswith("bleu: "))
     whole = (ROOT / "docs/how-to/compare.md").read_text(encoding="utf-8")
     for part in shown.split("\n\n"):
