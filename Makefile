@@ -7,11 +7,12 @@ DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en.toml
 SECONDS ?= 600
 SEED ?= 1
+NUMBER ?= 400
 EXTRAS := spacy stanza bllip comet
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz crash clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz crash mutants clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +90,10 @@ crash: $(READY)  ## Kill commands, and take away what they need (SECONDS=600 SEE
 	$(BIN)/python -m tests.crash --seconds $(SECONDS) --seed $(SEED) $(if $(CASE),--case $(CASE)) \
 		$(if $(ONLY),--only "$(ONLY)")
 
+mutants: $(READY)  ## Change the program in small ways; count what the tests notice (NUMBER=400 SEED=1).
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[mutants]'
+	$(BIN)/python -m tests.mutants --number $(NUMBER) --seed $(SEED)
+
 clean:  ## Remove caches and what the demo made; .venv stays.
-	rm -rf $(DEMO) build dist site fuzz-findings crash-findings .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) build dist site fuzz-findings crash-findings mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Changes the program in small ways and looks whether the tests notice."""
