@@ -37,7 +37,7 @@ from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.ground.watching import undisturbed
+from portmert.tuner.ground.programs import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
 
 BARS = "|||"

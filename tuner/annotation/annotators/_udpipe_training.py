@@ -20,8 +20,7 @@ from portmert.tuner.annotation.annotators._conllu import ConlluTree
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.ground.files import check_writable, writing
-from portmert.tuner.ground.python import python
-from portmert.tuner.ground.watching import started
+from portmert.tuner.ground.programs import python, started
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]
