@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from portmert.aligners._base import Links
-from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.tuner.ground.errors import InputError, counted
 
 GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
@@ -68,14 +68,14 @@ def parse_gold(line: str, *, origin: str) -> Gold:
 
     Raises
     ------
-    AlignerError
+    InputError
         An entry is none of these; `origin` begins the message.
     """
     sure, possible = set(), set()
     for entry in line.split():
         found = GOLD.fullmatch(entry)
         if found is None:
-            raise AlignerError(
+            raise InputError(
                 f"{origin}: found '{entry}', expected 0-0 (a sure link), 0?0 or 0p0 (a possible "
                 f"one), source before target, counted from 0"
             )

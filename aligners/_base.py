@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import InputError
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
@@ -36,8 +36,8 @@ class Aligner(ABC):
 
         Raises
         ------
-        AlignerError
-            A file, an option or an outside library is at fault.
+        PortmertError
+            A file, an option or an outside program is at fault.
         ValueError
             `source` and `target` differ in length.
         """
@@ -57,14 +57,14 @@ def parse_links(line: str, *, origin: str = "links") -> Links:
 
     Raises
     ------
-    AlignerError
+    InputError
         An entry is not `source-target`, two whole numbers from 0; `origin` begins the message.
     """
     links = set()
     for entry in line.split():
         left, dash, right = entry.partition("-")
         if not (dash and _is_number(left) and _is_number(right)):
-            raise AlignerError(
+            raise InputError(
                 f"{origin}: found '{entry}', expected source-target positions such as 0-0"
             )
         links.add((int(left), int(right)))

@@ -1,21 +1,22 @@
-"""Trains and loads thot's word alignment models, for the aligner and the decoder.
+"""Thot's word alignment models, trained and loaded for the aligner and the decoder.
 
-Training runs in processes of its own with one OpenMP thread each: with more, fast_align's sums
-come in another order and its links differ from machine to machine. The two directions train at
-the same time.
+Training runs in processes of its own, `python -m portmert.aligners._thot FOLDER KIND ITERATIONS
+DIRECTION`, with one OpenMP thread each: with more, fast_align's sums come in another order and its
+links differ from machine to machine. The two directions train at the same time.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from portmert.aligners._base import Links
-from portmert.tuner.ground.errors import AlignerError, counted
-from portmert.tuner.ground.programs import Command, run_programs
-from portmert.tuner.ground.python import module_path, python
+from portmert.aligners._training import check_lengths, usable
+from portmert.tuner.ground.errors import StateError, counted
+from portmert.tuner.ground.programs import Command, module_path, python, run
 
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 
@@ -59,6 +60,11 @@ TAGS = ("phr_pair_annot>", "src_segm>", "trg_segm>")
 ESCAPE = "@thot:"
 BATCH = 10_000
 
+HMM_P0 = 0.1
+HMM_LEXICAL_SMOOTHING = 0.1
+HMM_ALIGNMENT_SMOOTHING = 0.3
+"""Probability of the null word, and how much the lexical and the jump table are smoothed."""
+
 
 def escape(token: str) -> str:
     """Return a token that means nothing to thot; `unescape` gives the token back."""
@@ -94,44 +100,29 @@ def train(
 
     Raises
     ------
-    AlignerError
+    InputError, ProgramError
         No pair is left, or a training process failed or hung.
     """
-    limit = max_length(kind)
-    used = 0
-    with (
-        (folder / SOURCE).open("w", encoding="utf-8", newline="\n") as left,
-        (folder / TARGET).open("w", encoding="utf-8", newline="\n") as right,
-    ):
-        for s, t in zip(source, target, strict=True):
-            if s and t and max(len(s), len(t)) <= limit:
-                left.write(" ".join(s) + "\n")
-                right.write(" ".join(t) + "\n")
-                used += 1
-    if not used:
-        raise AlignerError(
-            f"thot {kind}: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
-            f"{limit} tokens on both sides"
+    used, notes = usable(f"thot {kind}", source, target, most=max_length(kind))
+    for name, rows in ((SOURCE, source), (TARGET, target)):
+        with (folder / name).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{' '.join(rows[row])}\n" for row in used)
+    commands = [
+        Command(
+            python(__name__, ".", kind, str(iterations), way),
+            folder / f"{way}.log",
+            folder=folder,
+            environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
+            name=f"thot: training {kind} ({way}) on {counted(len(used), 'pair')}",
+            timeout_seconds=timeout_seconds,
+            is_scratch=True,
         )
-    run_programs(
-        [
-            Command(
-                python("portmert.aligners._thot_train", ".", kind, str(iterations), way),
-                log=f"{way}.log",
-                environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
-                name=f"thot: training {kind} ({way}) on {counted(used, 'pair')}",
-            )
-            for way in DIRECTIONS
-        ],
-        folder,
-        at_once=len(DIRECTIONS),
-        timeout_seconds=timeout_seconds,
-    )
-    for way in DIRECTIONS:
-        (folder / f"{way}.log").unlink()
-    (folder / SOURCE).unlink()
-    (folder / TARGET).unlink()
-    return {"pairs": used, "pairs_left_out": len(source) - used}
+        for way in DIRECTIONS
+    ]
+    run(*commands, at_once=len(commands))
+    for name in (*(f"{way}.log" for way in DIRECTIONS), SOURCE, TARGET):
+        (folder / name).unlink()
+    return notes
 
 
 def max_length(kind: Kind) -> int:
@@ -148,7 +139,7 @@ class SymmetrizedModels:
         for way in DIRECTIONS:
             model = _model_class(kind)()
             if not model.load(str(folder / way)):
-                raise AlignerError(f"{folder / way}: thot cannot load its {kind} model; remove it")
+                raise StateError(f"{folder / way}: thot cannot load its {kind} model; remove it")
             self.models.append(model)
         self._aligner = symmetrized(self.models[0], self.models[1], symmetrization)
 
@@ -159,20 +150,13 @@ class SymmetrizedModels:
 
         Raises
         ------
-        AlignerError
+        InputError
             A sentence is longer than the model takes (thot would return no link, in silence).
         """
         limit = int(self.models[0].max_sentence_length)
+        check_lengths(source, target, most=limit, program=f"thot's {self.kind}")
         rows: list[Links] = [[] for _ in source]
-        full = []
-        for index, (s, t) in enumerate(zip(source, target, strict=True)):
-            if max(len(s), len(t)) > limit:
-                raise AlignerError(
-                    f"pair {index + 1}: {len(s)} and {len(t)} tokens, thot's {self.kind} takes at "
-                    f"most {limit}; split the line, or choose model ibm1 or fast_align"
-                )
-            if s and t:
-                full.append(index)
+        full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
         for start in range(0, len(full), BATCH):
             part = full[start : start + BATCH]
             found = self._aligner.get_best_alignments(
@@ -217,3 +201,58 @@ def _model_class(kind: Kind) -> Any:
         "fast_align": thot.alignment.FastAlignModel,
         "eflomal": thot.alignment.EflomalAlignmentModel,
     }[kind]
+
+
+def chain(kind: str) -> list[Any]:
+    """Return the models to train one after the other; each starts from the one before."""
+    import thot.alignment as models  # noqa: PLC0415  after OMP_NUM_THREADS is set
+
+    if kind == "fast_align":
+        fast = models.FastAlignModel()
+        fast.variational_bayes = True
+        return [fast]
+    if kind == "eflomal":
+        eflomal = models.EflomalAlignmentModel()
+        eflomal.deterministic = True
+        return [eflomal]
+    found: list[Any] = [models.Ibm1AlignmentModel()]
+    if kind == "ibm2":
+        found.append(models.Ibm2AlignmentModel(found[-1]))
+    elif kind != "ibm1":
+        hmm = models.HmmAlignmentModel(found[-1])
+        hmm.hmm_p0 = HMM_P0
+        hmm.lexical_smoothing_factor = HMM_LEXICAL_SMOOTHING
+        hmm.hmm_alignment_smoothing_factor = HMM_ALIGNMENT_SMOOTHING
+        found.append(hmm)
+        if kind in {"ibm3", "ibm4"}:
+            found.append(models.Ibm3AlignmentModel(hmm))
+        if kind == "ibm4":
+            found.append(models.Ibm4AlignmentModel(found[-1]))
+    return found
+
+
+def main() -> None:
+    """Train on the bitext in FOLDER and save the last model there."""
+    folder, kind, iterations, direction = Path(sys.argv[1]), sys.argv[2], *sys.argv[3:5]
+    sides = [
+        [line.split(" ") for line in (folder / name).read_text("utf-8").split("\n")[:-1]]
+        for name in (SOURCE, TARGET)
+    ]
+    if direction == DIRECTIONS[1]:
+        sides.reverse()
+    models = chain(kind)
+    for source, target in zip(*sides, strict=True):
+        models[-1].add_sentence_pair(source, target, 1)
+    for model in models:
+        model.start_training()
+        # eflomal samples; how often depends on the size of the bitext, and it knows best.
+        rounds = model.scheduled_iterations if kind == "eflomal" else int(iterations)
+        for _ in range(rounds):
+            model.train()
+            print("trained", flush=True)  # noqa: T201  a sign of life
+        model.end_training()
+    models[-1].print(str(folder / direction))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,91 +1,119 @@
-"""Holds what trained aligners share: their bitext, the folder of their models, pieces of words."""
+"""What trained aligners share: their bitext, the folder of their models, pieces of words."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, tokens
-from portmert.aligners._bitext import digest, read_bitext
-from portmert.aligners._subword import MODEL, Subwords, project, train_subwords
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted, faults_at
+from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.model_folders import make_folder, read_record
+from portmert.tuner.ground.programs import PATIENCE_SECONDS
 
 Rows = Sequence[Sequence[str]]
 """The tokens of each line."""
 
-Train = Callable[[Path, Rows, Rows], Mapping[str, Any]]
-"""Fill a folder with models of a bitext; return notes for its record."""
+FORMAT = 1
+"""Of the saved models. After a change, older models are refused instead of misread."""
 
-Align = Callable[[Rows, Rows], list[Links]]
-"""Align pairs of lines of tokens."""
+SUBWORDS = "subword.model"
+SEED = 1
 
 
 @dataclass(frozen=True)
-class Training:
-    """Says where the models of an aligner come from and where they are kept.
+class TrainedAligner(Aligner):
+    """An aligner that learns from a bitext and keeps its models.
+
+    It is trained on the training bitext and the pairs of the first call together. Every later call
+    with the same folder uses the same models. So links of references and of hypotheses can be
+    compared, and a later pair never changes the links of an earlier one.
 
     Parameters
     ----------
-    train_source, train_target, saved, subword, vocab_size
-        As in the aligners that have these options.
+    timeout_seconds : float
+        A program that prints nothing for so long is ended, with one line of error. The default is
+        a day; 0: no limit.
+    train_source, train_target : Path or None
+        The training bitext, plain or compressed (.gz, .xz, .zst). None: the pairs to align are all
+        there is.
+    saved : Path or None
+        Folder of the trained models: used if they are there, else trained and kept there. None
+        keeps them in the working folder.
+    subword : Path or None
+        A sentencepiece model: align pieces of words. Two words are linked if any of their pieces
+        are.
+    vocab_size : int or None
+        Train such a model of this size on both sides of the bitext.
     """
 
-    train_source: Path | None
-    train_target: Path | None
-    saved: Path | None
-    subword: Path | None
-    vocab_size: int | None
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
+    train_source: Path | None = None
+    train_target: Path | None = None
+    saved: Path | None = None
+    subword: Path | None = None
+    vocab_size: Annotated[int, Ge(1)] | None = None
 
-    def check(self) -> None:
-        """Refuse options that contradict each other.
-
-        Raises
-        ------
-        ValueError
-            An option does not go with another.
-        """
+    def __post_init__(self) -> None:
         if (self.train_source is None) != (self.train_target is None):
             raise ValueError("train_source and train_target go together, one of them is missing")
         if self.subword is not None and self.vocab_size is not None:
             raise ValueError("subword names a model and vocab_size trains one: give one of them")
 
-    def folder(
-        self,
-        name: str,
-        settings: Mapping[str, Any],
-        train: Train,
-        *,
-        source: Sequence[str],
-        target: Sequence[str],
-        workdir: Path,
-    ) -> Path:
-        """Return the folder of the trained models, after training them if they are not there.
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return all that the models depend on besides the bitext; `model` says what they are."""
 
-        Parameters
-        ----------
-        name
-            Begins the name of a folder made in `workdir`.
-        settings
-            All that the models depend on besides the bitext; `model` says what they are, and
-            must be that of models found in `saved` without a bitext.
-        train
-            Gets the training bitext and, after it, the pairs of `source` and `target`.
+    @abstractmethod
+    def _train(self, folder: Path, source: Rows, target: Rows) -> Mapping[str, Any]:
+        """Fill a folder with models of a bitext; return notes for its record."""
+
+    @abstractmethod
+    def _align(self, folder: Path, source: Rows, target: Rows, workdir: Path) -> list[Links]:
+        """Align pairs of lines of tokens with the models of a folder."""
+
+    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
+        """Align line n of `source` with line n of `target`.
 
         Raises
         ------
-        AlignerError
-            The bitext or a saved model cannot be read or does not fit, or training failed.
+        PortmertError
+            A program is missing or fails, the training bitext or a saved model cannot be read or
+            does not fit, or a line is longer than the aligner takes.
         ValueError
             `source` and `target` differ in length.
         """
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
+        folder = self._models(source, target, workdir)
+        return self._aligned(folder, source, target, workdir)
+
+    def _aligned(
+        self, folder: Path, source: Sequence[str], target: Sequence[str], workdir: Path
+    ) -> list[Links]:
+        """Align lines, in pieces of words if the folder holds a subword model."""
+        rows = [[tokens(line) for line in side] for side in (source, target)]
+        if not (folder / SUBWORDS).exists():
+            return self._align(folder, rows[0], rows[1], workdir)
+        subwords = Subwords(folder / SUBWORDS)
+        split = [[subwords.split(row) for row in side] for side in rows]
+        pieces = [[pieces for pieces, _ in side] for side in split]
+        links = self._align(folder, pieces[0], pieces[1], workdir)
+        owners = ([words for _, words in side] for side in split)
+        return [project(*row) for row in zip(links, *owners, strict=True)]
+
+    def _models(self, source: Sequence[str], target: Sequence[str], workdir: Path) -> Path:
+        """Return the folder of the trained models, after training them if they are not there."""
+        settings = {"format": FORMAT, **self._settings()}
         bitext: tuple[Sequence[str], Sequence[str]] = ([], [])
         if self.train_source is not None and self.train_target is not None:
             bitext = read_bitext(self.train_source, self.train_target)
@@ -101,97 +129,199 @@ class Training:
             sides = [[*bitext[0], *source], [*bitext[1], *target]]
             rows = [[tokens(line) for line in side] for side in sides]
             if self.subword is not None:
-                shutil.copyfile(self.subword, aside / MODEL)
+                shutil.copyfile(self.subword, aside / SUBWORDS)
             elif self.vocab_size is not None:
                 train_subwords(
-                    aside / MODEL,
+                    aside / SUBWORDS,
                     [" ".join(row) for side in rows for row in side],
                     vocabulary_size=self.vocab_size,
                 )
-            if (aside / MODEL).exists():
-                subwords = Subwords(aside / MODEL)
+            if (aside / SUBWORDS).exists():
+                subwords = Subwords(aside / SUBWORDS)
                 rows = [[subwords.split(row)[0] for row in side] for side in rows]
-            return train(aside, rows[0], rows[1])
+            return self._train(aside, rows[0], rows[1])
 
-        if self.saved is not None:
-            folder = self.saved
-        else:
+        folder = self.saved
+        if folder is None:
             key = hashlib.blake2b(json.dumps(fingerprint).encode(), digest_size=6).hexdigest()
-            folder = workdir / f"{name}-{key}"
+            folder = workdir / f"{self._folder_name()}-{key}"
         make_folder(folder, fingerprint, make)
         return folder
+
+    def _folder_name(self) -> str:
+        """Return what the name of a folder of models begins with."""
+        return self.name()
 
     def _subword_fingerprint(self) -> str | int | None:
         if self.subword is None:
             return self.vocab_size
-        try:
+        with faults_at(self.subword, OSError, InputError):
             return hashlib.blake2b(self.subword.read_bytes(), digest_size=16).hexdigest()
-        except OSError as error:
-            raise AlignerError(f"{self.subword}: {error.strerror or error}") from None
-
-
-def training_of(aligner: Aligner) -> Training:
-    """Return the options of training that an aligner was given."""
-    return Training(*(getattr(aligner, field.name) for field in fields(Training)))
-
-
-def align_with(
-    folder: Path, source: Sequence[str], target: Sequence[str], align: Align
-) -> list[Links]:
-    """Align lines with the models of `folder`: in pieces of words if it holds a subword model."""
-    rows = [[tokens(line) for line in side] for side in (source, target)]
-    if not (folder / MODEL).exists():
-        return align(rows[0], rows[1])
-    subwords = Subwords(folder / MODEL)
-    split = [[subwords.split(row) for row in side] for side in rows]
-    links = align(*([pieces for pieces, _ in side] for side in split))
-    owners = ([words for _, words in side] for side in split)
-    return [project(*row) for row in zip(links, *owners, strict=True)]
-
-
-def align_full(source: Rows, target: Rows, align: Align) -> list[Links]:
-    """Call `align` with the pairs that have tokens on both sides; the others have no links."""
-    full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
-    found: list[Links] = [[] for _ in source]
-    if full:
-        links = align([source[index] for index in full], [target[index] for index in full])
-        for index, row in zip(full, links, strict=True):
-            found[index] = row
-    return found
-
-
-def check_lengths(source: Rows, target: Rows, *, limit: int, program: str) -> None:
-    """Refuse a line that a program would cut off in silence.
-
-    Raises
-    ------
-    AlignerError
-        A line has more than `limit` tokens; says which pair, counted from 1.
-    """
-    for number, (s, t) in enumerate(zip(source, target, strict=True), 1):
-        if max(len(s), len(t)) > limit:
-            raise AlignerError(
-                f"pair {number}: {len(s)} and {len(t)} tokens, {program} takes at most {limit}; "
-                f"split the line, or choose another aligner"
-            )
 
 
 def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
     record = read_record(folder)
     if record is None:
-        raise AlignerError(
+        raise StateError(
             f"{folder}: no trained model there; name a training bitext to make one (train_source "
             f"and train_target), or name no model: then the pairs to align are trained on"
         )
     fingerprint = record["fingerprint"]
     if fingerprint.get("model") != settings["model"]:
-        raise AlignerError(
+        raise StateError(
             f"{folder}: holds a model {fingerprint.get('model')}, but {settings['model']} is "
             f"asked for"
         )
     if fingerprint.get("format") != settings["format"]:
-        raise AlignerError(
+        raise StateError(
             f"{folder}: holds a model of format {fingerprint.get('format')}, this version reads "
             f"{settings['format']}; train it again"
         )
     return folder
+
+
+def usable(
+    name: str, source: Rows, target: Rows, *, most: int
+) -> tuple[list[int], dict[str, int]]:
+    """Return which pairs an aligner can learn from, and notes on how many those are.
+
+    Parameters
+    ----------
+    name
+        Of the aligner, for messages.
+    most
+        The most tokens of a side.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    used = [
+        row
+        for row, (s, t) in enumerate(zip(source, target, strict=True))
+        if s and t and max(len(s), len(t)) <= most
+    ]
+    if not used:
+        raise InputError(
+            f"{name}: no pair to train on: {counted(len(source), 'pair')}, none with 1 to {most} "
+            f"tokens on both sides"
+        )
+    return used, {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
+
+
+def check_lengths(source: Rows, target: Rows, *, most: int, program: str) -> None:
+    """Refuse a line that a program would cut off in silence.
+
+    Raises
+    ------
+    InputError
+        A line has more than `most` tokens; says which pair, counted from 1.
+    """
+    for number, (s, t) in enumerate(zip(source, target, strict=True), 1):
+        if max(len(s), len(t)) > most:
+            raise InputError(
+                f"pair {number}: {len(s)} and {len(t)} tokens, {program} takes at most {most}; "
+                f"split the line, or choose another aligner"
+            )
+
+
+# The bitext.
+
+
+def read_bitext(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides.
+
+    Raises
+    ------
+    InputError
+        A side cannot be read, or the sides differ in length.
+    """
+    left, right = read_lines(source), read_lines(target)
+    if len(left) != len(right):
+        raise InputError(
+            f"{target}: {counted(len(right), 'line')}, {source} has {len(left)}; line n of one "
+            f"must be the translation of line n of the other"
+        )
+    return left, right
+
+
+def digest(lines: Sequence[str]) -> str:
+    """Return a hash of a text, 32 hexadecimal digits."""
+    content = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        content.update(line.encode("utf-8"))
+        content.update(b"\n")
+    return content.hexdigest()
+
+
+# Pieces of words.
+
+
+class Subwords:
+    """A sentencepiece model that splits one word at a time."""
+
+    def __init__(self, path: Path) -> None:
+        import sentencepiece  # noqa: PLC0415  start-up time
+
+        try:
+            with faults_at(path, OSError, InputError):
+                content = path.read_bytes()
+            self._model: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
+        except RuntimeError:
+            raise InputError(f"{path}: is not a sentencepiece model") from None
+        self._pieces: dict[str, list[str]] = {}
+
+    def split(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Return the pieces of a sentence and, for each piece, the index of its word."""
+        pieces: list[str] = []
+        owners: list[int] = []
+        for index, word in enumerate(words):
+            found = self._pieces.get(word)
+            if found is None:
+                # A character unknown to the model may normalise to nothing: the word stays whole.
+                found = self._pieces[word] = self._model.encode(word, out_type=str) or [word]
+            pieces.extend(found)
+            owners.extend([index] * len(found))
+        return pieces, owners
+
+
+def project(links: Links, source_owners: Sequence[int], target_owners: Sequence[int]) -> Links:
+    """Return links of words: two words are linked if any of their pieces are."""
+    return sorted({(source_owners[s], target_owners[t]) for s, t in links})
+
+
+def train_subwords(path: Path, lines: Sequence[str], *, vocabulary_size: int) -> None:
+    """Train a unigram model on the words of both sides and write it to `path`.
+
+    Training is deterministic: all lines in their order, one thread, a fixed seed.
+
+    Raises
+    ------
+    ProgramError
+        sentencepiece refuses (most often: the vocabulary size does not fit the text).
+    """
+    import sentencepiece  # noqa: PLC0415  start-up time
+
+    sentencepiece.set_random_generator_seed(SEED)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            model_type="unigram",
+            character_coverage=1.0,
+            normalization_rule_name="identity",  # the pieces of a word are parts of this word
+            hard_vocab_limit=False,  # a small text has fewer pieces than asked for
+            shuffle_input_sentence=False,
+            num_threads=1,
+            max_sentence_length=1 << 20,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        message = " ".join(str(error).split())
+        raise ProgramError(
+            f"sentencepiece with vocab_size {vocabulary_size}: {message}; choose another size"
+        ) from None
+    path.write_bytes(model.getvalue())

@@ -1,55 +1,36 @@
-"""Aligns words with the programs of eflomal."""
+"""The aligner eflomal, by its programs."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Aligner, Links, format_links, parse_links
-from portmert.aligners._bitext import digest, read_lines
-from portmert.aligners._escape import escape
-from portmert.aligners._symmetrize import (
-    Heuristic,
-    symmetrize,
-)
-from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
-from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.aligners._base import Links, format_links, parse_links
+from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
+from portmert.aligners._training import FORMAT, Rows, digest, usable
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.files import make_folder, read_lines, write_text
 from portmert.tuner.ground.model_folders import read_record
-from portmert.tuner.ground.programs import (
-    PATIENCE_SECONDS,
-    Command,
-    failure,
-    find_program,
-    run_program,
-    scratch,
-    write_lines,
-)
-
-FORMAT = 1
-"""Of the saved models; a change makes older ones refused instead of misread."""
-
-MAX_TOKENS = 1023
-"""Of a line; eflomal reads a longer one as empty (write_text, eflomal.pyx)."""
+from portmert.tuner.ground.programs import run
 
 PRIORS = "priors"
 
 
 @dataclass(frozen=True)
-class Eflomal(Aligner):
+class Eflomal(ProgramAligner):
     """Runs the original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
 
     It draws its random numbers from the system and has no seed: two trainings give different
     links, and so do two alignments of one pair. Here the links of a call are kept in the working
-    folder, so that the same pairs get the same links again; runs that must repeat from scratch
-    use `thot` with `model = "eflomal"`, which is deterministic and needs no program.
+    folder, so that the same pairs get the same links again. For runs that must repeat from
+    scratch, use `thot` with `model = "eflomal"`, which is deterministic and needs no program.
 
-    Trained on the training bitext and the pairs of the first call together: their links are
-    counted as priors (eflomal-makepriors), with which every call aligns.
+    Training counts the links of the training pairs as priors (eflomal-makepriors), with which
+    every call aligns.
 
     Parameters
     ----------
@@ -61,25 +42,6 @@ class Eflomal(Aligner):
         Independent samplers whose links are averaged.
     null_prior : float
         Prior probability that a word has no link.
-    symmetrization : str
-        "grow-diag-final-and" and the other heuristics of Moses' symal: "srctotgt", "tgttosrc",
-        "union", "intersection", "grow", "grow-diag", "grow-final", "grow-diag-final",
-        "grow-final-and".
-    bin_dir : Path or None
-        Folder of eflomal-align and eflomal-makepriors; None looks for them on PATH.
-    timeout_seconds : float
-        A program that prints nothing for so long is ended, with one line of error; a day by
-        default, 0: no limit.
-    train_source, train_target : Path or None
-        The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
-    saved : Path or None
-        Folder of the priors: used if they are there, else made and kept there. None keeps them in
-        the working folder.
-    subword : Path or None
-        A sentencepiece model: align pieces of words; two words are linked if any of their pieces
-        are.
-    vocab_size : int or None
-        Train such a model of this size on both sides of the bitext.
 
     References
     ----------
@@ -90,124 +52,73 @@ class Eflomal(Aligner):
     length: Annotated[float, Gt(0)] = 1.0
     samplers: Annotated[int, Ge(1)] = 3
     null_prior: Annotated[float, Ge(0), Lt(1)] = 0.2
-    symmetrization: Heuristic = "grow-diag-final-and"
-    bin_dir: Path | None = None
-    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
-    train_source: Path | None = None
-    train_target: Path | None = None
-    saved: Path | None = None
-    subword: Path | None = None
-    vocab_size: Annotated[int, Ge(1)] | None = None
 
-    def __post_init__(self) -> None:
-        training_of(self).check()
+    package: ClassVar[str] = "eflomal"
+    # eflomal reads a longer line as empty (write_text, eflomal.pyx).
+    most_tokens: ClassVar[int] = 1023
 
-    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
-        """Align line n of `source` with line n of `target`.
-
-        Raises
-        ------
-        AlignerError
-            A program is missing or fails, the training bitext or the priors cannot be read or do
-            not fit, or a line has more than 1,023 tokens.
-        ValueError
-            `source` and `target` differ in length.
-        """
-        settings = {
-            "format": FORMAT,
+    def _settings(self) -> dict[str, Any]:
+        return {
             "model": f"eflomal original {self.model}",
             "length": self.length,
             "samplers": self.samplers,
             "null_prior": self.null_prior,
         }
-        folder = training_of(self).folder(
-            "eflomal", settings, self._train, source=source, target=target, workdir=workdir
-        )
+
+    def _aligned(
+        self, folder: Path, source: Sequence[str], target: Sequence[str], workdir: Path
+    ) -> list[Links]:
+        """Return the links of an earlier call with the same pairs, or align and keep the links."""
         made = (read_record(folder) or {})["notes"][PRIORS]
-        key = digest([made, self.symmetrization, str(settings), *source, *target])
+        settings = str({"format": FORMAT, **self._settings()})
+        key = digest([made, self.symmetrization, settings, *source, *target])
         known = workdir / f"eflomal-{key}.links"
         if known.exists():
             return _read(known)
-
-        def again(left: Rows, right: Rows) -> list[Links]:
-            with scratch(workdir, "eflomal") as room:
-                by_source, by_target = self._link(room, left, right, priors=folder / PRIORS)
-                return [
-                    symmetrize(self.symmetrization, by_source=s, by_target=t)
-                    for s, t in zip(by_source, by_target, strict=True)
-                ]
-
-        def align(left: Rows, right: Rows) -> list[Links]:
-            check_lengths(left, right, limit=MAX_TOKENS, program="eflomal")
-            return align_full(left, right, again)
-
-        links = align_with(folder, source, target, align)
-        _keep(known, links)
+        links = super()._aligned(folder, source, target, workdir)
+        make_folder(workdir)
+        write_text(known, "".join(f"{format_links(row)}\n" for row in links))
         return links
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
-        used = [
-            (s, t)
-            for s, t in zip(source, target, strict=True)
-            if s and t and max(len(s), len(t)) <= MAX_TOKENS
-        ]
-        if not used:
-            raise AlignerError(
-                f"eflomal: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
-                f"{MAX_TOKENS} tokens on both sides"
-            )
-        self._link(folder, [s for s, _ in used], [t for _, t in used], priors=None)
-        program = find_program("eflomal-makepriors", self.bin_dir, package="eflomal")
-        run_program(
-            Command(
-                [
-                    *(program, "-s", "source", "-t", "target"),
-                    *("-f", "forward", "-r", "reverse", "-p", PRIORS),
-                ],
-                log="eflomal-makepriors.log",
-            ),
-            folder,
-            timeout_seconds=self.timeout_seconds,
-        )
+        used, notes = usable("eflomal", source, target, most=self.most_tokens)
+        self._sample(folder, [source[row] for row in used], [target[row] for row in used])
+        files = ("-s", "source", "-t", "target", "-f", "forward", "-r", "reverse", "-p", PRIORS)
+        program = self._program("eflomal-makepriors")
+        run(self._command(folder, [program, *files], log="eflomal-makepriors"))
         for name in ("source", "target", "forward", "reverse"):
             (folder / name).unlink()
-        return {
-            "pairs": len(used),
-            "pairs_left_out": len(source) - len(used),
-            PRIORS: digest(read_lines(folder / PRIORS)),
-        }
+        return {**notes, PRIORS: digest(read_lines(folder / PRIORS))}
 
     def _link(
-        self, room: Path, left: Rows, right: Rows, *, priors: Path | None
-    ) -> tuple[list[Links], list[Links]]:
-        """Return the links in which a source word, and in which a target word, has at most one."""
-        for name, rows in (("source", left), ("target", right)):
-            write_lines(room / name, [[escape(token) for token in row] for row in rows])
-        program = find_program("eflomal-align", self.bin_dir, package="eflomal")
-        run_program(
-            Command(
-                [
-                    *(program, "-s", "source", "-t", "target", "-f", "forward", "-r", "reverse"),
-                    *("-m", str(self.model), "-l", str(self.length)),
-                    *("--n-samplers", str(self.samplers), "--null-prior", str(self.null_prior)),
-                    *(("-p", priors.absolute()) if priors is not None else ()),
-                ],
-                log="eflomal-align.log",
-            ),
+        self,
+        room: Path,
+        folder: Path,
+        record: Mapping[str, Any],  # noqa: ARG002  all is in the priors
+        source: Rows,
+        target: Rows,
+    ) -> Directions:
+        return self._sample(room, source, target, "-p", (folder / PRIORS).absolute())
+
+    def _sample(self, room: Path, source: Rows, target: Rows, *more: str | Path) -> Directions:
+        """Write the pairs, run the sampler and read the links of both directions."""
+        for name, rows in (("source", source), ("target", target)):
+            write_rows(room / name, [[escape(token) for token in row] for row in rows])
+        command = self._command(
             room,
-            timeout_seconds=self.timeout_seconds,
+            [
+                *(self._program("eflomal-align"), "-s", "source", "-t", "target"),
+                *("-f", "forward", "-r", "reverse", "-m", str(self.model), "-l", str(self.length)),
+                *("--n-samplers", str(self.samplers), "--null-prior", str(self.null_prior), *more),
+            ],
+            log="eflomal-align",
         )
-        found = []
-        for name in ("reverse", "forward"):
-            links = _read(room / name)
-            if len(links) != len(left):
-                raise failure(
-                    "eflomal-align",
-                    f"aligned {len(links)} of {counted(len(left), 'pair')}",
-                    room / "eflomal-align.log",
-                )
-            found.append(links)
-        return found[0], found[1]
+        run(command)
+        by_source, by_target = _read(room / "reverse"), _read(room / "forward")
+        for links in (by_source, by_target):
+            if len(links) != len(source):
+                raise command.failure(f"aligned {len(links)} of {counted(len(source), 'pair')}")
+        return by_source, by_target
 
 
 def _read(path: Path) -> list[Links]:
@@ -215,18 +126,3 @@ def _read(path: Path) -> list[Links]:
         parse_links(line, origin=f"{path}:{number}")
         for number, line in enumerate(read_lines(path), 1)
     ]
-
-
-def _keep(path: Path, links: Sequence[Links]) -> None:
-    """Write links whole or not at all; the first of two concurrent runs need not win."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(
-            "".join(f"{format_links(row)}\n" for row in links), encoding="utf-8", newline="\n"
-        )
-        aside.replace(path)
-    except OSError as error:
-        raise AlignerError(f"{path}: cannot write: {error.strerror or error}") from None
-    finally:
-        aside.unlink(missing_ok=True)

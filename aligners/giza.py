@@ -1,35 +1,172 @@
-"""Aligns words with MGIZA++, through its programs."""
+"""MGIZA++, by its programs: both directions are trained, then align with the finished tables."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners import _giza
-from portmert.aligners._base import Aligner, Links
-from portmert.aligners._symmetrize import Heuristic
-from portmert.aligners._training import Rows, align_full, align_with, check_lengths, training_of
-from portmert.tuner.ground.model_folders import read_record
-from portmert.tuner.ground.programs import PATIENCE_SECONDS, scratch
+from portmert.aligners._base import Links
+from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
+from portmert.aligners._training import Rows
+from portmert.tuner.ground.errors import InputError, StateError, counted
+from portmert.tuner.ground.programs import Command, run
 
-FORMAT = 1
-"""Of the saved models; a change makes older ones refused instead of misread."""
+PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")
+
+MAX_TOKENS = 100
+"""The most tokens of a line. MGIZA++ cuts longer lines off with a warning
+(MAX_SENTENCE_LENGTH_ALLOWED, defs.h, counts the empty word too, and is compiled in)."""
+
+MAX_RATIO = 9
+"""A side may be at most so many times as long as the other, one less than MGIZA++'s greatest
+fertility. It cuts both sides of other pairs down to the shorter one (getSentence.cpp)."""
+
+SIDES = ("source", "target")
+DIRECTIONS = {"source-target": ("source", "target"), "target-source": ("target", "source")}
+"""Name of a direction -> the side that generates and the side generated. In the first, every
+word of the target has at most one link; in the second, every word of the source."""
+
+# mgiza's names of what `Schedule` and the adapter set; simplified as mgiza itself does it.
+RESERVED = frozenset(
+    {
+        *("c", "corpusfile", "tc", "testcorpusfile", "s", "sourcevocabularyfile", "t"),
+        *("targetvocabularyfile", "sourcevocabularyclasses", "targetvocabularyclasses"),
+        *("o", "outputfileprefix", "outputpath", "coocurrencefile", "l", "logfile", "ncpus"),
+        *("m1", "model1iterations", "noiterationsmodel1", "mh", "hmmiterations", "m3"),
+        *("numberofiterationsforhmmalignmentmodel", "model3iterations", "noiterationsmodel3"),
+        *("m4", "model4iterations", "noiterationsmodel4", "m2", "m5", "m6", "restart"),
+        *("model2iterations", "noiterationsmodel2", "model5iterations", "noiterationsmodel5"),
+        *("model6iterations", "noiterationsmodel6", "ml", "maxsentencelength", "maxfertility"),
+        *("nodumps", "onlyaldumps", "hmmdumpfrequency", "th", "model1dumpfrequency", "t1"),
+        *("previoust", "previousa", "previousd", "previousn", "previousd4", "previousd42"),
+        *("previoushmm", "previousp0", "compactalignmentformat", "nbestalignments"),
+    }
+)
+
+
+@plain_dataclass(frozen=True)
+class Schedule:
+    """How many EM iterations each model gets; the last model that gets any makes the links."""
+
+    ibm1: int
+    hmm: int
+    ibm3: int
+    ibm4: int
+
+    def check(self) -> None:
+        """Refuse what MGIZA++ cannot train.
+
+        Raises
+        ------
+        ValueError
+            A model lacks the one it starts from.
+        """
+        if self.ibm1 < 1:
+            raise ValueError("ibm1 is 0: every other model starts from IBM model 1")
+        if self.hmm < 1 and (self.ibm3 or self.ibm4):
+            raise ValueError("hmm is 0: IBM models 3 and 4 start from the HMM")
+
+    @property
+    def last(self) -> str:
+        """Name of the model that makes the links."""
+        return [name for name, count in vars(self).items() if count][-1]
+
+    def iterations(self) -> list[str]:
+        """Return mgiza's options for training."""
+        return [
+            *("-m1", str(self.ibm1), "-m2", "0", "-mh", str(self.hmm)),
+            *("-m3", str(self.ibm3), "-m4", str(self.ibm4)),
+            # The tables of the last iteration; model 3's and 4's are written without being asked.
+            *("-model1dumpfrequency", str(self.ibm1), "-hmmdumpfrequency", str(max(1, self.hmm))),
+        ]
+
+    def tables(self) -> dict[str, str]:
+        """Return mgiza's option -> end of the name of the table to read when it aligns again."""
+        hmm = {"-previousa": f"ahmm.{self.hmm}", "-previoushmm": f"hhmm.{self.hmm}"}
+        three = {
+            "-previoust": "t3.final",
+            "-previousa": "a3.final",
+            "-previousd": "d3.final",
+            "-previousn": "n3.final",
+            "-previousp0": "p0_3.final",
+            "-previoushmm": hmm["-previoushmm"],  # each search begins at the HMM's best links
+        }
+        return {
+            "ibm1": {"-previoust": f"t1.{self.ibm1}"},
+            "hmm": {"-previoust": f"thmm.{self.hmm}", **hmm},
+            "ibm3": three,
+            "ibm4": {**three, "-previousd4": "d4.final", "-previousd42": "D4.final"},
+        }[self.last]
+
+    def files(self) -> set[str]:
+        """Return the ends of the names of all files that aligning again reads."""
+        names = set(self.tables().values())
+        return names | {
+            f"{name}.{part}"
+            for name in names
+            if name.startswith("hhmm")
+            for part in ("alpha", "beta")
+        }
+
+    def again(self) -> list[str]:
+        """Return mgiza's options for one more iteration, that links pairs with old tables."""
+        # What mgiza's -restart calls the stages (main.cpp): go on with model 1, HMM, 3, 4.
+        stage = {"ibm1": "1", "hmm": "6", "ibm3": "9", "ibm4": "11"}[self.last]
+        counts = {"ibm1": "-m1", "hmm": "-mh", "ibm3": "-m3", "ibm4": "-m4"}
+        once = [
+            part
+            for name, option in counts.items()
+            for part in (option, str(int(name == self.last)))
+        ]
+        dump = {"ibm1": ["-model1dumpfrequency", "1"], "hmm": ["-hmmdumpfrequency", "1"]}
+        return [
+            *("-restart", stage, "-m2", "0", *once),
+            # Models 3 and 4 can write their links and no tables; the others only both.
+            *dump.get(self.last, ["-nodumps", "1", "-onlyaldumps", "1"]),
+        ]
+
+    def links(self) -> str:
+        """Return the middle of the names of the files with the links of one more iteration."""
+        return {"ibm1": "A1.1", "hmm": "Ahmm.1"}.get(self.last, "A3.final")
+
+
+def check_options(options: Sequence[str]) -> None:
+    """Refuse options of mgiza that the adapter sets itself.
+
+    Raises
+    ------
+    ValueError
+        An option is one of those, or not a pair of a name with a dash and a value.
+    """
+    if len(options) % 2:
+        raise ValueError(f"options: '{options[-1]}' has no value; write name and value in turn")
+    for name in options[::2]:
+        if not name.startswith("-"):
+            raise ValueError(f"options: '{name}' is no name of an option, those begin with -")
+        if re.sub("[^a-z0-9]", "", name.lower()) in RESERVED:
+            raise ValueError(f"options: {name} is not yours to set, the aligner does it")
+
+
+def generates(generating: int, generated: int) -> bool:
+    """Return whether MGIZA++ takes a pair of these lengths whole, in this direction."""
+    return generated <= MAX_RATIO * generating
 
 
 @dataclass(frozen=True)
-class Giza(Aligner):
+class Giza(ProgramAligner):
     """Aligns by IBM models 1, 3, 4 and the HMM as MGIZA++ trains them, the aligner of Moses.
 
-    The programs mkcls, plain2snt, snt2cooc and mgiza are needed. They train on the training
-    bitext and the pairs of the first call together. Every call, the first one too, aligns with
-    the finished tables, as MGIZA++'s force-align does: the links of a pair are the same whatever
-    was aligned before or with it. (The links that mgiza leaves behind when it trains, those that
-    Moses uses, come from the tables of one iteration earlier.)
+    The programs mkcls, plain2snt, snt2cooc and mgiza are needed. Every call, the first one too,
+    aligns with the finished tables, as MGIZA++'s force-align does: the links of a pair are the
+    same whatever was aligned before or with it. (The links that mgiza leaves behind when it
+    trains, those that Moses uses, come from the tables of one iteration earlier.)
 
     A line of more than 100 tokens, which mgiza would cut off, is an error.
 
@@ -44,31 +181,12 @@ class Giza(Aligner):
         Word classes a side that mkcls makes for the HMM and model 4.
     class_runs : int
         How often mkcls tries; it keeps its best.
-    symmetrization : str
-        "grow-diag-final-and" and the other heuristics of Moses' symal: "srctotgt", "tgttosrc",
-        "union", "intersection", "grow", "grow-diag", "grow-final", "grow-diag-final",
-        "grow-final-and".
     training_threads : int
         mgiza's -ncpus in training. With more than 1 its sums come in any order: its tables, and
         now and then a link, differ from run to run.
     threads : int
         How many programs or threads at once elsewhere. The two directions run side by side;
         results do not depend on it.
-    bin_dir : Path or None
-        Folder of the programs; None looks for them on PATH.
-    timeout_seconds : float
-        A program that prints nothing for so long is ended, with one line of error; a day by
-        default, 0: no limit.
-    train_source, train_target : Path or None
-        The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
-    saved : Path or None
-        Folder of the trained tables: used if they are there, else trained and kept there. None
-        keeps them in the working folder.
-    subword : Path or None
-        A sentencepiece model: align pieces of words; two words are linked if any of their pieces
-        are.
-    vocab_size : int or None
-        Train such a model of this size on both sides of the bitext.
 
     References
     ----------
@@ -83,82 +201,250 @@ class Giza(Aligner):
     options: str = "-p0 0.999 -nsmooth 4 -model4smoothfactor 0.4"
     classes: Annotated[int, Ge(1)] = 50
     class_runs: Annotated[int, Ge(1)] = 2
-    symmetrization: Heuristic = "grow-diag-final-and"
     training_threads: Annotated[int, Ge(1)] = 1
     threads: Annotated[int, Ge(1)] = 2
-    bin_dir: Path | None = None
-    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
-    train_source: Path | None = None
-    train_target: Path | None = None
-    saved: Path | None = None
-    subword: Path | None = None
-    vocab_size: Annotated[int, Ge(1)] | None = None
+
+    package: ClassVar[str] = "MGIZA++"
+    most_tokens: ClassVar[int] = MAX_TOKENS
 
     def __post_init__(self) -> None:
-        _giza.Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4).check()
-        _giza.check_options(self._options())
-        training_of(self).check()
+        self._schedule().check()
+        check_options(shlex.split(self.options))
+        super().__post_init__()
 
-    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
-        """Align line n of `source` with line n of `target`.
+    def _schedule(self) -> Schedule:
+        return Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4)
 
-        Raises
-        ------
-        AlignerError
-            A program is missing or fails, the training bitext or a saved model cannot be read or
-            does not fit, or a line has more than 100 tokens.
-        ValueError
-            `source` and `target` differ in length.
-        """
-        settings = {
-            "format": FORMAT,
+    def _settings(self) -> dict[str, Any]:
+        names = ("ibm1", "hmm", "ibm3", "ibm4", "options", "classes", "class_runs")
+        return {
             "model": "giza",
-            **{name: getattr(self, name) for name in ("ibm1", "hmm", "ibm3", "ibm4")},
-            **{name: getattr(self, name) for name in ("options", "classes", "class_runs")},
+            **{name: getattr(self, name) for name in names},
             "training_threads": self.training_threads,
         }
-        folder = training_of(self).folder(
-            "giza", settings, self._train, source=source, target=target, workdir=workdir
-        )
-        made = (read_record(folder) or {})["fingerprint"]  # these tables, however they were made
-        schedule = _giza.Schedule(*(made[name] for name in ("ibm1", "hmm", "ibm3", "ibm4")))
 
-        def align(left: Rows, right: Rows) -> list[Links]:
-            check_lengths(left, right, limit=_giza.MAX_TOKENS, program="mgiza")
-            return align_full(left, right, again)
-
-        def again(left: Rows, right: Rows) -> list[Links]:
-            programs = _giza.find(self.bin_dir, ("snt2cooc", "mgiza"))
-            with scratch(workdir, "giza") as room:
-                return _giza.align(
-                    room,
-                    folder,
-                    left,
-                    right,
-                    programs=programs,
-                    schedule=schedule,
-                    options=shlex.split(made["options"]),
-                    heuristic=self.symmetrization,
-                    threads=self.threads,
-                    timeout_seconds=self.timeout_seconds,
-                )
-
-        return align_with(folder, source, target, align)
-
-    def _options(self) -> list[str]:
-        return shlex.split(self.options)
+    # Training.
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
-        return _giza.train(
-            folder,
-            source,
-            target,
-            programs=_giza.find(self.bin_dir),
-            schedule=_giza.Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4),
-            options=self._options(),
-            classes=self.classes,
-            class_runs=self.class_runs,
-            training_threads=self.training_threads,
-            at_once=min(2, self.threads),
-            timeout_seconds=self.timeout_seconds,
+        """Leave vocabularies, classes, tables and logs of both directions in `folder`.
+
+        Pairs that MGIZA++ would shorten, and those with an empty side, teach nothing: they are
+        left out, and counted in what is returned.
+        """
+        for name in PROGRAMS:
+            self._program(name)  # all are there before the first one runs
+        schedule, used = self._schedule(), _usable(source, target)
+        for number, side in enumerate(SIDES):
+            write_rows(folder / side, [[escape(token) for token in pair[number]] for pair in used])
+        numbered: list[str | Path] = [
+            *(self._program("plain2snt"), *SIDES, "-vcb1", "source.vcb", "-vcb2", "target.vcb"),
+            *("-snt1", "source-target.snt", "-snt2", "target-source.snt"),
+        ]
+        run(self._command(folder, numbered, log="plain2snt"))
+        jobs = [self._cooc(folder, way) for way in DIRECTIONS]
+        if schedule.last in {"hmm", "ibm3", "ibm4"}:
+            jobs += [self._mkcls(folder, side) for side in SIDES]
+        at_once = min(2, self.threads)
+        run(*jobs, at_once=at_once)
+        options = [*schedule.iterations(), *shlex.split(self.options)]
+        options += ["-ncpus", str(self.training_threads)]
+        commands = {way: self._mgiza(folder, way, options) for way in DIRECTIONS}
+        run(*commands.values(), at_once=at_once)
+        _keep_what_aligns(folder, schedule, commands)
+        return {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
+
+    def _cooc(self, folder: Path, way: str) -> Command:
+        generating, generated = DIRECTIONS[way]
+        files = (f"{way}.cooc", f"{generating}.vcb", f"{generated}.vcb", f"{way}.snt")
+        return self._command(folder, [self._program("snt2cooc"), *files], log=f"snt2cooc-{way}")
+
+    def _mkcls(self, folder: Path, side: str) -> Command:
+        """Return the command that finds word classes of one side."""
+        arguments: list[str | Path] = [self._program("mkcls"), f"-n{self.class_runs}"]
+        arguments += [f"-c{self.classes}", f"-p{side}", f"-V{side}.vcb.classes", "opt"]
+        return self._command(folder, arguments, log=f"mkcls-{side}")
+
+    def _mgiza(self, folder: Path, way: str, options: Sequence[str | Path]) -> Command:
+        generating, generated = DIRECTIONS[way]
+        arguments: list[str | Path] = [
+            *(self._program("mgiza"), "-CoocurrenceFile", f"{way}.cooc", "-c", f"{way}.snt"),
+            *("-o", way, "-s", f"{generating}.vcb", "-t", f"{generated}.vcb", *options),
+        ]
+        return self._command(folder, arguments, log=way)
+
+    # Aligning.
+
+    def _link(
+        self, room: Path, folder: Path, record: Mapping[str, Any], source: Rows, target: Rows
+    ) -> Directions:
+        """Align pairs with the tables of `folder`, as those were made.
+
+        A side more than `MAX_RATIO` times as long as the other cannot be generated: such a pair
+        has the links of the other direction alone.
+        """
+        made = record["fingerprint"]
+        schedule = Schedule(*(made[name] for name in ("ibm1", "hmm", "ibm3", "ibm4")))
+        sides = {
+            side: _numbers(folder / f"{side}.vcb", room / f"{side}.vcb", rows)
+            for side, rows in zip(SIDES, (source, target), strict=True)
+        }
+        chosen: dict[str, list[int]] = {}
+        for way, (generating, generated) in DIRECTIONS.items():
+            pairs = list(zip(sides[generating], sides[generated], strict=True))
+            rows = [n for n, (e, f) in enumerate(pairs) if generates(len(e), len(f))]
+            if rows:
+                chosen[way] = rows
+                write_rows(
+                    room / f"{way}.snt", [line for n in rows for line in (["1"], *pairs[n])]
+                )
+        at_once = min(2, self.threads)
+        run(*(self._cooc(room, way) for way in chosen), at_once=at_once)
+        # Links of a pair depend on its tables alone: any number of threads will do.
+        options = [*schedule.again(), *shlex.split(made["options"])]
+        options += ["-ncpus", str(max(1, self.threads // 2))]
+        commands = {
+            way: self._mgiza(room, way, [*options, *_old_tables(folder, way, schedule)])
+            for way in chosen
+        }
+        run(*commands.values(), at_once=at_once)
+        found: dict[str, list[Links]] = {way: [[] for _ in source] for way in DIRECTIONS}
+        for way, command in commands.items():
+            generating, generated = DIRECTIONS[way]
+            lengths = [(len(sides[generating][n]), len(sides[generated][n])) for n in chosen[way]]
+            links = read_links(command, way, schedule.links(), lengths)
+            for n, row in zip(chosen[way], links, strict=True):
+                found[way][n] = row
+        by_source = [[(s, t) for t, s in row] for row in found["target-source"]]
+        return by_source, found["source-target"]
+
+
+def _usable(source: Rows, target: Rows) -> list[tuple[Sequence[str], Sequence[str]]]:
+    """Return the pairs that MGIZA++ learns from as they are.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    used = [
+        (s, t)
+        for s, t in zip(source, target, strict=True)
+        if s
+        and t
+        and max(len(s), len(t)) <= MAX_TOKENS
+        and generates(len(s), len(t))
+        and generates(len(t), len(s))
+    ]
+    if not used:
+        raise InputError(
+            f"giza: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
+            f"{MAX_TOKENS} tokens on both sides and at most {MAX_RATIO} times as many on one as "
+            f"on the other"
         )
+    return used
+
+
+def _keep_what_aligns(folder: Path, schedule: Schedule, commands: Mapping[str, Command]) -> None:
+    """Remove the text, counts and other tables: they are large, and only training needed them."""
+    kept = {f"{side}.vcb{end}" for side in SIDES for end in ("", ".classes")}
+    for way, command in commands.items():
+        for name in schedule.files():
+            if not (folder / f"{way}.{name}").is_file():
+                raise command.failure(f"wrote no {way}.{name}")
+            kept.add(f"{way}.{name}")
+    for path in folder.iterdir():
+        if path.name.startswith(SIDES) and path.name not in kept and path.suffix != ".log":
+            path.unlink()
+
+
+def _old_tables(folder: Path, way: str, schedule: Schedule) -> list[str | Path]:
+    """Return mgiza's options that name what training has left in `folder`."""
+    folder = folder.absolute()
+    generating, generated = DIRECTIONS[way]
+    options: list[str | Path] = [
+        *("-sourcevocabularyclasses", folder / f"{generating}.vcb.classes"),
+        *("-targetvocabularyclasses", folder / f"{generated}.vcb.classes"),
+    ]
+    for option, name in schedule.tables().items():
+        options += [option, folder / f"{way}.{name}"]
+    return options
+
+
+def read_links(
+    command: Command, prefix: str, middle: str, lengths: Sequence[tuple[int, int]]
+) -> list[Links]:
+    """Read the A3 files of a run, one for each of its threads, in the order of the pairs.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of the generating and of the generated side of each pair.
+
+    Returns
+    -------
+    list of Links
+        (generating, generated) positions; each generated one at most once.
+
+    Raises
+    ------
+    ProgramError
+        A pair is missing, there twice, or of other lengths.
+    """
+    found: dict[int, Links] = {}
+    for path in sorted(command.log.parent.glob(f"{prefix}.{middle}.part*")):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for start in range(0, len(lines) - 1, 3):
+            header = re.match(r"# Sentence pair \((\d+)\) ", lines[start])
+            groups = (
+                re.findall(r"\(\{((?: \d+)*) \}\)", lines[start + 2])
+                if start + 2 < len(lines)
+                else []
+            )
+            if header is None or not groups:
+                raise command.failure(f"wrote a damaged {path.name}:{start + 1}")
+            number = int(header[1])
+            row = [
+                (place - 1, int(position) - 1)
+                for place, group in enumerate(groups)
+                if place  # the first is the empty word
+                for position in group.split()
+            ]
+            generated = len(lines[start + 1].split())
+            if not 1 <= number <= len(lengths) or (
+                (len(groups) - 1, generated) != lengths[number - 1]
+            ):
+                raise command.failure(f"aligned another pair {number} than it was given")
+            if number in found:
+                raise command.failure(f"aligned pair {number} twice")
+            found[number] = row
+    if len(found) != len(lengths):
+        raise command.failure(f"aligned {len(found)} of {counted(len(lengths), 'pair')}")
+    return [found[number] for number in range(1, len(lengths) + 1)]
+
+
+def _numbers(known: Path, extended: Path, rows: Rows) -> list[list[str]]:
+    """Return rows in the numbers of a vocabulary; write it with the words new to it."""
+    content = known.read_text(encoding="utf-8")
+    numbers: dict[str, str] = {}
+    largest = 1  # 0 is the empty word, 1 no word
+    for number, line in enumerate(content.split("\n")[:-1], 1):
+        fields = line.split(" ")
+        if len(fields) != 3 or not fields[0].isdecimal():
+            raise StateError(f"{known}:{number}: not a vocabulary of GIZA; train it again")
+        numbers[fields[1]] = fields[0]
+        largest = max(largest, int(fields[0]))
+    fresh = []
+    result: list[list[str]] = []
+    for row in rows:
+        result.append([])
+        for token in row:
+            word = escape(token)
+            if word not in numbers:
+                largest += 1
+                numbers[word] = str(largest)
+                fresh.append(f"{largest} {word} 1\n")
+            result[-1].append(numbers[word])
+    with extended.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(content)
+        file.writelines(fresh)
+    return result

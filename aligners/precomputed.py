@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, parse_links, tokens
-from portmert.aligners._bitext import read_lines
-from portmert.tuner.ground.errors import AlignerError, counted
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Precomputed(Aligner):
 
         Raises
         ------
-        AlignerError
+        InputError
             The file has another number of lines than the bitext, a line is not one of links, or
             a link points past the end of its sentence.
         ValueError
@@ -47,7 +47,7 @@ class Precomputed(Aligner):
             raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
         lines = read_lines(self.links)
         if len(lines) != len(source):
-            raise AlignerError(
+            raise InputError(
                 f"{self.links}: {counted(len(lines), 'line')}, the bitext has "
                 f"{counted(len(source), 'pair')}; precomputed links are those of one bitext, line "
                 f"by line"
@@ -58,7 +58,7 @@ class Precomputed(Aligner):
             lengths = len(tokens(s)), len(tokens(t))
             for link in row:
                 if link[0] >= lengths[0] or link[1] >= lengths[1]:
-                    raise AlignerError(
+                    raise InputError(
                         f"{self.links}:{number}: link {link[0]}-{link[1]} is out of range, the "
                         f"pair has {lengths[0]} source and {lengths[1]} target tokens"
                     )

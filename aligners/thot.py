@@ -1,8 +1,7 @@
-"""Aligns words with the models of sil-thot, trained both ways and symmetrised."""
+"""The word aligners of sil-thot, trained both ways and symmetrised."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,22 +9,16 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners import _thot
-from portmert.aligners._base import Aligner, Links
-from portmert.aligners._training import Rows, align_with, training_of
-from portmert.tuner.ground.programs import PATIENCE_SECONDS
-
-FORMAT = 1
-"""Of the saved models; a change makes older ones refused instead of misread."""
+from portmert.aligners._base import Links
+from portmert.aligners._training import Rows, TrainedAligner
 
 
 @dataclass(frozen=True)
-class Thot(Aligner):
-    """Aligns by the statistical word aligners of thot.
+class ThotAligner(TrainedAligner):
+    """Aligns by the statistical word aligners of thot; needs no outside program.
 
-    The models are trained on the training bitext and the pairs of the first call together, and
-    kept: every later call with the same folder aligns with the same models, so that links of
-    references and of hypotheses are comparable, and a later pair never changes an earlier one's
-    links.
+    Models found in `saved` must be of this `model`, and of this bitext if one is named. A training
+    whose iteration takes longer than `timeout_seconds` is ended.
 
     Parameters
     ----------
@@ -36,20 +29,6 @@ class Thot(Aligner):
     symmetrization : str
         How the two directions become one: "none" (source to target alone), "union",
         "intersection", "och", "grow", "grow-diag", "grow-diag-final", "grow-diag-final-and".
-    timeout_seconds : float
-        A training whose iteration takes longer is ended, with one line of error; a day by
-        default, 0: no limit.
-    train_source, train_target : Path or None
-        The training bitext, plain, .gz or .xz. Without one the pairs to align are all there is.
-    saved : Path or None
-        Folder of the trained models: used if they are there, else trained and kept there. Models
-        found there must be of this `model`, and of this bitext if one is named. None keeps them
-        in the working folder.
-    subword : Path or None
-        A sentencepiece model: align pieces of words; two words are linked if any of their pieces
-        are.
-    vocab_size : int or None
-        Train such a model of this size on both sides of the bitext.
 
     References
     ----------
@@ -63,42 +42,12 @@ class Thot(Aligner):
     model: _thot.Kind = "hmm"
     iterations: Annotated[int, Ge(1)] = 5
     symmetrization: _thot.Symmetrization = "grow-diag-final-and"
-    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
-    train_source: Path | None = None
-    train_target: Path | None = None
-    saved: Path | None = None
-    subword: Path | None = None
-    vocab_size: Annotated[int, Ge(1)] | None = None
 
-    def __post_init__(self) -> None:
-        training_of(self).check()
+    def _settings(self) -> dict[str, Any]:
+        return {"model": self.model, "iterations": self.iterations}
 
-    def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
-        """Align line n of `source` with line n of `target`.
-
-        Raises
-        ------
-        AlignerError
-            The training bitext or a saved model cannot be read or does not fit, training failed,
-            or a line is longer than the model takes.
-        ValueError
-            `source` and `target` differ in length.
-        """
-        settings = {"format": FORMAT, "model": self.model, "iterations": self.iterations}
-        folder = training_of(self).folder(
-            f"thot-{self.model}",
-            settings,
-            self._train,
-            source=source,
-            target=target,
-            workdir=workdir,
-        )
-        models = _thot.SymmetrizedModels(folder, self.model, self.symmetrization)
-
-        def align(left: Rows, right: Rows) -> list[Links]:
-            return models.align(_thot.escape_all(left), _thot.escape_all(right))
-
-        return align_with(folder, source, target, align)
+    def _folder_name(self) -> str:
+        return f"thot-{self.model}"
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
         return _thot.train(
@@ -109,3 +58,13 @@ class Thot(Aligner):
             target=_thot.escape_all(target),
             timeout_seconds=self.timeout_seconds,
         )
+
+    def _align(
+        self,
+        folder: Path,
+        source: Rows,
+        target: Rows,
+        workdir: Path,  # noqa: ARG002  nothing to keep
+    ) -> list[Links]:
+        models = _thot.SymmetrizedModels(folder, self.model, self.symmetrization)
+        return models.align(_thot.escape_all(source), _thot.escape_all(target))

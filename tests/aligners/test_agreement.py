@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._agreement import Gold, agreement, parse_gold
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 from tests.oracles import aligners as oracle
 
 
@@ -42,7 +42,7 @@ def test_marks_of_possible_links():
 @pytest.mark.parametrize("entry", ["0", "0-", "a-b", "0-0?", "-1-0", "0+0", "\u0661-1"])
 def test_other_entries_are_refused(entry):
     message = re.escape(f"gold:1: found '{entry}', expected 0-0 (a sure link), 0?0 or 0p0")
-    with pytest.raises(AlignerError, match=message):
+    with pytest.raises(PortmertError, match=message):
         gold(f"0-0 {entry}")
 
 

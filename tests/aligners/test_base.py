@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.aligners._base import format_links, parse_links, tokens
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 
 
 def test_parse_links_sorts_and_drops_repeats():
@@ -18,7 +18,7 @@ def test_parse_links_of_an_empty_line_are_none():
 
 @pytest.mark.parametrize("entry", ["0", "0-", "-1", "0:1", "a-b", "1-2-3", "\u00b2-0", "0--1"])
 def test_parse_links_names_the_entry_it_cannot_read(entry):
-    with pytest.raises(AlignerError) as error:
+    with pytest.raises(PortmertError) as error:
         parse_links(f"0-0 {entry}", origin="dev.links:7")
     assert str(error.value) == (
         f"dev.links:7: found '{entry}', expected source-target positions such as 0-0"

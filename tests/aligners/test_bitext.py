@@ -5,8 +5,9 @@ import lzma
 
 import pytest
 
-from portmert.aligners._bitext import digest, read_bitext, read_lines
-from portmert.tuner.ground.errors import AlignerError
+from portmert.aligners._training import digest, read_bitext
+from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.ground.files import read_lines
 
 
 def test_read_lines_reads_plain_gz_and_xz_alike(tmp_path):
@@ -22,26 +23,26 @@ def test_read_lines_reads_plain_gz_and_xz_alike(tmp_path):
 def test_read_lines_says_that_a_stream_is_cut_off(tmp_path, suffix, pack):
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(pack(b"eins zwei drei\n" * 99)[:-9])
-    with pytest.raises(AlignerError, match="stream is damaged or cut off; copy or make the file"):
+    with pytest.raises(PortmertError, match="stream is damaged or cut off; copy or make the file"):
         read_lines(path)
 
 
 def test_read_lines_says_where_a_byte_is_not_utf8(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"ja\nne\xffin\n")
-    with pytest.raises(AlignerError, match=r"a:2: byte 0xff in column 3 is not UTF-8; convert"):
+    with pytest.raises(PortmertError, match=r"a:2: byte 0xff in column 3 is not UTF-8; convert"):
         read_lines(path)
 
 
 def test_read_lines_of_a_missing_file_names_it(tmp_path):
-    with pytest.raises(AlignerError, match="none: No such file or directory"):
+    with pytest.raises(PortmertError, match="none: No such file or directory"):
         read_lines(tmp_path / "none")
 
 
 def test_read_bitext_gives_both_numbers_when_the_sides_differ(tmp_path):
     (tmp_path / "s").write_text("a\nb\n")
     (tmp_path / "t").write_text("a\n")
-    with pytest.raises(AlignerError, match=r"t: 1 line, .*s has 2; line n of one must be"):
+    with pytest.raises(PortmertError, match=r"t: 1 line, .*s has 2; line n of one must be"):
         read_bitext(tmp_path / "s", tmp_path / "t")
 
 

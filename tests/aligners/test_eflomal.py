@@ -7,7 +7,7 @@ import pytest
 from portmert.aligners._base import parse_links
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.eflomal import Eflomal
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.ground.model_folders import read_record
 from tests.support.aligner_programs import (
     DATA,
@@ -75,7 +75,7 @@ def test_saved_priors_are_used(programs, tmp_path):
     (programs / "eflomal-makepriors").unlink()
     loads = Eflomal(bin_dir=programs, saved=tmp_path / "kept")
     assert align(loads, tmp_path / "other", SOURCE[:5], TARGET[:5]) == first
-    with pytest.raises(AlignerError, match="holds a model eflomal original 3, but eflomal"):
+    with pytest.raises(PortmertError, match="holds a model eflomal original 3, but eflomal"):
         align(replace(loads, model=1), tmp_path / "w")
 
 
@@ -83,14 +83,14 @@ def test_a_line_that_eflomal_would_read_as_empty_is_an_error(programs, tmp_path)
     aligner = Eflomal(bin_dir=programs)
     align(aligner, tmp_path / "work")
     message = "pair 2: 1 and 1024 tokens, eflomal takes at most 1023; split the line"
-    with pytest.raises(AlignerError, match=message):
+    with pytest.raises(PortmertError, match=message):
         align(aligner, tmp_path / "work", ["a", "b"], ["x", " ".join("y" * 1024)])
 
 
 @pytest.mark.parametrize("name", ["eflomal-align", "eflomal-makepriors"])
 def test_a_failing_program_leaves_a_log_alone(programs, tmp_path, monkeypatch, name):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"{name}:exit")
-    with pytest.raises(AlignerError, match=f"{name} ended with status 3: {name} is") as caught:
+    with pytest.raises(PortmertError, match=f"{name} ended with status 3: {name} is") as caught:
         align(Eflomal(bin_dir=programs), tmp_path / "work")
     [log] = (tmp_path / "work").iterdir()
     assert str(caught.value).endswith(f"; its log is {log}")
@@ -100,12 +100,12 @@ def test_missing_links_are_an_error(programs, tmp_path, monkeypatch):
     aligner = Eflomal(bin_dir=programs)
     align(aligner, tmp_path / "work", SOURCE[:2], TARGET[:2])
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", "eflomal-align:short")
-    with pytest.raises(AlignerError, match="eflomal-align aligned 59 of 60 pairs: no message"):
+    with pytest.raises(PortmertError, match="eflomal-align aligned 59 of 60 pairs: no message"):
         align(replace(aligner, saved=next((tmp_path / "work").glob("eflomal-*/"))), tmp_path / "w")
 
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
-    with pytest.raises(AlignerError, match="eflomal: no pair to train on: 1 pair, none with 1"):
+    with pytest.raises(PortmertError, match="eflomal: no pair to train on: 1 pair, none with 1"):
         align(Eflomal(bin_dir=programs), tmp_path / "work", [""], ["b"])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.fast_align import FastAlign
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.ground.model_folders import read_record
 from tests.support.aligner_programs import (
     DATA,
@@ -80,7 +80,7 @@ def test_saved_tables_are_used(programs, tmp_path):
     first = align(trains, tmp_path / "w", SOURCE[:5], TARGET[:5])
     loads = FastAlign(bin_dir=programs, saved=tmp_path / "kept", iterations=9)
     assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
-    with pytest.raises(AlignerError, match="kept: was trained with another p_null"):
+    with pytest.raises(PortmertError, match="kept: was trained with another p_null"):
         align(replace(trains, p_null=0.5), tmp_path / "w")
 
 
@@ -93,7 +93,7 @@ def test_saved_tables_are_used(programs, tmp_path):
 )
 def test_a_failing_training_leaves_a_log_alone(programs, tmp_path, monkeypatch, fault, message):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
-    with pytest.raises(AlignerError, match=message) as caught:
+    with pytest.raises(PortmertError, match=message) as caught:
         align(FastAlign(bin_dir=programs, threads=1), tmp_path / "work")
     [log] = (tmp_path / "work").iterdir()
     assert str(caught.value).endswith(f"; its log is {log}")
@@ -104,12 +104,12 @@ def test_missing_links_are_an_error(programs, tmp_path, monkeypatch, fault, coun
     aligner = FastAlign(bin_dir=programs)
     align(aligner, tmp_path / "work")
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", f"fast_align:{fault}")
-    with pytest.raises(AlignerError, match=f"fast_align aligned {count} of 60 pairs"):
+    with pytest.raises(PortmertError, match=f"fast_align aligned {count} of 60 pairs"):
         align(aligner, tmp_path / "work")
 
 
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
-    with pytest.raises(AlignerError, match="fast_align: no pair to train on: 2 pairs, all with"):
+    with pytest.raises(PortmertError, match="fast_align: no pair to train on: 2 pairs, all with"):
         align(FastAlign(bin_dir=programs), tmp_path / "work", ["", "a"], ["b", ""])
 
 
@@ -131,5 +131,5 @@ def test_a_damaged_line_is_an_error(programs, tmp_path):
     aligner = FastAlign(bin_dir=programs)
     align(aligner, tmp_path / "work")
     (programs / "fast_align").write_text("#!/bin/sh\necho 'a ||| b ||| 0-0'\n")
-    with pytest.raises(AlignerError, match=r"wrote a damaged forward\.links:1"):
+    with pytest.raises(PortmertError, match=r"wrote a damaged forward\.links:1"):
         align(aligner, tmp_path / "work", ["a"], ["b"])

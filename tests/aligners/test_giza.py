@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from portmert.aligners import _giza
+from portmert.aligners import giza
 from portmert.aligners._base import parse_links
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.giza import Giza
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.ground.model_folders import read_record
+from portmert.tuner.ground.programs import Command
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,
@@ -147,17 +148,17 @@ def test_saved_tables_are_used_as_they_were_trained(programs, tmp_path):
     # Its own iterations say nothing about tables that are there: those of the folder do.
     loads = Giza(bin_dir=programs, saved=tmp_path / "kept")
     assert align(loads, tmp_path / "w", SOURCE[:5], TARGET[:5]) == first
-    with pytest.raises(AlignerError, match="kept: was trained with another ibm4; remove it"):
+    with pytest.raises(PortmertError, match="kept: was trained with another ibm4; remove it"):
         align(replace(trains, ibm4=3), tmp_path / "w")
-    with pytest.raises(AlignerError, match="nothing: no trained model there; name a training"):
+    with pytest.raises(PortmertError, match="nothing: no trained model there; name a training"):
         align(replace(loads, saved=tmp_path / "nothing"), tmp_path / "w")
 
 
 def test_a_line_that_mgiza_would_cut_off_is_an_error(trained):
     aligner, work = trained
     source, target = ["", "a b", " ".join("a" * 101)], ["x", "x y", "x"]
-    message = "pair 3: 101 and 1 tokens, mgiza takes at most 100; split the line, or choose"
-    with pytest.raises(AlignerError, match=message):
+    message = "pair 3: 101 and 1 tokens, MGIZA.. takes at most 100; split the line, or choose"
+    with pytest.raises(PortmertError, match=message):
         align(aligner, work, source, target)
     source[2], target[2] = " ".join("a" * 100), " ".join("x" * 100)
     assert len(align(aligner, work, source, target)) == 3
@@ -180,7 +181,7 @@ def test_a_pair_of_very_unequal_length_has_links_of_one_direction(either, tmp_pa
 def test_nothing_to_train_on_is_an_error(programs, tmp_path):
     aligner = Giza(bin_dir=programs)
     message = "giza: no pair to train on: 2 pairs, none with 1 to 100 tokens on both sides"
-    with pytest.raises(AlignerError, match=message):
+    with pytest.raises(PortmertError, match=message):
         align(aligner, tmp_path / "work", ["", "a"], ["b", " ".join("x" * 10)])
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -198,7 +199,7 @@ def test_a_program_that_fails_in_training_leaves_a_log_alone(
     programs, tmp_path, monkeypatch, fault, message
 ):
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
-    with pytest.raises(AlignerError, match=message) as caught:
+    with pytest.raises(PortmertError, match=message) as caught:
         align(Giza(bin_dir=programs, threads=1), tmp_path / "work")
     assert len(str(caught.value).splitlines()) == 1
     [log] = (tmp_path / "work").iterdir()
@@ -216,14 +217,14 @@ def test_a_program_that_fails_in_training_leaves_a_log_alone(
 def test_a_program_that_fails_in_aligning_is_an_error(trained, monkeypatch, fault, message):
     aligner, work = trained
     monkeypatch.setenv("RECORDED_ALIGNER_FAULT", fault)
-    with pytest.raises(AlignerError, match=message):
+    with pytest.raises(PortmertError, match=message):
         align(aligner, work)
     names = {path.name.split("-")[0] for path in work.iterdir()}
     assert names == {"giza", fault.split(":")[0]}  # the tables and the logs, no scratch
 
 
 def test_missing_programs_are_named(tmp_path):
-    with pytest.raises(AlignerError, match="holds no program mkcls; set bin_dir to where MGIZA"):
+    with pytest.raises(PortmertError, match="holds no program mkcls; set bin_dir to where MGIZA"):
         align(Giza(bin_dir=tmp_path), tmp_path / "work")
 
 
@@ -231,11 +232,11 @@ def test_a_damaged_vocabulary_is_an_error(trained):
     aligner, work = trained
     [vocabulary] = work.glob("*/source.vcb")
     vocabulary.write_text("2 a 1\nnonsense\n")
-    with pytest.raises(AlignerError, match=r"source\.vcb: is damaged, its digest is not"):
+    with pytest.raises(PortmertError, match=r"source\.vcb: is damaged, its digest is not"):
         align(aligner, work)
     record = vocabulary.with_name("model.json")  # one of before there were digests
     record.write_text(json.dumps({**json.loads(record.read_text()), "files": {}}))
-    with pytest.raises(AlignerError, match=r"source\.vcb:2: not a vocabulary of GIZA"):
+    with pytest.raises(PortmertError, match=r"source\.vcb:2: not a vocabulary of GIZA"):
         align(aligner, work)
 
 
@@ -274,7 +275,7 @@ def a3(number, source, target, links):
 def parts(tmp_path):
     folder = tmp_path / "room"
     folder.mkdir()
-    (folder / "x.log").write_text("Program Finished\n")
+    (folder / "x.log").write_text("mgiza\nProgram Finished\n")
     (folder / "x.A3.final.part000").write_text(a3(2, "a b", "c", {2: [1]}) + a3(3, "a", "b", {}))
     (folder / "x.A3.final.part001").write_text(a3(1, "a b", "c d e", {0: [2], 1: [1, 3]}))
     return folder
@@ -284,7 +285,7 @@ LENGTHS = [(2, 3), (2, 1), (1, 1)]
 
 
 def test_parts_are_read_in_the_order_of_their_numbers(parts):
-    found = _giza.read_links(parts, "x", "A3.final", LENGTHS)
+    found = giza.read_links(Command(["mgiza"], parts / "x.log"), "x", "A3.final", LENGTHS)
     assert found == [[(0, 0), (0, 2)], [(1, 0)], []]
 
 
@@ -302,8 +303,8 @@ def test_parts_are_read_in_the_order_of_their_numbers(parts):
 def test_damaged_links_are_an_error(parts, change, message):
     path = parts / "x.A3.final.part001"
     path.write_text(change(path.read_text()))
-    with pytest.raises(AlignerError, match=re.escape(message)):
-        _giza.read_links(parts, "x", "A3.final", LENGTHS)
+    with pytest.raises(PortmertError, match=re.escape(message)):
+        giza.read_links(Command(["mgiza"], parts / "x.log"), "x", "A3.final", LENGTHS)
 
 
 @needs(REAL)
@@ -314,7 +315,6 @@ def test_links_of_a_real_run_are_symal_s(tmp_path):
     }
     found = {}
     for way in ("ja-en", "en-ja"):
-        (tmp_path / f"{way}.log").write_text("")
         for part in REAL.glob(f"{way}.A3.final.part*.gz"):
             (tmp_path / part.stem).write_bytes(gzip.decompress(part.read_bytes()))
         # Moses calls en-ja what generates English from Japanese.
@@ -322,7 +322,9 @@ def test_links_of_a_real_run_are_symal_s(tmp_path):
         lengths = [
             (len(e), len(f)) for e, f in zip(texts[generating], texts[generated], strict=True)
         ]
-        found[way] = _giza.read_links(tmp_path, way, "A3.final", lengths)
+        found[way] = giza.read_links(
+            Command(["mgiza"], tmp_path / "log"), way, "A3.final", lengths
+        )
     expected = (REAL / "aligned.grow-diag-final-and").read_text().splitlines()
     for en_ja, ja_en, line in zip(found["en-ja"], found["ja-en"], expected, strict=True):
         by_source = [(s, t) for t, s in ja_en]

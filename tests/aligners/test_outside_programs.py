@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.aligners._escape import SPECIAL
+from portmert.aligners._programs import SPECIAL
 from portmert.aligners.eflomal import Eflomal
 from portmert.aligners.fast_align import FastAlign
 from portmert.aligners.giza import Giza

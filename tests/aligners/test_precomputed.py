@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from portmert.aligners.precomputed import Precomputed
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 
 
 def align(tmp_path, links, source=("a b", ""), target=("x y z", "")):
@@ -17,13 +17,13 @@ def test_align_returns_the_lines_of_the_file(tmp_path):
 
 
 def test_align_refuses_a_file_of_another_bitext(tmp_path):
-    with pytest.raises(AlignerError, match="links: 1 line, the bitext has 2 pairs"):
+    with pytest.raises(PortmertError, match="links: 1 line, the bitext has 2 pairs"):
         align(tmp_path, "0-0\n")
 
 
 @pytest.mark.parametrize("link", ["2-0", "0-3"])
 def test_align_refuses_a_link_past_the_end(tmp_path, link):
-    with pytest.raises(AlignerError) as error:
+    with pytest.raises(PortmertError) as error:
         align(tmp_path, f"0-0 {link}\n\n")
     assert str(error.value) == (
         f"{tmp_path}/links:1: link {link} is out of range, "

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from portmert.aligners._subword import Subwords, project, train_subwords
-from portmert.tuner.ground.errors import AlignerError
+from portmert.aligners._training import Subwords, project, train_subwords
+from portmert.tuner.ground.errors import PortmertError
 
 LINES = [f"{a}{b} {b}{a}" for a in ("under", "over", "out") for b in ("stand", "look", "come")] * 9
 
@@ -41,12 +41,12 @@ def test_training_is_deterministic(tmp_path):
 @pytest.mark.parametrize("size", [3, 2**31])
 def test_training_with_too_small_or_large_a_vocabulary_says_so(tmp_path, size):
     with pytest.raises(
-        AlignerError, match=rf"sentencepiece with vocab_size {size}: .*choose another size"
+        PortmertError, match=rf"sentencepiece with vocab_size {size}: .*choose another size"
     ):
         train_subwords(tmp_path / "m", LINES, vocabulary_size=size)
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path):
     (tmp_path / "m").write_text("nothing")
-    with pytest.raises(AlignerError, match="m: is not a sentencepiece model"):
+    with pytest.raises(PortmertError, match="m: is not a sentencepiece model"):
         Subwords(tmp_path / "m")

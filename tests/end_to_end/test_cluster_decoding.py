@@ -141,8 +141,8 @@ def test_a_shard_that_fails_names_its_segments_and_the_others_are_kept(tmp_path,
     program.chmod(0o755)
     broken.touch()
     said = tune(tmp_path, place, program=program, may_fail=True)
-    assert f"moses: segments 21 to 40 of {DATA / 'dev.src'}: exit status 3" in said
-    assert "it last said: Exception: out of stack" in said
+    assert f"moses, segments 21 to 40 of {DATA / 'dev.src'}, ended with status 3: " in said
+    assert "Exception: out of stack" in said
     assert "(on worker tcp://" in said
     journal = tmp_path / "run" / "scratch" / "moses.journal"
     assert journal.read_bytes().count(b"\n") == 21

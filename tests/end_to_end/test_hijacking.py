@@ -10,7 +10,7 @@ import pytest
 
 from portmert.tuner import commands as tuner_commands
 from portmert.tuner.ground.model_folders import make_folder
-from portmert.tuner.ground.python import module_path
+from portmert.tuner.ground.programs import module_path
 from tests.support.annotation_models import udpipe
 from tests.support.cli import fault
 from tests.support.places import ROOT
@@ -134,6 +134,6 @@ def test_a_model_that_ends_the_library_does_not_end_the_command(tmp_path, monkey
         "annotate", "--annotator", f"udpipe:model={model}", "--in", text, "--out", out,
         "--processes", "1", "--annotation-cache", tmp_path / "cache",
     )  # fmt: skip
-    assert f"its process does not start with {model}: it ended with signal 6" in said
+    assert f"its process does not start with {model}: it was killed by SIGABRT" in said
     assert sorted(path.name for path in tmp_path.glob("*out*")) == []
     assert not list(tmp_path.glob(".*.part"))

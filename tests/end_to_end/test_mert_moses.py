@@ -122,7 +122,7 @@ def test_a_decoder_that_fails_leaves_a_run_that_goes_on(finished, tmp_path, monk
     tune(folder, "--maximum-iterations=2", *options)
     monkeypatch.setenv("RECORDED_MOSES_FAULT", "exit")
     result = tune(folder, "--maximum-iterations=3", "--continue", *options, status=1)
-    assert "exit status 3; it last said: Loading table / Exception" in result.stderr
+    assert "ended with status 3: Loading table / Exception" in result.stderr
     assert (folder / "finished_step.txt").read_text() == "2\n"
     monkeypatch.delenv("RECORDED_MOSES_FAULT")
     tune(folder, "--maximum-iterations=3", "--continue", *options)
@@ -474,12 +474,12 @@ def test_a_decoder_and_a_filter_that_hang_are_one_line(tmp_path, monkeypatch):
     asked = f"--filtercmd={tmp_path / 'filter'}"
     result = tune(tmp_path / "work", *late, asked, quick=filters, status=1)
     assert (
-        "filter: wrote nothing for 4 s (timeout_seconds) and was ended, and no filtered"
+        "filter wrote nothing for 4 s (timeout_seconds) and was ended: no message; its log is"
         in (result.stderr.splitlines()[-1])
     )
     monkeypatch.setenv("RECORDED_MOSES_FAULT", "hang")
     result = tune(tmp_path / "work", *late, status=1)
-    assert "recorded_moses: wrote nothing for 4 s (timeout_sec" in result.stderr.splitlines()[-1]
+    assert "recorded_moses wrote nothing for 4 s (timeout_sec" in result.stderr.splitlines()[-1]
     for text, found in (("-1", "--timeout-seconds -1: expected 0 or more"), ("x", "a number")):
         result = tune(tmp_path / "work", f"--timeout-seconds={text}", status=2)
         assert found in result.stderr

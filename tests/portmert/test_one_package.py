@@ -1,4 +1,4 @@
-"""`portmert` is the one name: its modules have no other, and those of a user's project stay his."""
+"""`portmert` is the one name: its modules have no other, and a project keeps its own."""
 
 import json
 import os

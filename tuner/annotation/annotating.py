@@ -1,8 +1,8 @@
-"""Tags and parses texts for metrics that need it, each distinct sentence once.
+"""Annotation of texts for metrics that need tags or parses, each distinct sentence once.
 
-Answers go through the cache, so that they are there for the next iteration, the next run and a run
-that was interrupted. What metrics get comes from the records in both cases: warm or cold, the same
-arrays, bit for bit.
+Answers go through the cache: the next iteration, the next run and an interrupted run find them
+there. Metrics always get the records of the cache, whether they are old or new, so the arrays are
+the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -10,31 +10,82 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from portmert.metrics._base import SYNTAX, Arcs, ExpectedArcs, IntArray, Need, Texts, Vocabulary
+import numpy as np
+
+from portmert.metrics._base import (
+    SYNTAX,
+    Arcs,
+    ExpectedArcs,
+    IntArray,
+    Need,
+    Ragged,
+    Texts,
+    Vocabulary,
+    offsets_of,
+)
 from portmert.tuner.annotation import layers as layers_of
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
 from portmert.tuner.annotation.annotators._lookup import shown
 from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
-from portmert.tuner.annotation.distinct import Distinct, places_of
 from portmert.tuner.annotation.layers import KeptLayer
 from portmert.tuner.annotation.shards import annotated
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
 from portmert.tuner.texts.statistics import NEED_NAMES
 
+T = TypeVar("T")
 Words = tuple[str, ...]
 
 KEPT_TOGETHER = 256
 KEPT_AFTER_SECONDS = 5.0
-"""Answers go to the cache in portions: so many, or so long after the last."""
+"""Answers go to the cache in portions: after this many, or this long after the last portion."""
 
 LEAST_SENTENCES = 20
-"""Of fewer sentences no share of failures is told."""
+"""With fewer sentences, a share of failures says little."""
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The D different texts among N, without the empty text.
+
+    Parameters
+    ----------
+    lines
+        The words of each, joined by spaces, in the order in which they first appear.
+    tokens : Ragged
+        D + 1 rows, the last one empty.
+    index : (N,) int64
+        The place of each text among the D + 1.
+    """
+
+    lines: list[str]
+    tokens: Ragged
+    index: IntArray
+
+    @classmethod
+    def of(cls, texts: Texts) -> Distinct:
+        """Find the different texts."""
+        tokens = texts.tokens
+        used = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+        data = used.tobytes()
+        ends = (used.itemsize * (tokens.offsets - tokens.offsets[0])).tolist()
+        rows = [data[start:stop] for start, stop in pairwise(ends)]
+        distinct = [row for row in dict.fromkeys(rows) if row]
+        numbers = {row: number for number, row in enumerate(distinct)}
+        numbers[b""] = len(distinct)
+        index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
+        lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
+        offsets = offsets_of(lengths)
+        values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
+        words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
+        lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
+        return cls(lines, Ragged(values, offsets), index)
 
 
 class TextAnnotator:
@@ -45,28 +96,28 @@ class TextAnnotator:
     annotator
         The backend.
     cache
-        The cache's folder; None keeps answers in memory only.
+        The folder of the cache; None keeps answers in memory only.
     processes
         Worker processes.
     notice
         Called with a line for the user.
     progress
-        Called with how many sentences of those that are not in the cache are done, and all.
+        Called as progress(done, all) with the sentences that are not in the cache.
     max_failed
-        Share of failed sentences above which to stop.
+        If a larger share of sentences fails, the work stops.
     team
-        What annotates in place of processes here, if it is a cluster.
+        The workers that annotate in place of processes here, if they are a cluster.
 
     Attributes
     ----------
     fingerprint
-        What all answers depend on.
+        All that answers depend on.
     name
-        That of the annotator.
+        The name of the annotator.
     seconds
-        Wall-clock time that answers took that were not in the cache.
+        Wall-clock time for the answers that were not in the cache.
     depths
-        Of each number of parses asked for: how many the deepest list had.
+        For each number of parses that was asked for: the size of the longest list.
     """
 
     def __init__(
@@ -132,14 +183,14 @@ class TextAnnotator:
         self._cache.close()
 
     def annotate(self, texts: Texts, needs: Iterable[Need]) -> Texts:
-        """Return the texts with all that metrics need of tags and parses; links are ignored.
+        """Return the texts with the tags and parses that metrics need; links are ignored.
 
-        A text on which the parser fails has no tags and no parse, as an empty one.
+        A text on which the parser fails has no tags and no parse, as an empty text.
 
         Raises
         ------
         InputError
-            The annotator cannot give what is needed, or its files do not have it.
+            The annotator cannot give what is needed, or its files lack it.
         ProgramError
             The annotator does not work, or fails on too many sentences.
         """
@@ -150,27 +201,23 @@ class TextAnnotator:
             return texts
         layers = sorted({self._layer(need) for need in wanted})
         distinct = Distinct.of(texts)
-        with self._lock:
-            try:
-                found = self._records(distinct.lines, layers)
-                return self._filled(texts, wanted, distinct, found)
-            except records.RecordError:
-                found = self._made_anew(distinct.lines, layers)
-                return self._filled(texts, wanted, distinct, found)
+        return self._with_records(
+            distinct.lines, layers, lambda found: self._filled(texts, wanted, distinct, found)
+        )
 
     def annotations(
         self, sentences: Sequence[Words], *, needs: Sequence[Need] = (), parses: int = 1
     ) -> Iterator[Annotation | None]:
-        """Yield what the annotator says of each sentence; None where it has no parse.
+        """Yield the annotation of each sentence; None if it has no parse.
 
         Parameters
         ----------
         sentences
-            Of an empty one the answer is an empty annotation.
+            An empty sentence gets an empty annotation.
         needs
-            `tags`, `heads`, `trees`; none of them: all that the annotator has.
+            `tags`, `heads`, `trees`. Default: all that the annotator has.
         parses
-            Above 1: also so many weighted parses.
+            If above 1: also this many weighted parses.
 
         Raises
         ------
@@ -186,12 +233,8 @@ class TextAnnotator:
         wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
         layers = [self._layer(need) for need in wanted]
         lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
-        with self._lock:
-            try:
-                found = self._records(lines, layers)
-            except records.RecordError:
-                found = self._made_anew(lines, layers)
         places = {line: place for place, line in enumerate(lines)}
+        found = self._with_records(lines, layers, lambda found: found)
         for sentence in sentences:
             if not sentence:
                 yield Annotation()
@@ -200,24 +243,34 @@ class TextAnnotator:
             try:
                 answer = layers_of.unpack(_row(found, place), sentence)
             except records.RecordError:
-                found = self._made_anew(lines, layers)
+                found = self._with_records(lines, layers, lambda found: found, damaged=True)
                 answer = layers_of.unpack(_row(found, place), sentence)
             yield answer
 
     def has(self) -> list[Need]:
-        """Return all that the annotator gives of one parse, without what would follow by rules."""
+        """Return all needs that the annotator meets with one parse, without the help of rules."""
         return layers_of.everything(self._annotator.has())
 
-    def _made_anew(
-        self, lines: Sequence[str], layers: Sequence[KeptLayer]
-    ) -> dict[KeptLayer, list[bytes]]:
-        """Return records in place of damaged ones."""
+    def _with_records(
+        self,
+        lines: Sequence[str],
+        layers: Sequence[KeptLayer],
+        use: Callable[[dict[KeptLayer, list[bytes]]], T],
+        *,
+        damaged: bool = False,
+    ) -> T:
+        """Return use(records); if records are damaged, with records that are made anew."""
         with self._lock:
+            if not damaged:
+                try:
+                    return use(self._records(lines, layers))
+                except records.RecordError:
+                    pass
             self._cache.set_aside("damaged")
-            return self._records(lines, layers)
+            return use(self._records(lines, layers))
 
     def _layer(self, need: Need) -> KeptLayer:
-        """Return what to keep for the sake of a need."""
+        """Return the layer to keep for a need."""
         gives = self._annotator.gives
         layer = layers_of.kept_for(need, gives)
         if layer is not None:
@@ -239,7 +292,7 @@ class TextAnnotator:
     def _records(
         self, lines: Sequence[str], layers: Sequence[KeptLayer]
     ) -> dict[KeptLayer, list[bytes]]:
-        """Return the records of distinct sentences, none empty; those not kept are made."""
+        """Return the records of distinct sentences, none empty; make those that are not kept."""
         keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
         kept = {layer: by_name[str(layer)] for layer in layers}
@@ -252,7 +305,7 @@ class TextAnnotator:
         self._made.update(
             keys[place]
             for layer, column in kept.items()
-            if not layer.rules  # what follows from a parse takes no time worth telling
+            if not layer.rules  # rules take no time worth telling
             for place in places_of(None, [column])
         )
         if missing:
@@ -262,7 +315,7 @@ class TextAnnotator:
         self._check_failures(
             [keys[place] for place in failed], [lines[place] for place in failed], found
         )
-        # A search asks for sentences many times, a few each: again when there are twice as many.
+        # A search asks many times for a few sentences: tell again when there are twice as many.
         if self.failed >= max(1, 2 * self._failed_told):
             self._failed_told = self.failed
             self._notice(
@@ -278,7 +331,7 @@ class TextAnnotator:
         missing: Sequence[int],
         found: Mapping[KeptLayer, list[bytes]],
     ) -> None:
-        """Ask the annotator about the sentences at the places `missing`, and keep the answers."""
+        """Ask the annotator for the sentences at the places `missing`, and keep its answers."""
         by_rules = [layer for layer in found if layer.rules]
         if by_rules:
             self._derive(by_rules, [lines[place] for place in missing], missing, keys, found)
@@ -305,7 +358,7 @@ class TextAnnotator:
                     if len(rows) >= KEPT_TOGETHER or now - since > KEPT_AFTER_SECONDS:
                         self._cache.put(rows)
                         rows, since = [], now
-                        # No need to wait for the end of what cannot end well.
+                        # If too many fail, there is no need to wait for the end.
                         self._check_failures(
                             [keys[p] for p in failed], [lines[p] for p in failed], found
                         )
@@ -321,7 +374,7 @@ class TextAnnotator:
         keys: Sequence[bytes],
         found: Mapping[KeptLayer, list[bytes]],
     ) -> None:
-        """Make layers that follow from the dependency parses by rules, and keep them."""
+        """Make layers that follow by rules from dependency parses, and keep them."""
         heads = layers_of.KeptLayer("heads")
         tags = layers_of.KeptLayer("tags")
         has_tags = "tags" in self._annotator.gives
@@ -375,7 +428,7 @@ class TextAnnotator:
         lines: Sequence[str],
         layers: Iterable[KeptLayer],
     ) -> None:
-        """Stop where failures are too many; they are then not kept: the reason may go away."""
+        """Stop if too many fail; these are not kept, because the reason may go away."""
         failed = self._failed_before + len(self._unparsed.union(keys))
         seen = self._seen_before + len(self._seen)
         if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
@@ -395,13 +448,13 @@ class TextAnnotator:
         distinct: Distinct,
         found: Mapping[KeptLayer, list[bytes]],
     ) -> Texts:
-        """Return the texts with what is wanted, made of records."""
+        """Return the texts with the wanted layers, made of records."""
         vocabulary, lengths = texts.vocabulary, distinct.tokens.lengths
         parts: dict[str, Any] = {}
         arcs = dict(texts.arcs)
         for need in wanted:
             layer = self._layer(need)
-            rows = [*found[layer], records.UNPARSED]  # the last one is that of empty texts
+            rows = [*found[layer], records.UNPARSED]  # the last one is for empty texts
             if isinstance(need, Arcs):
                 arcs[need] = self._expected(need, layer, rows, lengths, vocabulary).take(
                     distinct.index
@@ -465,3 +518,11 @@ def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]
 
 def _order(need: Need) -> tuple[str, int, float]:
     return (str(need), need.parses, need.gamma) if isinstance(need, Arcs) else (str(need), 0, 0.0)
+
+
+def places_of(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:
+    """Return the places at which at least one column has the value."""
+    with_it = [column for column in columns if value in column]  # usually none
+    return sorted(
+        {place for column in with_it for place, one in enumerate(column) if one == value}
+    )

@@ -1,41 +1,29 @@
-"""Keeps what annotators said: one SQLite file that several processes may use at once.
+"""The cache of annotators' answers: one SQLite file that several processes may use at once.
 
-A record is bytes, found by its kind (all that an annotator's answers depend on, and the layer) and
-the tokens of the sentence; see `annotation.records`. The file is a cache and nothing else:
-one that is damaged or of another version is set aside, with a notice, and made anew.
+A record is bytes. It is found by its kind (the layer, and all that the annotator's answers depend
+on) and by the tokens of the sentence; see `annotation.records`. The file is a cache and nothing
+else: if it is damaged or of another version it is set aside, with a notice, and made anew.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from portmert.tuner.annotation.cache_file import (
-    COLUMNS,
-    OVERHEAD,
-    WORD_LAYERS,
-    UnusableError,
-    bytes_used,
-    check_place,
-    connect,
-    evict,
-    primary_code,
-    set_aside,
-    transaction,
-)
 from portmert.tuner.ground.errors import ConfigError, StateError
 
 T = TypeVar("T")
 Row = tuple[bytes, Mapping[str, bytes]]
-"""The key of a sentence; layer -> record."""
+"""The key of a sentence, and its record for each layer."""
 
 FILE = "annotations.sqlite3"
 FOLDER_VARIABLE = "PORTMERT_CACHE"
@@ -43,20 +31,65 @@ SIZE_VARIABLE = "PORTMERT_CACHE_SIZE"
 DEFAULT_SIZE = 4 << 30
 
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-"""Primary codes of errors that another process is the reason of."""
+"""Primary codes of errors for which another process is the reason."""
 
 PER_QUERY = 500
-"""Keys in one query: more are no faster."""
+"""Keys in one query; with more it is no faster."""
 
 DENSE = 3
-"""Reading all from the first key to the last is faster up to so many rows for each key."""
+"""Up to this many rows for a key it is faster to read all between the first and the last key."""
 
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
 
+APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
+VERSION = 2
+"""Raised with every change that fingerprints do not show: of the tables, of the records, of the
+input of annotators, of what is made of their answers."""
+
+WAIT_SECONDS = 120
+"""How long to wait while another process writes."""
+
+ROOM = 0.75
+"""How full the file is after old records are deleted, as a share of the limit. The file is then
+rewritten, and that should be rare."""
+
+OVERHEAD = 30
+"""Bytes of a row besides its records, approximately."""
+
+WORD_LAYERS = ("tags", "heads", "trees")
+"""Layers in one row of a sentence, a column for each: they are read together."""
+
+_TABLES = """
+CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: other processes remember it
+    annotator TEXT NOT NULL,
+    layer TEXT NOT NULL, -- empty: those that have columns
+    UNIQUE (annotator, layer)
+);
+CREATE TABLE words (
+    kind INTEGER NOT NULL,
+    sentence BLOB NOT NULL,
+    used INTEGER NOT NULL, -- day since 1970
+    tags BLOB,
+    heads BLOB,
+    trees BLOB,
+    PRIMARY KEY (kind, sentence)
+) WITHOUT ROWID;
+CREATE TABLE lists (
+    kind INTEGER NOT NULL,
+    sentence BLOB NOT NULL,
+    used INTEGER NOT NULL,
+    list BLOB,
+    PRIMARY KEY (kind, sentence)
+) WITHOUT ROWID;
+"""
+
+COLUMNS = {"words": WORD_LAYERS, "lists": ("list",)}
+
 
 def default_folder() -> Path:
-    """Return where the cache is: PORTMERT_CACHE, or the user's folder for caches."""
+    """Return the folder of the cache: PORTMERT_CACHE, or the user's folder for caches."""
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
         return Path(given).expanduser()
@@ -66,12 +99,12 @@ def default_folder() -> Path:
 
 
 def size_limit() -> int:
-    """Return the most bytes the file may have: PORTMERT_CACHE_SIZE, as 500M or 2G, or 4 GiB.
+    """Return the most bytes of the file: PORTMERT_CACHE_SIZE, as 500M or 2G, or else 4 GiB.
 
     Raises
     ------
     ConfigError
-        The variable is no size.
+        The variable is not a size.
     """
     text = os.environ.get(SIZE_VARIABLE, "").strip()
     if not text:
@@ -89,7 +122,7 @@ def line_key(line: str) -> bytes:
 
 @dataclass(frozen=True)
 class KindInfo:
-    """Says how much of a kind the cache has; `used` is the last day, as YYYY-MM-DD."""
+    """How much the cache has of a kind; `used` is the day of the last use, as YYYY-MM-DD."""
 
     annotator: str
     layer: str
@@ -99,18 +132,18 @@ class KindInfo:
 
 
 class AnnotationCache:
-    """Holds the records of one annotator.
+    """The records of one annotator.
 
     Parameters
     ----------
     folder
-        Where the file is; None keeps records in memory, as long as this object lives.
+        The folder of the file. None: records are in memory, as long as this object lives.
     annotator
         The annotator's fingerprint.
     notice
-        Called with one line where the file cannot be used.
+        Called with one line if the file cannot be used.
     limit
-        Most bytes of the file; absent, `size_limit()`.
+        Most bytes of the file; default: `size_limit()`.
     """
 
     def __init__(
@@ -130,12 +163,12 @@ class AnnotationCache:
         self._open()
 
     def get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
-        """Return the records of each sentence, None for those that are not here."""
+        """Return the record of each sentence for each layer; None if there is none."""
         found = self._guarded(lambda: self._get(layers, keys)) if keys else None
         return found or {layer: [None] * len(keys) for layer in layers}
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep records: all of them or, if the process dies, none."""
+        """Keep records: all of them or, if the process dies meanwhile, none."""
         if rows:
             self._guarded(lambda: self._put(rows))
 
@@ -144,7 +177,7 @@ class AnnotationCache:
         self._guarded(lambda: self._forget(list(layers), list(keys)))
 
     def set_aside(self, reason: str) -> None:
-        """Begin anew, with one notice; what was in the file is not deleted."""
+        """Begin a new file, with one notice; the old file is renamed, not deleted."""
         self._database.close()
         self._kinds.clear()
         try:
@@ -160,7 +193,7 @@ class AnnotationCache:
         self._database.close()
 
     def _open(self) -> None:
-        """Open the file; one that is not ours or not whole is set aside; else use memory."""
+        """Open the file; set an unusable one aside; use memory if all else fails."""
         try:
             try:
                 self._database = connect(self._path)
@@ -188,10 +221,10 @@ class AnnotationCache:
         self._database = connect(None)
 
     def _guarded(self, work: Callable[[], T]) -> T | None:
-        """Return work(), or None where the file turns out to be of no use."""
+        """Return work(), or None if the file turns out to be unusable."""
         try:
             return work()
-        except sqlite3.ProgrammingError:  # closed: says nothing about the file
+        except sqlite3.ProgrammingError:  # it is closed; the file may be good
             raise
         except sqlite3.OperationalError as error:  # locked, full, read-only
             self._database.close()
@@ -201,7 +234,7 @@ class AnnotationCache:
         return None
 
     def _place(self, layer: str) -> tuple[str, str, int]:
-        """Return where a layer's records are: table, column, kind."""
+        """Return the table, the column and the kind of a layer's records."""
         table, column = ("words", layer) if layer in WORD_LAYERS else ("lists", "list")
         name = "" if table == "words" else layer
         if name not in self._kinds:
@@ -225,7 +258,7 @@ class AnnotationCache:
         return found
 
     def _columns(self, layers: Sequence[str], keys: Sequence[bytes]) -> list[list[bytes | None]]:
-        """Return the records of layers of one table."""
+        """Return the records of layers that are in one table."""
         places = [self._place(layer) for layer in layers]
         table, _, kind = places[0]
         columns = ", ".join(column for _, column, _ in places)
@@ -288,7 +321,7 @@ class AnnotationCache:
 
 
 def info(folder: Path) -> tuple[int, list[KindInfo]]:
-    """Return the bytes of the file, and what is in it.
+    """Return the bytes of the file, and the kinds in it.
 
     Raises
     ------
@@ -324,16 +357,31 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
 
 
 def clear(folder: Path, annotator: str = "") -> int:
-    """Delete everything, or what is of annotators whose fingerprint begins so; return how much.
+    """Delete all, or the records of annotators whose fingerprint begins so; return how many.
 
     Raises
     ------
     StateError
-        The file is in use by another process for too long, or cannot be written.
+        Another process uses the file for too long, or it cannot be written.
     """
     path = folder / FILE
     try:
-        return _clear(path, annotator)
+        check_place(path)
+        if not annotator:
+            path.with_name(f"{path.name}.unusable").unlink(missing_ok=True)
+        if not path.exists():
+            return 0
+        try:
+            return _delete(path, annotator)
+        except sqlite3.OperationalError as error:
+            # On a full disk not even the deletion can be written.
+            if annotator or primary_code(error) in IN_USE:
+                raise
+        except (sqlite3.DatabaseError, UnusableError, UnicodeDecodeError) as error:
+            if annotator:
+                raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
     except sqlite3.OperationalError as error:
         raise StateError(
             f"{path}: {error}; is it in use by another run, may it not be written, or is the disk "
@@ -343,45 +391,24 @@ def clear(folder: Path, annotator: str = "") -> int:
         ) from None
     except OSError as error:
         raise StateError(f"{path}: {_reason(error)}") from None
+    return 0  # nobody can say how many sentences were in it
 
 
-def _clear(path: Path, annotator: str) -> int:
-    check_place(path)
-    if not annotator:
-        path.with_name(f"{path.name}.unusable").unlink(missing_ok=True)
-    if not path.exists():
-        return 0
-    try:
-        with closing(connect(path)) as database:
-            # The file stays: another process may have it open.
-            with transaction(database):
-                deleted = sum(
-                    database.execute(
-                        f"DELETE FROM {table} WHERE kind IN (SELECT id FROM kinds WHERE "  # noqa: S608
-                        "substr(annotator, 1, length(?1)) = ?1)",
-                        (annotator,),
-                    ).rowcount
-                    for table in COLUMNS
-                )
-            database.execute("VACUUM")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except sqlite3.OperationalError as error:
-        # Where the disk is full nothing can be noted down as deleted either.
-        if annotator or primary_code(error) in IN_USE:
-            raise
-        return _unlink(path)
-    except (sqlite3.DatabaseError, UnusableError, UnicodeDecodeError) as error:
-        if annotator:
-            raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
-        return _unlink(path)
+def _delete(path: Path, annotator: str) -> int:
+    """Delete records, not the file: another process may have it open."""
+    with closing(connect(path)) as database:
+        with transaction(database):
+            deleted = sum(
+                database.execute(
+                    f"DELETE FROM {table} WHERE kind IN (SELECT id FROM kinds WHERE "  # noqa: S608
+                    "substr(annotator, 1, length(?1)) = ?1)",
+                    (annotator,),
+                ).rowcount
+                for table in COLUMNS
+            )
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return deleted
-
-
-def _unlink(path: Path) -> int:
-    """Delete the files; how many sentences were in them is not known."""
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return 0
 
 
 def _reason(error: Exception) -> str:
@@ -394,3 +421,145 @@ def _today() -> int:
 
 def _date(day: int) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(day * _SECONDS_PER_DAY))
+
+
+class UnusableError(Exception):
+    """A file is no cache of this version; the message says what it is."""
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Run the block in one transaction; other writers wait."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+def check_place(path: Path) -> None:
+    """Raise an OSError with a clear message if the file cannot be there."""
+    if path.parent.exists() and not path.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is a file, expected a folder")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, expected a file")
+    if path.parent.exists() and not os.access(path.parent, os.W_OK):
+        # SQLite makes files beside its own even to read it.
+        raise PermissionError(errno.EACCES, f"no permission to write in {path.parent}")
+
+
+def connect(path: Path | None) -> sqlite3.Connection:
+    """Open the file, made if it is not there, or one in memory.
+
+    Raises
+    ------
+    UnusableError
+        It is no cache of this version.
+    OSError, sqlite3.OperationalError
+        It cannot be made, read or written.
+    """
+    if path is not None:
+        check_place(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(
+        ":memory:" if path is None else path,
+        timeout=WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # the caller has a lock
+    )
+    database.text_factory = lambda text: text.decode("utf-8", "replace")
+    try:
+        _prepare(database)
+    except BaseException as error:
+        database.close()
+        operational = isinstance(error, sqlite3.OperationalError)
+        if operational and primary_code(error) != sqlite3.SQLITE_ERROR:  # locked, full, read-only
+            raise
+        # A UnicodeDecodeError is that of a message that quotes the file.
+        if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
+            raise UnusableError("damaged, or no cache") from None
+        raise
+    return database
+
+
+def primary_code(error: BaseException) -> int:
+    """Return SQLite's code of an error, or 0 if Python itself has raised it."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    # A reader need not wait for a writer. After a power cut the last records may be missing.
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    with transaction(database):  # of several processes one makes the tables
+        application, version = (
+            _setting(database, "application_id"),
+            _setting(database, "user_version"),
+        )
+        empty = not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if empty and not application:
+            for statement in _statements():
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            return
+    if application != APPLICATION:
+        raise UnusableError("no cache of portmert")
+    if version != VERSION:
+        raise UnusableError(f"written by another version (format {version}, expected {VERSION})")
+    made = {row[0] for row in database.execute("SELECT sql FROM sqlite_master")}
+    if not made.issuperset(_statements()):
+        raise UnusableError(f"written by another version (other tables in format {version})")
+
+
+def _statements() -> list[str]:
+    """Return the statements that make the tables, as SQLite keeps them."""
+    return [text for part in _TABLES.split(";\n") if (text := part.strip())]
+
+
+def _setting(database: sqlite3.Connection, name: str) -> int:
+    return int(database.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def bytes_used(database: sqlite3.Connection) -> int:
+    """Return the bytes of the file that are in use."""
+    pages = _setting(database, "page_count") - _setting(database, "freelist_count")
+    return pages * _setting(database, "page_size")
+
+
+def evict(database: sqlite3.Connection, limit: int) -> None:
+    """Delete the records with the oldest use, until the file is well below `limit` bytes."""
+    surplus = bytes_used(database) - int(ROOM * limit)
+    days = []
+    for table, columns in COLUMNS.items():
+        size = " + ".join(f"ifnull(length({name}), 0)" for name in columns)
+        days += [
+            (used, table, count, taken)
+            for used, count, taken in database.execute(
+                f"SELECT used, count(*), sum({OVERHEAD} + {size}) FROM {table} GROUP BY used"  # noqa: S608
+            )
+        ]
+    for used, table, count, taken in sorted(days):
+        with transaction(database):
+            database.execute(
+                f"DELETE FROM {table} WHERE (kind, sentence) IN (SELECT kind, sentence FROM "  # noqa: S608
+                f"{table} WHERE used = ? ORDER BY sentence LIMIT ?)",
+                (used, int(surplus * count / taken) + 1),
+            )
+        surplus -= taken
+        if surplus <= 0:
+            break
+    # Keys are random: without this every page of the file would just be a little emptier.
+    database.execute("VACUUM")
+
+
+def set_aside(path: Path) -> Path:
+    """Rename an unusable file. Only the last such file is kept."""
+    aside = path.with_name(f"{path.name}.unusable")
+    path.replace(aside)
+    for suffix in ("-wal", "-shm"):  # belong to the file that is gone
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return aside

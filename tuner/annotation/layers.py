@@ -1,7 +1,7 @@
-"""Chooses what is kept of an annotator's answers, for what metrics need.
+"""The layers of an annotator's answers that the cache keeps for the needs of metrics.
 
-Where an annotator does not give heads, they follow from its constituency trees or its weighted
-parses. Where it gives heads and no analyses of meaning, these follow from its heads by rules.
+If an annotator does not give heads, they follow from its constituency trees or its weighted
+parses. If it gives heads and no analyses of meaning, these follow from its heads by rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Gives = frozenset["Layer"]
 
 MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
 RULES = 1
-"""Version of the rules by which these follow from heads: raised with every change of them."""
+"""Version of the rules by which these follow from heads, raised with every change."""
 
 SOURCES: dict[str, Layer] = {
     "tags": "tags",
@@ -32,26 +32,26 @@ SOURCES: dict[str, Layer] = {
     "roles": "roles",
     "drs": "drs",
 }
-"""What is kept, but heads -> the layer of an answer that it is made of."""
+"""For each layer of the cache but heads: the layer of an answer from which it is made."""
 
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
-"""Any of these has a dependency parse in it."""
+"""Each of these has a dependency parse in it."""
 
 
 @dataclass(frozen=True, order=True)
 class KeptLayer:
-    """Holds what the cache keeps of a sentence.
+    """A layer that the cache keeps of a sentence.
 
     Parameters
     ----------
     name
         `tags`, `heads`, `trees`, `parses`, `marginals`, `roles` or `drs`.
     parses
-        How many of the best parses there may be at most.
+        The most parses in the layer `parses`.
     gamma
-        That of marginals.
+        The gamma of marginals.
     rules
-        Version of the rules by which roles or a discourse representation follow from heads; 0:
+        Version of the rules by which roles or a discourse representation follow from heads. 0:
         they are the annotator's own.
     """
 
@@ -69,7 +69,7 @@ class KeptLayer:
 
 
 def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
-    """Return what to keep for a need, None if the annotator cannot give it."""
+    """Return the layer to keep for a need; None if the annotator cannot give it."""
     if isinstance(need, Arcs):
         if not need.parses:
             return KeptLayer("marginals", gamma=need.gamma) if "marginals" in gives else None
@@ -81,7 +81,7 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
             return KeptLayer(need)
         return KeptLayer(need, rules=RULES) if "heads" in gives else None
     possible = {
-        "tags": "tags" in gives,  # not from trees: what stands there may be no parts of speech
+        "tags": "tags" in gives,  # not from trees: their tags may be no parts of speech
         "heads": bool(gives & ONE_PARSE),
         "trees": "tree" in gives,
     }
@@ -89,14 +89,14 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
 
 
 def everything(gives: Gives) -> list[Need]:
-    """Return all that an annotator gives of one parse, without what would follow by rules."""
+    """Return all needs that an annotator meets with one parse, without the help of rules."""
     needs: tuple[Need, ...] = ("tags", "heads", "trees", *MEANING)
     kept = [(need, kept_for(need, gives)) for need in needs]
     return [need for need, layer in kept if layer is not None and not layer.rules]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:
-    """Return which layer of the annotator's answers one of the cache is made of."""
+    """Return the layer of an answer from which a layer of the cache is made."""
     if layer.name == "heads":
         possible: tuple[Layer, ...] = ("heads", "tree", "parses")
         return next(one for one in possible if one in gives)
@@ -106,10 +106,10 @@ def source(layer: KeptLayer, gives: Gives) -> Layer:
 def requests(
     layers: Sequence[KeptLayer], gives: Gives
 ) -> list[tuple[AnnotationRequest, list[KeptLayer]]]:
-    """Return what to ask the annotator, and which layers are made of the answer.
+    """Return the requests to the annotator, each with the layers that are made of the answer.
 
-    One question, unless lists of parses of several lengths are wanted: an answer must not depend
-    on what else is asked.
+    There is one request, unless lists of parses of several lengths are wanted: an answer must not
+    depend on what else is asked.
     """
     by_length: dict[int, list[KeptLayer]] = {}
     others = []
@@ -147,12 +147,11 @@ def pack(
     """
     if annotation is None:
         return dict.fromkeys(layers, records.UNPARSED)
-    answer = _Answer(annotation, length)
-    return {layer: answer.record(layer, source(layer, gives)) for layer in layers}
+    return {layer: _record(layer, annotation, gives, length) for layer in layers}
 
 
 def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
-    """Return what the records of layers say of a sentence; None if one of them is of no parse.
+    """Return the annotation of a sentence from its records; None if one of them has no parse.
 
     Raises
     ------
@@ -174,9 +173,9 @@ def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
 def derive(
     layers: Sequence[KeptLayer], words: Sequence[str], heads: bytes, tags: bytes | None
 ) -> dict[KeptLayer, bytes]:
-    """Return the records of layers that follow from the record of a dependency parse by rules.
+    """Return the records of layers that follow by rules from the record of a dependency parse.
 
-    `tags` is that of the parts of speech, None where there are none.
+    `tags` is the record of the parts of speech; None if there are none.
 
     Raises
     ------
@@ -196,52 +195,46 @@ def derive(
     }
 
 
-class _Answer:
-    """Holds what an annotator said about one sentence."""
+def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> bytes:
+    """Return the record of one layer of an answer."""
+    match source(layer, gives):
+        case "tags":
+            record = records.pack_tags(_whole(answer.tags, length, "tags"))
+        case "heads":
+            record = records.pack_heads(_whole(answer.heads, length, "heads"))
+        case "tree":
+            record = _of_tree(layer, answer.tree, length)
+        case "parses":
+            parses = [(score, _whole(one, length, "heads")) for score, one in answer.parses]
+            if layer.name == "parses":
+                record = records.pack_parses(parses[: layer.parses])
+            else:
+                record = records.pack_heads(parses[0][1]) if parses else records.UNPARSED
+        case "marginals":
+            record = records.pack_marginals(answer.marginals.get(layer.gamma, ()), length)
+        case meaning:
+            record = records.pack_structure(getattr(answer, meaning), length)
+    return record
 
-    def __init__(self, answer: Annotation, length: int) -> None:
-        self._answer = answer
-        self._length = length
 
-    def record(self, layer: KeptLayer, of: Layer) -> bytes:
-        """Return a layer's record, made of a layer of the answer."""
-        answer = self._answer
-        if of == "tags":
-            return records.pack_tags(self._whole(answer.tags, "tags"))
-        if of == "heads":
-            return records.pack_heads(self._whole(answer.heads, "heads"))
-        if of == "tree":
-            return self._of_tree(layer)
-        if of == "parses":
-            return self._of_parses(layer)
-        if of in MEANING:
-            return records.pack_structure(getattr(answer, of), self._length)
-        return records.pack_marginals(answer.marginals.get(layer.gamma, ()), self._length)
+def _whole(values: Whole, length: int, what: str) -> Whole:
+    if len(values) != length:
+        raise ValueError(f"{len(values)} {what}, expected {length} (one a token)")
+    return values
 
-    def _of_tree(self, layer: KeptLayer) -> bytes:
-        tree = self._tree
-        if tree is None:
-            return records.UNPARSED
-        if layer.name == "heads":
-            return records.pack_heads(_trees.dependencies(tree))
-        return records.pack_tree(tree)
 
-    def _of_parses(self, layer: KeptLayer) -> bytes:
-        parses = [(score, self._whole(heads, "heads")) for score, heads in self._answer.parses]
-        if layer.name == "heads":
-            return records.pack_heads(parses[0][1]) if parses else records.UNPARSED
-        return records.pack_parses(parses[: layer.parses])
+def _of_tree(layer: KeptLayer, text: str, length: int) -> bytes:
+    try:
+        tree = _parsed(text)
+    except ValueError:
+        return records.UNPARSED
+    _whole(tree.leaves, length, "leaves of the tree")
+    if layer.name == "heads":
+        return records.pack_heads(_trees.dependencies(tree))
+    return records.pack_tree(tree)
 
-    @functools.cached_property
-    def _tree(self) -> _trees.Tree | None:
-        try:
-            tree = _trees.parse(self._answer.tree)
-        except ValueError:
-            return None
-        self._whole(tree.leaves, "leaves of the tree")
-        return tree
 
-    def _whole(self, values: Whole, what: str) -> Whole:
-        if len(values) != self._length:
-            raise ValueError(f"{len(values)} {what}, expected {self._length} (one a token)")
-        return values
+@functools.lru_cache(maxsize=1)
+def _parsed(tree: str) -> _trees.Tree:
+    """Return a tree; several layers of one answer may ask for it."""
+    return _trees.parse(tree)

@@ -1,9 +1,8 @@
-# Long because what packs a record and what unpacks it are read together.
-"""Packs annotations into short records of bytes, and unpacks them to what metrics read.
+"""Annotations as short records of bytes, and as the arrays that metrics read.
 
-One record for each sentence and layer; an empty record says that there is no parse. In it tags and
-labels are text, each ended by a line feed, so that those of many records are taken apart at once:
-a warm cache is read as fast as plain text.
+There is one record for each sentence and layer; an empty record says that there is no parse. Tags
+and labels are text, each ended by a line feed. So the text of many records is split at once, and a
+warm cache is read as fast as plain text.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ _LEVEL = 6
 _LEAF = " "  # no label has a space
 _LINE_FEED = ord("\n")
 _SPACES = tuple(bytes([code]) for code in b" \t\v\f\r")
-"""What `intern_tokens` splits at besides line feeds."""
+"""Where `intern_tokens` splits besides line feeds."""
 
 
 class RecordError(Exception):
-    """Says that a record is not what it should be, or that something cannot be put in one."""
+    """A record is damaged, or something cannot be put in one."""
 
 
 def pack_tags(tags: Sequence[str]) -> bytes:
@@ -55,7 +54,7 @@ def pack_tags(tags: Sequence[str]) -> bytes:
 
 
 def pack_heads(heads: Heads) -> bytes:
-    """Return the record of a dependency parse; none of one with a cycle or a head out of range."""
+    """Return the record of a dependency parse; a cycle or a head out of range is no parse."""
     if heads_fault(heads):
         return UNPARSED
     if len(heads) > _MOST_TOKENS:
@@ -65,7 +64,7 @@ def pack_heads(heads: Heads) -> bytes:
 
 
 def pack_tree(tree: _trees.Tree) -> bytes:
-    """Return the record of a constituency parse; its leaves are those of the sentence."""
+    """Return the record of a constituency parse; its leaves are the tokens of the sentence."""
     leaves = set(tree.leaves)
     pieces = (
         (_LEAF if place in leaves else label, str(parent))
@@ -77,7 +76,7 @@ def pack_tree(tree: _trees.Tree) -> bytes:
 def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
     """Return the record of weighted parses.
 
-    Those with a cycle, a head out of range or no finite score do not count.
+    A parse with a cycle, a head out of range or no finite score does not count.
     """
     usable = [
         (score, heads)
@@ -98,7 +97,7 @@ def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
 def pack_marginals(links: Sequence[WeightedArc], length: int) -> bytes:
     """Return the record of expected links of a sentence of `length` tokens.
 
-    None if a link is out of range.
+    It says that there is no parse if a link is out of range.
     """
     arcs: dict[tuple[int, int, str], float] = {}
     for word, head, label, weight in links:
@@ -143,7 +142,7 @@ def pack_structure(structure: Structure | None, length: int) -> bytes:
 def _pack_arcs(
     arcs: Iterable[tuple[int, int, str]], values: FloatArray, rows: NDArray[np.uint32]
 ) -> bytes:
-    """Pack links, each once; values; and which links each parse has."""
+    """Pack links, each once; values; and the links of each parse."""
     text = _text(chain.from_iterable((str(word), str(head), label) for word, head, label in arcs))
     sizes = _SIZES.pack(len(values), rows.size)
     return zlib.compress(sizes + values.tobytes() + rows.tobytes() + text, _LEVEL)
@@ -166,9 +165,9 @@ def unpack_tags(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabul
     Parameters
     ----------
     records
-        Those of N sentences.
+        The records of N sentences.
     lengths : (N,) int64
-        How many tokens each has.
+        The number of tokens of each.
     vocabulary
         Grows, in the order of the sentences.
     """
@@ -215,12 +214,12 @@ def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabular
 def unpack_parses(
     records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary, gamma: float
 ) -> tuple[ExpectedArcs, IntArray]:
-    """Return the links of N sentences, expected over their parses, and (N,) how many these are.
+    """Return the links of N sentences, expected over their parses, and (N,) the number of parses.
 
-    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these.
+    The weight of parse k is exp(gamma * z_k) over the sum of these, where z_k is its log score.
     """
     links, scores, parses, rows = _unpack_arcs(records, lengths, vocabulary)
-    # Of each parse: its sentence and its share.
+    # The sentence and the share of each parse.
     sentences = np.repeat(np.arange(len(records)), parses)
     best = np.full(len(records), -np.inf)
     np.maximum.at(best, sentences, scores)
@@ -323,7 +322,7 @@ def certain(heads: Ragged) -> ExpectedArcs:
 
 
 def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
-    """Leave out links of no weight: shares may be too small for a number."""
+    """Leave out links without weight: a share may be too small for a float64."""
     kept = weights > 0
     rows = np.repeat(np.arange(len(links)), links.lengths)
     counts = np.bincount(rows[kept], minlength=len(links))
@@ -335,7 +334,7 @@ def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
 def _unpack_arcs(
     records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
 ) -> tuple[Ragged, FloatArray, IntArray, IntArray]:
-    """Return links of each sentence; all values; how many each sentence has; all rows."""
+    """Return the links of each sentence; all values; their number for each sentence; all rows."""
     texts: list[bytes] = []
     values: list[bytes] = []
     rows: list[bytes] = []
@@ -379,7 +378,7 @@ def _inflated(record: bytes) -> bytes:
 
 
 def _pieces(records: Sequence[bytes]) -> tuple[IntArray, list[str]]:
-    """Return how many pieces each record has, and all pieces."""
+    """Return the number of pieces of each record, and all pieces."""
     counts = np.fromiter((record.count(b"\n") for record in records), np.int64, len(records))
     try:
         pieces = b"".join(records).decode().split("\n")
@@ -391,10 +390,10 @@ def _pieces(records: Sequence[bytes]) -> tuple[IntArray, list[str]]:
 
 
 def _numbered(records: Sequence[bytes]) -> tuple[IntArray, IntegerArray, list[str]]:
-    """Return how many pieces each record has, the numbers of all, and what has which number.
+    """Return the number of pieces of each record, an id for every piece, and the piece of each id.
 
-    The loop that reads n-best lists splits at white space and knows no empty token: where pieces
-    are plain, as nearly always, it finds as many as there are line feeds.
+    The loop that reads n-best lists splits at white space and knows no empty token. If pieces are
+    plain, as they nearly always are, it finds as many as there are line feeds.
     """
     data = b"".join(records)
     most = data.count(b"\n")
@@ -473,7 +472,7 @@ def tree_of(record: bytes, tokens: Sequence[str]) -> str:
 
 
 def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:
-    """Return the weighted parses of one record, as they were given."""
+    """Return the weighted parses of one record, as the annotator gave them."""
     if not record:
         return ()
     data = _inflated(record)

@@ -1,4 +1,4 @@
-"""Annotates sentences here or, some at once, at the workers of a cluster."""
+"""Annotation of sentences by processes here or, in shards, by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from portmert.tuner.ground.errors import AnnotatorError
 from portmert.tuner.ground.files import with_absolute_paths
 
 SHARD = 64
-"""Sentences that a worker gets at once."""
+"""Sentences that a worker gets at a time."""
 
 
 def annotated(
@@ -21,15 +21,15 @@ def annotated(
     progress: Callable[[int, int], None] | None,
     team: Team | None,
 ) -> Iterator[tuple[int, Annotation | None]]:
-    """Yield the number of each sentence and what the annotator says of it, in any order.
+    """Yield the number of each sentence and its annotation, in any order.
 
     Parameters
     ----------
     processes, progress
         See `Annotator.annotate`.
     team
-        What annotates in place of processes here, if it is a cluster. Parses that are looked up
-        are looked up where their files are.
+        The workers that annotate in place of processes here, if they are a cluster. Parses in
+        files are looked up here, where the files are.
     """
     if team is None or not team.is_remote or annotator.looks_up:
         yield from enumerate(
@@ -62,19 +62,19 @@ def annotated_shard(
     request: AnnotationRequest,
     step: Callable[[int, int], None],
 ) -> list[Annotation | None]:
-    """Return what the annotator says of some sentences.
+    """Return the annotations of some sentences.
 
     Parameters
     ----------
     fingerprint
-        What it has where it was asked for.
+        The fingerprint of the annotator on the machine that asks.
     step
-        Called now and then; it may raise what ends the work.
+        Called now and then; it may raise an exception to end the work.
 
     Raises
     ------
     AnnotatorError
-        Its library or its model is not there, or another one.
+        The library or the model is missing here, or differs.
     """
     here = annotator.fingerprint()
     if here != fingerprint:

@@ -23,7 +23,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import InputError, faults_at
 from portmert.tuner.ground.files import check_writable, read_lines, writing
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 
 __all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
 

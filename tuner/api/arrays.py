@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.components.external import MeanOfScores
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.model import NBest, without_texts
 

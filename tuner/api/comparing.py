@@ -17,7 +17,7 @@ from portmert.tuner.evaluation.comparison.request import Request, compare_reques
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 

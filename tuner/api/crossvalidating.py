@@ -34,7 +34,7 @@ from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search import DEFAULT_OPTIMIZER

@@ -24,7 +24,7 @@ from portmert.tuner.evaluation.metaeval.intervals import Resampled
 from portmert.tuner.evaluation.metaeval.page_data import page_data
 from portmert.tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
 from portmert.tuner.evaluation.page.html import render
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import Table, as_latex, as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output

@@ -24,7 +24,7 @@ from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.metaeval.data import Judged
 from portmert.tuner.evaluation.reproduction.published import read_published
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage

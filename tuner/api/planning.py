@@ -14,7 +14,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.executors.opening import Place, opened
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.runs import plan as plans
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.meter import Cost

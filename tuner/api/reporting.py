@@ -21,7 +21,7 @@ from portmert.tuner.evaluation.reproduction.run import reproduce as fill
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import check_writable
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.prepare import Prepare
 
 

@@ -18,7 +18,7 @@ from portmert.tuner.api.lists import Lists, ListsLike, read_lists
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, pipeline_of, preparing
 from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.constraints import Constraints

@@ -17,7 +17,7 @@ from portmert.tuner.components.comet import Place, neural
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, TextFile
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.segment_names import SegmentNames
 from portmert.tuner.texts.by_id import LinesById, read_by_id
 from portmert.tuner.texts.prepare import Preparation, Prepare

@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, default_folder
-from portmert.tuner.components.mean_of_scores import MeanOfScores
+from portmert.tuner.components.external import MeanOfScores
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
 

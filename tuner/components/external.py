@@ -1,13 +1,13 @@
-"""Brings in scores computed outside: those in files, and of programs that are asked.
+"""Metrics from outside: scores in files, and programs.
 
-A program speaks the text protocol of METEOR (`-stdio`), which Moses and cdec speak too: a line in,
-a line out.
+A program speaks the text protocol of METEOR (`-stdio`), as Moses and cdec do: a line in, a line
+out.
 
     SCORE ||| reference ||| reference ||| hypothesis    ->  numbers that add over segments
     EVAL ||| the numbers, summed                        ->  the score
 
-For metrics of word order a last field may follow the hypothesis of SCORE, `links:`, the number of
-source tokens, then behind semicolons the links of each reference and of the hypothesis:
+For metrics of word order a last field may follow the hypothesis of SCORE: `links:`, the number of
+source tokens and, behind semicolons, the links of each reference and of the hypothesis:
 
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import selectors
 import shlex
 import subprocess
@@ -33,11 +34,10 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
-from portmert.tuner.components.mean_of_scores import MeanOfScores
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.ground.watching import undisturbed
+from portmert.tuner.ground.programs import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
 
 BARS = "|||"
@@ -52,8 +52,40 @@ CLOSING_SECONDS = 2.0
 """A program that reads on after the end of its input is killed after this time."""
 
 
+NAMES = {
+    "scores": "FILE",
+    "command": "PROGRAM ARGUMENTS",
+    "command+links": "PROGRAM ARGUMENTS",
+    "comet": "MODEL",
+}
+"""Names of metrics from outside, and what stands behind their colon."""
+WRITTEN = (
+    r"(?i:scores|comet|command(?:\+links)?):"
+    r'(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
+)
+"""Such a metric in a formula. Other arguments than this stand in quotes."""
+
+
+def written(name: str, argument: str) -> str:
+    """Return a metric as `parse` reads it."""
+    plain = f"{name}:{argument}"
+    if re.fullmatch(WRITTEN, plain):
+        return plain
+    escaped = re.sub(r'(["\\])', r"\\\1", argument)
+    return f'{name}:"{escaped}"'
+
+
+def parse(text: str) -> Metric | None:
+    """Return a metric from outside as a formula has it; None if the text is another one."""
+    if not re.fullmatch(WRITTEN, text):
+        return None
+    name, _, rest = text.partition(":")
+    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
+    return metric(name.lower(), plain)
+
+
 def metric(name: str, argument: str) -> Metric:
-    """Return the metric written `name:argument`, name being one of `registry.EXTERNAL`.
+    """Return the metric `name:argument`; the name is one of `NAMES`.
 
     Raises
     ------
@@ -67,9 +99,30 @@ def metric(name: str, argument: str) -> Metric:
     try:
         if name == "scores":
             return Scores(argument)
-        return Command(argument, links=name == "command+links")
+        return CommandMetric(argument, links=name == "command+links")
     except ValidationError as error:
         raise ConfigError(f"metric {name}: {reason(error)}") from None
+
+
+@dataclass(frozen=True)
+class MeanOfScores(Metric):
+    """Averages scores that a subclass gets for each hypothesis: they are no counts."""
+
+    compares_words: ClassVar[bool] = False
+    in_percent: ClassVar[bool] = False
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The score, and 1 for the hypothesis."""
+        return ("sum", "segments")
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean score of stats (..., 2)."""
+        return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], 1.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the number of segments."""
+        return {"segments": float(stats[1])}
 
 
 @dataclass(frozen=True)
@@ -79,9 +132,9 @@ class Scores(MeanOfScores):
     Parameters
     ----------
     files
-        One file for each n-best list, separated by commas: line n holds the score of the n-th
-        hypothesis of the list, as the list is, duplicates and all. Of equal hypotheses the first
-        one's score counts. FILE#KEY is what KEY holds in JSON lines.
+        One file for each n-best list, separated by commas. Line n is the score of the n-th
+        hypothesis of the list as it stands, with duplicates. Of equal hypotheses, the score of the
+        first counts. FILE#KEY takes the values of KEY in JSON lines.
     """
 
     files: str
@@ -110,8 +163,8 @@ class Scores(MeanOfScores):
 
     @property
     def signature(self) -> str:
-        """Name and files."""
-        return f"scores:{self.files}"
+        """The name and the files."""
+        return written("scores", self.files)
 
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Check that there is a score for each hypothesis of each list.
@@ -124,7 +177,7 @@ class Scores(MeanOfScores):
         Raises
         ------
         InputError
-            Other numbers of files or of scores.
+            There are more or fewer files or scores.
         """
         paths = self.paths
         if len(paths) != len(lists):
@@ -153,8 +206,8 @@ class Scores(MeanOfScores):
 
 
 @dataclass(frozen=True)
-class Command(Metric):
-    """Asks a program that is kept running, by the lines above; higher is better.
+class CommandMetric(Metric):
+    """Asks a program that is kept running; higher is better.
 
     Parameters
     ----------
@@ -163,7 +216,7 @@ class Command(Metric):
     links
         Send links too, the field `links:`.
     timeout_seconds
-        The program is given up when it writes nothing for so long while answers are due.
+        The program is ended if answers are due and it writes nothing for this long.
     """
 
     command: str
@@ -181,9 +234,9 @@ class Command(Metric):
         if not words:
             raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
 
-    def __reduce__(self) -> tuple[type[Command], tuple[str, bool, float]]:
+    def __reduce__(self) -> tuple[type[CommandMetric], tuple[str, bool, float]]:
         """Travel to other processes without the program that runs: it is started there."""
-        return Command, (self.command, self.links, self.timeout_seconds)
+        return CommandMetric, (self.command, self.links, self.timeout_seconds)
 
     @cached_property
     def needs(self) -> frozenset[Need]:  # type: ignore[override]
@@ -202,12 +255,12 @@ class Command(Metric):
 
     @property
     def signature(self) -> str:
-        """Name and command."""
+        """The name and the command."""
         return f"command{'+links' * self.links}:{self.command}"
 
     @property
     def stat_names(self) -> tuple[str, ...]:
-        """As many names as the program has numbers for a hypothesis; asks it when first needed."""
+        """A name for each number that the program gives a hypothesis; it is asked once."""
         question = "SCORE ||| a b ||| a b"
         if self.links:
             question += " ||| links: 2 ; 0-0 1-1 ; 0-0 1-1"
@@ -241,13 +294,13 @@ class Command(Metric):
         return scores.reshape(stats.shape[:-1])
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return nothing: what the numbers are only the program knows."""
+        """Return nothing: only the program knows the meaning of its numbers."""
         del stats
         return {}
 
 
 def format_number(value: float) -> str:
-    """Return the shortest text of the same float64, whole numbers without a point."""
+    """Return the shortest text of a float64; whole numbers have no point."""
     return repr(value).removesuffix(".0")
 
 

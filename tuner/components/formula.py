@@ -1,29 +1,31 @@
-"""Reads objectives written as formulas: `0.6*port + 0.4*(1-ter)`.
+"""Objectives written as formulas: `0.6*port + 0.4*(1-ter)`.
 
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
     factor  = "-" factor | number | metric | "(" sum ")" | ("min" | "max") "(" sum ("," sum)+ ")"
     metric  = name [":" option "=" value ("," option "=" value)*]
-            | ("scores" | "command" | "command+links") ":" (text | '"' text '"')
+            | ("scores" | "comet" | "command" | "command+links") ":" (text | '"' text '"')
 
-A name may have hyphens between letters, as `bleu-sbp`: write a difference of two metrics with
-spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`; a plus or minus
+A name may have hyphens between letters, as `bleu-sbp`. So write a difference of two metrics with
+spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
 directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`, and so does the `*` behind
 `=` in `sr-or:type=*`. A path may have slashes if it begins with `/`, `./` or `../`. Files of
-scores and commands may stand in quotes; without them they end at a space, a bracket, `*` or a
-plus: `0.5*scores:dev.comet + 0.5*bleu`. Which outside scores are better is not known: a formula
-may rise or fall with them, `bleu - 0.1*scores:dev.metricx`.
+scores and commands may stand in quotes; without quotes they end at a space, a bracket, `*` or a
+plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows whether a higher outside score is better, so
+a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
 
-Whatever is divided by 0 is 0. The text is parsed by the rules above and never run as a program.
+A division by 0 gives 0. Metrics are replaced by placeholders, and Python's `ast` parses the rest.
+The formula is never run as a program.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -41,23 +43,19 @@ from portmert.tuner.ground.numbers import FINITE, parse_number
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
-_OUTSIDE = (
-    r"(?i:scores|comet|command(?:\+links)?):"
-    r'(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
-)
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{_NUMBER})|(?P<metric>{_OUTSIDE}|{_METRIC})|(?P<sign>[-+*/(),]))"
+    rf"\s*(?:(?P<number>{_NUMBER})|(?P<function>(?:min|max)(?=\s*\())|"
+    rf"(?P<metric>{external.WRITTEN}|{_METRIC})|(?P<sign>[-+*/(),])|(?P<end>\Z)|(?P<wrong>\S))"
 )
-_SPACE = re.compile(r"\s*")
-_FUNCTIONS = ("min", "max")
+_UNQUOTED = re.compile(r'(?i:scores|comet|command(?:\+links)?):[^"]')
 MOST_WORDS = 400
-"""Of a formula: what walks through it calls itself."""
+"""The most words of a formula: functions that walk through it call themselves."""
+MOST_NESTED = 100
 _AROUND = 40
 """Characters that a message shows before and after the place of a fault."""
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 _PROBES = np.arange(1, 24, 2) / 24
-"""Scores at which it is looked whether the formula rises."""
+"""Scores at which the slope of a formula is measured."""
 
 
 def _divided(values: FloatArray, by: FloatArray) -> FloatArray:
@@ -65,84 +63,54 @@ def _divided(values: FloatArray, by: FloatArray) -> FloatArray:
     return np.where(zero, 0.0, values / np.where(zero, 1.0, by))
 
 
-_OPERATIONS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": _divided,
-    "min": np.minimum,
-    "max": np.maximum,
+_FUNCTIONS = {"min": np.minimum, "max": np.maximum}
+_OPERATIONS: dict[type[ast.operator], Callable[[FloatArray, FloatArray], FloatArray]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: _divided,
 }
 
 
 def is_formula(text: str) -> bool:
     """Return whether a metric is written as a formula, not as `name:option=value,...`."""
-    if re.fullmatch(_METRIC, text) or re.fullmatch(_OUTSIDE, text):
+    if re.fullmatch(_METRIC, text) or re.fullmatch(external.WRITTEN, text):
         return False
     bare = re.fullmatch(rf"{_NAME}:[^\s()*/]*", text)  # a faulty option, but no formula
     return bare is None and re.search(r"[-+*/()\s]|^[\d.]", text) is not None
 
 
-@dataclasses.dataclass(frozen=True)
-class Node:
-    """Stands for a part of a formula.
-
-    Parameters
-    ----------
-    kind
-        `number`, `metric`, `min`, `max`, `negative`, or an operator `+ - * /`.
-    number
-        The number; of a metric, its place in the formula's list of metrics.
-    children
-    """
-
-    kind: str
-    number: float = 0.0
-    children: tuple[Node, ...] = ()
-
-    def value(self, scores: Sequence[FloatArray]) -> FloatArray:
-        """Return (...): the value where metric i scores `scores[i]` (...)."""
-        if self.kind == "number":
-            return np.full(np.shape(scores[0]), self.number)
-        if self.kind == "metric":
-            return np.asarray(scores[int(self.number)])
-        if self.kind == "negative":
-            return -self.children[0].value(scores)
-        parts = [child.value(scores) for child in self.children]
-        return functools.reduce(_OPERATIONS[self.kind], parts)
-
-    def text(self, metrics: Sequence[str], *, within: int = 0) -> str:
-        """Return the formula again, spaced and with brackets where they are needed."""
-        if self.kind == "number":
-            return f"{self.number!r}".removesuffix(".0")
-        if self.kind == "metric":
-            return metrics[int(self.number)]
-        if self.kind in _FUNCTIONS:
-            return f"{self.kind}({', '.join(child.text(metrics) for child in self.children)})"
-        if self.kind == "negative":
-            return f"-{self.children[0].text(metrics, within=3)}"
-        own = _PRECEDENCE[self.kind]
-        left = self.children[0].text(metrics, within=own)
-        right = self.children[1].text(metrics, within=own + 1)
-        joined = f"{left} {self.kind} {right}"
-        return f"({joined})" if own < within else joined
+def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return np.full(np.shape(scores[0]), float(number))
+        case ast.Name(id=name):
+            return np.asarray(scores[int(name[1:])])
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, scores)
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _OPERATIONS[type(operator)](_value(left, scores), _value(right, scores))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return functools.reduce(_FUNCTIONS[name], [_value(one, scores) for one in arguments])
+    raise AssertionError(ast.dump(node))
 
 
 @dataclass(frozen=True)
 class Formula(Metric):
     """Combines metrics by a formula; built by `parse`.
 
-    Its statistics are those of its metrics one after the other, each distinct metric's once.
+    Its statistics are those of its metrics, one after the other, those of each distinct metric
+    once.
 
     Parameters
     ----------
-    node
-        What is computed.
+    expression
+        The formula, with `m0`, `m1` and so on for its metrics.
     metrics
-        Of which metrics.
+        These metrics.
     """
 
-    node: Node = dataclasses.field(repr=False)
+    expression: str = dataclasses.field(repr=False)
     metrics: tuple[Metric, ...]
 
     source: ClassVar[str] = "a formula of metrics"
@@ -153,15 +121,23 @@ class Formula(Metric):
         Raises
         ------
         ValueError
-            It rises with one metric's getting better and falls with another's.
+            It gets better with one metric and worse with another.
         """
         _ = self.higher_is_better
 
-    # Class variables of other metrics, but of a formula each has its own.
+    @cached_property
+    def _tree(self) -> ast.expr:
+        return ast.parse(self.expression, mode="eval").body
+
+    def value(self, scores: Sequence[FloatArray]) -> FloatArray:
+        """Return (...): the value of the formula if metric i scores `scores[i]` (...)."""
+        return _value(self._tree, scores)
+
+    # Other metrics have the following as class variables.
 
     @cached_property
     def needs(self) -> frozenset[Need]:  # type: ignore[override]
-        """What its metrics need."""
+        """All that its metrics need."""
         return frozenset(need for metric in self.metrics for need in metric.needs)
 
     @cached_property
@@ -171,7 +147,7 @@ class Formula(Metric):
 
     @cached_property
     def most_tokens(self) -> int | None:  # type: ignore[override]
-        """The fewest that any of its metrics takes."""
+        """The smallest limit of its metrics."""
         return min((one.most_tokens for one in self.metrics if one.most_tokens), default=None)
 
     @cached_property
@@ -201,8 +177,9 @@ class Formula(Metric):
 
     @property
     def signature(self) -> str:
-        """The formula with every metric's signature; it builds the same formula again."""
-        return self.node.text([_written(metric.signature) for metric in self.metrics])
+        """The formula with the signature of every metric; it builds the same formula again."""
+        names = [_in_formula(metric.signature) for metric in self.metrics]
+        return re.sub(r"\bm(\d+)\b", lambda place: names[int(place[1])], self.expression)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -229,7 +206,7 @@ class Formula(Metric):
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the formula's value for stats (..., K)."""
         parts = zip(self.metrics, self._split(stats), strict=True)
-        return self.node.value([metric.score(part) for metric, part in parts])
+        return self.value([metric.score(part) for metric, part in parts])
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return each metric's score and its parts, named `port` and `port.p1`."""
@@ -240,11 +217,11 @@ class Formula(Metric):
         return named
 
     def influences(self, stats: FloatArray, offsets: IntArray) -> dict[str, tuple[float, float]]:
-        """Return each metric's score, and its share in how the formula moves with the choice.
+        """Return each metric's score, and its share in the changes of the formula.
 
-        The scores are of the first hypothesis of each segment. One at a time is exchanged for
-        another, and one metric at a time follows: the share is of the root mean squares of what
-        the formula changes by.
+        The scores are those of the first hypothesis of each segment. Then one hypothesis at a time
+        is exchanged for another, and one metric at a time follows. A metric's share is that of the
+        root mean square of its changes in the sum of these.
 
         Parameters
         ----------
@@ -262,7 +239,7 @@ class Formula(Metric):
         for i, (metric, part) in enumerate(zip(self.metrics, self._split(exchanged), strict=True)):
             scores = [np.broadcast_to(one, len(stats)) for one in start]
             scores[i] = metric.score(part)
-            change = self.node.value(scores) - self.node.value(start)
+            change = self.value(scores) - self.value(start)
             moved.append(float(np.sqrt(np.mean(change**2))))
         whole = sum(moved)
         return {
@@ -275,14 +252,14 @@ class Formula(Metric):
         return np.split(stats, ends[:-1], axis=-1)
 
     def _rises(self) -> bool:
-        """Return whether it rises as its metrics get better; between scores of 0 and 1."""
+        """Return whether it rises as its metrics get better, for scores between 0 and 1."""
         slopes: dict[str, float] = {}
         for i, metric in enumerate(self.metrics):
             scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]
             low, high = [*scores], [*scores]
             low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
             with np.errstate(over="ignore", invalid="ignore"):
-                change = float((self.node.value(high) - self.node.value(low)).sum())
+                change = float((self.value(high) - self.value(low)).sum())
             if not math.isfinite(change):
                 raise ValueError("its numbers multiply beyond all bounds")
             change = 0.0 if abs(change) < 1e-12 else change
@@ -302,24 +279,10 @@ class Formula(Metric):
         return not worse
 
 
-def _written(signature: str) -> str:
-    """Return a metric's signature as a formula has it: that of outside scores in quotes."""
+def _in_formula(signature: str) -> str:
+    """Return a metric's signature as a formula has it: outside metrics in quotes if need be."""
     name, _, rest = signature.partition(":")
-    if name not in {"scores", "comet", "command", "command+links"} or re.fullmatch(
-        _OUTSIDE, signature
-    ):
-        return signature
-    escaped = re.sub(r'(["\\])', r"\\\1", rest)
-    return f'{name}:"{escaped}"'
-
-
-def _outside(word: str) -> Metric | None:
-    """Return outside scores as `_written` writes them; None of another metric."""
-    if not re.fullmatch(_OUTSIDE, word):
-        return None
-    name, _, rest = word.partition(":")
-    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
-    return external.metric(name.lower(), plain)
+    return external.written(name, rest) if name in external.NAMES else signature
 
 
 def parse(text: str, build: Callable[[str], Metric]) -> Formula:
@@ -328,140 +291,131 @@ def parse(text: str, build: Callable[[str], Metric]) -> Formula:
     Parameters
     ----------
     build
-        From `name:option=value,...` to the metric.
+        Returns the metric written `name:option=value,...`.
 
     Raises
     ------
     ConfigError
-        The text is no formula (the message shows where), has no metric, an unknown one, or is
-        at odds with itself about which way is better.
+        The text is no formula (the message shows where), it has no metric or an unknown one, or it
+        rises with one metric and falls with another.
     """
     parser = _Parser(text, build)
-    node = parser.sum()
-    if parser.kind:
-        raise parser.error(f"found '{parser.word}', expected an operator or the end")
+    expression = parser.expression()
     if not parser.metrics:
         raise ConfigError(f"formula '{text}': no metric in it")
     try:
-        return Formula(node, tuple(parser.metrics))
+        return Formula(expression, tuple(parser.metrics))
     except ValidationError as error:
         raise ConfigError(f"formula '{text}': {reason(error)}") from None
 
 
 class _Parser:
-    """Descends recursively; `kind` and `word` are what comes next, `kind` is empty at the end."""
+    """Checks a formula word by word, and writes it with placeholders in place of metrics."""
 
     def __init__(self, text: str, build: Callable[[str], Metric]) -> None:
-        self.text = text
-        self.build = build
         self.metrics: list[Metric] = []
-        self.end = 0
-        self.depth = 0
-        self.count = 0
-        self.advance()
+        self._text = text
+        self._build = build
+        self._start = 0
+        self._kind = self._word = ""
+        self._written: list[str] = []
+        self._signs = 0
+        self._opened: list[tuple[str, int]] = []  # the function of each bracket; where it begins
 
-    def advance(self) -> str:
-        """Go to the next token, return the one left behind."""
-        left = getattr(self, "word", "")
-        self.kind, self.word = "", ""
-        self.start = _SPACE.match(self.text, self.end).end()  # type: ignore[union-attr]  # always
-        if self.start == len(self.text):
-            return left
-        found = _TOKEN.match(self.text, self.end)
-        if found is None:
-            raise self.error(f"cannot read '{self.text[self.start]}'")
-        self.kind = found.lastgroup or ""
-        self.word = found.group(self.kind)
-        self.end = found.end()
-        self.count += 1
-        if self.count > MOST_WORDS:
-            raise self.error(f"more than {MOST_WORDS} numbers, metrics and signs")
-        return left
+    def expression(self) -> str:
+        """Return the formula, spaced and with the brackets it needs; metric i is called `mi`."""
+        value_is_next = True
+        for _ in self._words():
+            value_is_next = self._value() if value_is_next else self._operator()
+        return ast.unparse(ast.parse("".join(self._written), mode="eval"))
 
-    def error(self, what: str) -> ConfigError:
-        """Return an error that shows the formula with a caret below the place."""
-        before, after = self.text[: self.start], self.text[self.start :]
-        text = f"{before[-_AROUND:]}{after[:_AROUND]}"
-        return ConfigError(
-            f"formula: {what} (column {self.start + 1})\n    {text}\n"
-            f"    {' ' * len(before[-_AROUND:])}^"
-        )
+    def _words(self) -> Iterator[None]:
+        """Go from word to word; the last one is the end."""
+        end = count = 0
+        while self._kind != "end":
+            found = _TOKEN.match(self._text, end)
+            assert found is not None  # noqa: S101  any sign is at least wrong
+            self._kind = found.lastgroup or ""
+            self._word, self._start, end = found[self._kind], found.start(self._kind), found.end()
+            if self._kind == "wrong":
+                raise self._error(f"cannot read '{self._word}'")
+            count += 1
+            if count > MOST_WORDS:
+                raise self._error(f"more than {MOST_WORDS} numbers, metrics and signs")
+            yield
 
-    def sum(self) -> Node:
-        node = self.product()
-        while self.word in {"+", "-"}:
-            node = Node(self.advance(), children=(node, self.product()))
-        return node
+    def _value(self) -> bool:
+        """Write a word where a value begins; return whether the value is still to come."""
+        written = self._word
+        if self._kind == "number":
+            number = parse_number(self._word)
+            if number is None or not math.isfinite(number):
+                raise self._error(f"the number is {self._word}, expected one that is {FINITE}")
+            if not number and self._written[-1:] == [" / "]:
+                raise self._error("division by 0")
+            written = repr(number).removesuffix(".0")
+        elif self._kind == "metric":
+            metric = self._metric()
+            if metric not in self.metrics:
+                self.metrics.append(metric)
+            written = f"m{self.metrics.index(metric)}"
+        elif self._word == "(":
+            function = self._written[-1] if self._written[-1:] in (["min"], ["max"]) else ""
+            self._opened.append((function, len(self._written)))
+        elif self._word == "-":
+            self._signs += 1
+        elif self._kind != "function":
+            raise self._unexpected("a number, a metric or '('")
+        if len(self._opened) + self._signs > MOST_NESTED:
+            raise self._error(f"brackets and signs are nested more than {MOST_NESTED} deep")
+        self._written.append(written)
+        self._signs *= self._word == "-"
+        return self._kind not in ("number", "metric")
 
-    def product(self) -> Node:
-        node = self.factor()
-        while self.word in {"*", "/"}:
-            sign, start = self.advance(), self.start
-            node = Node(sign, children=(node, self.factor()))
-            if sign == "/" and node.children[1] == Node("number", 0.0):
-                self.start = start
-                raise self.error("division by 0")
-        return node
+    def _operator(self) -> bool:
+        """Write a word behind a value; return whether another value must follow."""
+        function, begin = self._opened[-1] if self._opened else ("", 0)
+        if self._word and self._word in "+-*/":
+            self._written.append(f" {self._word} ")
+            return True
+        if self._word == "," and function:
+            self._written.append(",")
+            return True
+        if self._word == ")" and self._opened:
+            if function and "," not in self._written[begin:]:
+                raise self._error(f"{function} takes two values or more, separated by commas")
+            self._opened.pop()
+            self._written.append(")")
+            return False
+        if self._opened or self._kind != "end":
+            raise self._unexpected("')'" if self._opened else "an operator or the end")
+        return False
 
-    def factor(self) -> Node:
-        self.depth += 1
-        if self.depth > 100:
-            raise self.error("brackets and signs are nested more than 100 deep")
+    def _metric(self) -> Metric:
         try:
-            if self.kind == "number":
-                number = parse_number(self.word)
-                if number is None or not math.isfinite(number):
-                    raise self.error(f"the number is {self.word}, expected one that is {FINITE}")
-                self.advance()
-                return Node("number", number)
-            if self.word == "-":
-                self.advance()
-                return Node("negative", children=(self.factor(),))
-            if self.word in _FUNCTIONS and self.text[self.end :].lstrip().startswith("("):
-                return self.function()
-            if self.kind == "metric":
-                return self.metric()
-            if self.word == "(":
-                self.advance()
-                node = self.sum()
-                self.expect(")")
-                return node
-        finally:
-            self.depth -= 1
-        found = f"'{self.word}'" if self.kind else "the end"
-        raise self.error(f"found {found}, expected a number, a metric or '('")
-
-    def function(self) -> Node:
-        name = self.advance()
-        self.expect("(")
-        children = [self.sum()]
-        while self.word == ",":
-            self.advance()
-            children.append(self.sum())
-        if len(children) < 2:
-            raise self.error(f"{name} takes two values or more, separated by commas")
-        self.expect(")")
-        return Node(name, children=tuple(children))
-
-    def metric(self) -> Node:
-        try:
-            metric = _outside(self.word) or self.build(self.word)
+            return external.parse(self._word) or self._build(self._word)
         except ConfigError as error:
             hint = ""
-            if self.word.lower() in {"scores", "command"}:
+            if self._word.lower() in external.NAMES:
                 hint = (
-                    f"; write {self.word}:... with a file or a command, in quotes or close to it"
+                    f"; write {self._word}:... with a file or a command, in quotes or close to it"
                 )
-            if "-" in self.word.partition(":")[0]:
+            if "-" in self._word.partition(":")[0]:
                 hint = "; write a difference with spaces around the minus"
-            raise self.error(f"{error}{hint}") from None
-        self.advance()
-        if metric not in self.metrics:
-            self.metrics.append(metric)
-        return Node("metric", self.metrics.index(metric))
+            raise self._error(f"{error}{hint}") from None
 
-    def expect(self, sign: str) -> None:
-        if self.word != sign:
-            found = f"'{self.word}'" if self.kind else "the end"
-            raise self.error(f"found {found}, expected '{sign}'")
-        self.advance()
+    def _unexpected(self, expected: str) -> ConfigError:
+        found = "the end" if self._kind == "end" else f"'{self._word}'"
+        hint = ""
+        if _UNQUOTED.search(self._text, 0, self._start):
+            hint = '; names with spaces, brackets, * or + stand in quotes, as scores:"my file"'
+        return self._error(f"found {found}, expected {expected}{hint}")
+
+    def _error(self, what: str) -> ConfigError:
+        """Return an error that shows the formula with a caret below the place."""
+        before, after = self._text[: self._start], self._text[self._start :]
+        text = f"{before[-_AROUND:]}{after[:_AROUND]}"
+        return ConfigError(
+            f"formula: {what} (column {self._start + 1})\n    {text}\n"
+            f"    {' ' * len(before[-_AROUND:])}^"
+        )

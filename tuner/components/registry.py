@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -35,14 +34,6 @@ __all__ = [
     "reader",
     "written",
 ]
-
-EXTERNAL = {
-    "scores": "FILE",
-    "command": "PROGRAM ARGUMENTS",
-    "command+links": "PROGRAM ARGUMENTS",
-    "comet": "MODEL",
-}
-"""Metrics that are not ours: what stands before the first colon."""
 
 ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
     f"{name}_{letter}": (name, f"form={form}")
@@ -89,23 +80,22 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
 def metric(text: str) -> Metric:
     """Return the metric written `name` or `name:option=value,option=value`.
 
-    `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are scores from outside, see
-    `external`; `comet:MODEL` is a neural network, see `comet`; `0.6*port + 0.4*bleu` and the like
-    are formulas, see `formula`. What begins with `command:` is one command; `scores:` and `comet:`
-    begin a formula if there is no file of the whole name.
+    `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are metrics from outside,
+    see `external`. `comet:MODEL` is a neural network, see `comet`. `0.6*port + 0.4*bleu` is a
+    formula, see `formula`. A text that begins with `command:` is one command. A text that begins
+    with `scores:` or `comet:` is a formula if an operator follows; names with spaces, brackets,
+    `*` or `+` stand in quotes.
     """
-    from portmert.tuner.components import formula  # noqa: PLC0415  start-up time
+    from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")
-    if colon and name.lower() in EXTERNAL:
-        from portmert.tuner.components import external  # noqa: PLC0415  start-up time
-
-        may_go_on = name.lower() in ("scores", "comet")
-        whole = not may_go_on or os.path.isfile(rest)  # noqa: PTH113  long names
-        if whole or not formula.is_formula(text):
-            return external.metric(name.lower(), rest)
-    if name.lower() in EXTERNAL and not colon:
-        raise ConfigError(f"metric {text}: write it as {name}:{EXTERNAL[name.lower()]}")
+    name = name.lower()
+    if name in external.NAMES:
+        if not colon:
+            raise ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
+        if name.startswith("command") or not rest:
+            return external.metric(name, rest)
+        return external.parse(text) or formula.parse(text, metric)
     several = text.split(",")
     if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
         *names("metric")

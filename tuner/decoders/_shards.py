@@ -1,22 +1,31 @@
-"""Decodes a text in shards, by a team here or elsewhere, and keeps what is done."""
+"""Decode a text in shards, by a team here or elsewhere, and keep what is done."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
+import os
 import tempfile
 import threading
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import IO, NamedTuple, Self
 
-from portmert.tuner.decoders import _same_files
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders._journal import Journal, packed
-from portmert.tuner.decoders._same_files import Prints
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground.errors import InputError, faults_at
+
+READ = 1 << 16
+"""Bytes at either end that identify a file: models are too large to be read for it."""
+
+Prints = tuple[tuple[Path, str], ...]
+"""Path and print of each file."""
 
 
 class Shard(NamedTuple):
@@ -99,7 +108,7 @@ def decoded(
     with Journal(journal, [*work.depends, *lines]) as kept:
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
         done = _Done(progress, len(kept.found), len(lines))
-        prints = _same_files.prints_of(models) if team.is_remote and missing else ()
+        prints = prints_of(models) if team.is_remote and missing else ()
         cut = list(_cut(missing, shards(len(missing)) if missing else 0))
         held = team.shared(work) if cut else work  # the weights of sparse features may be many
         tasks = [
@@ -141,7 +150,7 @@ def _answers(
     """Decode a shard, in a folder here or in that of a worker."""
     if isinstance(folder, Path):
         return [packed(answer) for answer in work.decode(shard, folder, folder, step)]
-    _same_files.check(prints)
+    check_prints(prints)
     with tempfile.TemporaryDirectory(prefix="portmert-", dir=folder()) as scratch:
         return [packed(answer) for answer in work.decode(shard, Path(scratch), folder(), step)]
 
@@ -171,3 +180,130 @@ class _Done:
             for count in range(self._shown + 1, now + 1):
                 self._progress(count, self._total)
             self._shown = now
+
+
+class Journal:
+    """Keeps a file of answers, each with the number of its segment; a context manager.
+
+    Answers of the same work are found again when the file is opened anew; those of other work are
+    thrown away, and so is a line that a kill left incomplete. Answers are packed, see `packed`.
+
+    Parameters
+    ----------
+    path
+        Where it lies.
+    depends
+        All that the answers depend on.
+
+    Attributes
+    ----------
+    found : dict of int to bytes
+        Segment -> its answer, packed.
+    """
+
+    def __init__(self, path: Path, depends: Iterable[bytes]) -> None:
+        digest = hashlib.sha256()
+        for part in depends:
+            digest.update(part + b"\n")
+        self._path = path
+        self._key = digest.hexdigest().encode()
+        self.found: dict[int, bytes] = {}
+
+    def __enter__(self) -> Self:
+        """Read what is there and open the file to add to it."""
+        if self._path.exists():
+            key, *lines = self._path.read_bytes().split(b"\n")[:-1] or [b""]
+            if key == self._key:
+                for line in lines:
+                    segment, _, answer = line.partition(b"\t")
+                    self.found[int(segment)] = base64.b64decode(answer)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = self._path.open("wb")
+        try:
+            self._file.write(self._key + b"\n")
+            for number, known in self.found.items():
+                self._write(number, known)
+            self._file.flush()
+        except OSError:  # the disk is full; closing tries once more to write what waits
+            with suppress(OSError):
+                self._file.close()
+            raise
+        return self
+
+    def add(self, segment: int, answer: bytes) -> None:
+        """Keep one answer; it survives a kill of this process."""
+        self.found[segment] = answer
+        self._write(segment, answer)
+        self._file.flush()
+
+    def _write(self, segment: int, answer: bytes) -> None:
+        self._file.write(b"%d\t%s\n" % (segment, base64.b64encode(answer)))
+
+    def answers(self) -> Iterator[bytes]:
+        """Yield all answers, unpacked, in the order of the segments."""
+        for segment in sorted(self.found):
+            yield zlib.decompress(self.found[segment])
+
+    def remove(self) -> None:
+        """Delete the file: its answers stand elsewhere now."""
+        self._path.unlink(missing_ok=True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def packed(answer: bytes) -> bytes:
+    """Return an answer as it travels and is kept: lists of hypotheses shrink to a tenth."""
+    return zlib.compress(answer, 1)
+
+
+def prints_of(paths: Iterable[Path]) -> Prints:
+    """Return the print of each file; of a folder, of all that it holds."""
+    files = {file.absolute() for path in paths for file in _files(path)}
+    return tuple((file, _print(file)) for file in sorted(files))
+
+
+@lru_cache(maxsize=8)
+def check_prints(prints: Prints) -> None:
+    """Check that this machine has the same files.
+
+    Raises
+    ------
+    InputError
+        One of them is not there, or another one.
+    """
+    for path, expected in prints:
+        if not path.is_file():
+            raise InputError(
+                f"{path}: there is no such file here; models must lie under the same paths on all "
+                f"machines"
+            )
+        if _print(path) != expected:
+            raise InputError(
+                f"{path}: this machine has another file there than the one that gave the command; "
+                f"models must be the same on all machines"
+            )
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (file for file in path.rglob("*") if file.is_file() and file.name[0] != ".")
+    elif path.is_file():
+        yield path
+
+
+def _print(path: Path) -> str:
+    """Return the size of a file and a hash of its two ends."""
+    with faults_at(path, OSError, InputError), path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        ends = file.read(READ)
+        file.seek(max(0, size - READ))
+        ends += file.read(READ)
+    return f"{size} {hashlib.sha256(ends).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Trains the models of the embedded decoder: phrases, word alignment, language model."""
+"""Models of the embedded decoder, trained and loaded: phrases, word alignment, language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from portmert.aligners import _thot
 from portmert.aligners._base import Links
-from portmert.tuner.ground.errors import AlignerError, ProgramError
+from portmert.tuner.ground.errors import ProgramError, StateError
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
 """The word alignment models that thot's decoder can load, under other names (SMT_TYPES)."""
@@ -63,7 +63,7 @@ def train(
 
     Raises
     ------
-    AlignerError, ProgramError
+    InputError, ProgramError
         There is nothing to train on, or thot failed.
     """
     left, right = _thot.escape_all(source), _thot.escape_all(target)
@@ -186,7 +186,7 @@ def load(folder: Path, aligner: Kind, settings: dict[str, Any], weights: Sequenc
 
     Raises
     ------
-    AlignerError
+    StateError
         thot cannot load its files.
     """
     import thot.alignment  # noqa: PLC0415  loads a large library
@@ -196,9 +196,9 @@ def load(folder: Path, aligner: Kind, settings: dict[str, Any], weights: Sequenc
         getattr(thot.alignment.AlignmentModelType, SMT_TYPES[aligner])
     )
     if not model.load_translation_model(str(folder / "tm")):
-        raise AlignerError(f"{folder}: thot cannot load the translation model; remove the folder")
+        raise StateError(f"{folder}: thot cannot load the translation model; remove the folder")
     if not model.load_language_model(str(folder / "lm")):
-        raise AlignerError(f"{folder}: thot cannot load the language model; remove the folder")
+        raise StateError(f"{folder}: thot cannot load the language model; remove the folder")
     for name, value in settings.items():
         setattr(model, name, value)
     model.weights = list(weights)

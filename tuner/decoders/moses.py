@@ -1,4 +1,4 @@
-"""Moses as a program."""
+"""The decoder Moses, a program."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.decoders._moses_features import ShownFeatures, parse_shown
-from portmert.tuner.decoders._moses_flags import flag_sections, parse_flags
-from portmert.tuner.decoders._moses_program import (
-    MOST_PRINTED,
-    PATIENCE_SECONDS,
-    Job,
-    run_job,
+from portmert.tuner.decoders._moses_command import (
+    ShownFeatures,
+    flag_sections,
+    parse_flags,
+    parse_shown,
     wrapped,
 )
-from portmert.tuner.decoders._moses_work import MosesWork, answer_parts
-from portmert.tuner.decoders._same_files import prints_of
-from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.decoders._moses_work import MOST_PRINTED, MosesWork, answer_parts
+from portmert.tuner.decoders._shards import decoded, prints_of
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground.programs import Bound, Command, run, scratch
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
+
+PATIENCE_SECONDS = 4 * 3600.0
+"""A decoder that writes nothing for so long hangs: its models load in minutes, and a segment takes
+seconds. It is hours because a job may wait in a queue. A run that is ended goes on when it is
+started again."""
 
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",
@@ -48,7 +51,7 @@ SHOWN_DIGITS = 1e-6
 
 
 @dataclass(frozen=True)
-class Moses(Decoder):
+class MosesDecoder(Decoder):
     """Runs `moses`, `moses2` or `moses_chart`.
 
     Parameters
@@ -105,8 +108,8 @@ class Moses(Decoder):
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of all features that Moses calls tuneable.
 
-        Names and order come from `-show-weights`; values from moses.ini where they are the same
-        ones with more digits. Sparse features follow that moses.ini gives a weight.
+        Names and order come from `-show-weights`. Values come from moses.ini where they are the
+        same with more digits. Sparse features to which moses.ini gives a weight follow.
 
         Raises
         ------
@@ -123,7 +126,7 @@ class Moses(Decoder):
         return FeatureWeights({**dense, **_sparse_file(ini), **sparse})
 
     def shown(self) -> ShownFeatures:
-        """Return what `-show-weights` says; asked once for each state of moses.ini."""
+        """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
         with faults_at(self.config, OSError, InputError):
             stat = self.config.stat()
         return _shown(self, (stat.st_mtime_ns, stat.st_size))
@@ -153,15 +156,22 @@ class Moses(Decoder):
             f"its file: [decoder] program"
         )
 
-    def show_weights_job(self, workdir: Path) -> Job:
-        """Return the process that prints feature names and weights."""
-        return Job(
-            wrapped(self.command, [*self._words(), "-show-weights"]),
-            workdir / "show-weights.out",
-            workdir / "show-weights.log",
-            MOST_PRINTED,
-            timeout_seconds=self.timeout_seconds,
-        )
+    def show_weights(self) -> ShownFeatures:
+        """Let Moses print feature names and weights."""
+        with scratch(name="moses") as folder:
+            command = Command(
+                wrapped(self.command, [*self._words(), "-show-weights"]),
+                folder / "show-weights.log",
+                out := folder / "show-weights.out",
+                bounds={out: Bound(MOST_PRINTED)},
+                timeout_seconds=self.timeout_seconds,
+                is_scratch=True,
+            )
+            run(command)
+            try:
+                return parse_shown(out.read_text("utf-8", "replace"))
+            except InputError as error:
+                raise command.failure(f"printed no weights ({error})") from None
 
     # Decoding.
 
@@ -292,20 +302,9 @@ class Moses(Decoder):
 
 
 @lru_cache(maxsize=8)
-def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
+def _shown(decoder: MosesDecoder, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
     """Ask the decoder; `stamp` tells whether moses.ini changed since."""
-    import tempfile  # noqa: PLC0415
-
-    # The log is of use only when the program fails: then it stays.
-    folder = Path(tempfile.mkdtemp(prefix="portmert-"))
-    job = decoder.show_weights_job(folder)
-    run_job(job, lambda _: None)
-    try:
-        shown = parse_shown(job.output.read_text("utf-8", "replace"))
-    except InputError as error:
-        raise job.failure(str(error)) from None
-    shutil.rmtree(folder)
-    return shown
+    return decoder.show_weights()
 
 
 def _named_files(config: Path) -> Iterator[Path]:

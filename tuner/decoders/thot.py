@@ -1,8 +1,13 @@
-"""Runs the embedded phrase-based decoder, sil-thot."""
+"""The embedded phrase-based decoder, sil-thot."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass as plain_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -10,24 +15,17 @@ from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import tokens
-from portmert.aligners._bitext import digest
-from portmert.tuner.decoders import _thot_model
+from portmert.aligners._training import digest, read_bitext
+from portmert.tuner.decoders import _thot_model, _thot_worker
 from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.decoders._shards import decoded
-from portmert.tuner.decoders._thot_work import ThotWork
+from portmert.tuner.decoders._shards import Shard, Work, decoded
 from portmert.tuner.decoders._thot_worker import NAMES
 from portmert.tuner.executors.team import Team, Threads
-from portmert.tuner.ground.errors import (
-    AlignerError,
-    InputError,
-    ProgramError,
-    StateError,
-    counted,
-)
+from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.ground.model_folders import RECORD, make_folder
-from portmert.tuner.ground.processors import available_processors
-from portmert.tuner.ground.programs import PATIENCE_SECONDS
+from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent, available_processors
+from portmert.tuner.ground.programs import PATIENCE_SECONDS, described
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 FORMAT = 1
@@ -44,11 +42,18 @@ MOST_OF_A_SHARD, SHARDS_OF_A_WORKER = 32, 8
 
 FEATURES: FeatureNames = tuple((name, 1) for name in NAMES)
 START = (-1.0, 1.0, 0.2, 0.1, 0.1, 1.0, 1.0, 0.1)
-"""Start weights, as NAMES: on ja-en 4 BLEU points above equal ones, and far from tuned."""
+"""Start weights, in the order of NAMES. On ja-en they score 4 BLEU points above equal weights, and
+far below tuned ones."""
+
+KEPT = 4
+"""Models whose processes a worker keeps; a command has one, under changing weights."""
+
+_crews: dict[str, Crew] = {}
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Thot(Decoder):
+class ThotDecoder(Decoder):
     """Decodes by phrases learnt from a bitext; needs no outside program.
 
     Every hypothesis has eight features, all log probabilities or penalties, larger is better:
@@ -137,12 +142,7 @@ class Thot(Decoder):
         InputError, ProgramError, StateError
             The bitext is faulty, thot failed, or the folder holds other models.
         """
-        source, target = read_lines(self.train_source), read_lines(self.train_target)
-        if len(source) != len(target):
-            raise InputError(
-                f"{self.train_target}: {counted(len(target), 'line')}, {self.train_source} has "
-                f"{len(source)}; line n of one must be the translation of line n of the other"
-            )
+        source, target = read_bitext(self.train_source, self.train_target)
         options: dict[str, Any] = {
             "aligner": self.aligner,
             "iterations": self.iterations,
@@ -160,8 +160,8 @@ class Thot(Decoder):
                     **options,
                     timeout_seconds=PATIENCE_SECONDS if self.timeout_seconds else 0,
                 )
-            except AlignerError as error:
-                raise ProgramError(f"{self.train_source}: {error}") from None
+            except (InputError, ProgramError) as error:
+                raise type(error)(f"{self.train_source}: {error}") from None
 
         fingerprint: dict[str, Any] = {
             "format": FORMAT,
@@ -170,10 +170,7 @@ class Thot(Decoder):
             "train_source": digest(source),
             "train_target": digest(target),
         }
-        try:
-            make_folder(self.model, fingerprint, make)
-        except AlignerError as error:
-            raise StateError(str(error)) from None
+        make_folder(self.model, fingerprint, make)
 
     def decode(
         self,
@@ -271,3 +268,93 @@ class Thot(Decoder):
             "weights": {name: list(values) for name, values in weights.values.items()},
         }
         write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+@plain_dataclass(frozen=True)
+class ThotWork(Work):
+    """What thot does for some weights.
+
+    Parameters
+    ----------
+    task
+        What a process loads, see `_thot_worker`.
+    trained
+        The record of the models: what they were trained on, and how.
+    weights, size
+        Of the lists to make.
+    source
+        The file that the lines come from, for messages.
+    timeout_seconds
+        See `ThotDecoder`.
+    """
+
+    task: str
+    trained: str
+    weights: tuple[float, ...]
+    size: int
+    source: str
+    timeout_seconds: float
+
+    @property
+    def depends(self) -> list[bytes]:
+        """All that the answers depend on besides the lines."""
+        asked = repr((self.weights, self.size))
+        return [self.trained.encode(), self.task.encode(), asked.encode()]
+
+    def decode(
+        self,
+        shard: Shard,
+        scratch: Path,  # noqa: ARG002  translations come by pipes
+        logs: Path,
+        step: Progress,
+    ) -> Iterator[bytes]:
+        """Yield the n-best list of each line."""
+        call = self._crew(logs).call()
+        try:
+            for done, (segment, line) in enumerate(shard.lines):
+                step(done, len(shard.lines))
+                request = [segment, tokens(line.decode()), self.size, self.weights]
+                try:
+                    answer = call.ask(json.dumps(request))
+                except Silent as silence:
+                    raise ProgramError(
+                        f"{self.source}:{segment + 1}: the decoder process is stuck: {silence} "
+                        f"(timeout_seconds); its log is {silence.log}"
+                    ) from None
+                except Died as death:
+                    log = f"; its log is {death.log}" if Path(death.log).is_file() else ""
+                    raise ProgramError(
+                        f"{self.source}:{segment + 1}: the decoder process "
+                        f"{described(death.status)}: {death.last or 'no message'}{log}"
+                    ) from None
+                yield json.loads(answer).encode()
+        finally:
+            call.cancel()
+
+    def end(self) -> None:
+        """End the processes here, also those at work."""
+        with _lock:
+            crew = _crews.pop(self.task, None)
+        if crew is not None:
+            crew.end()
+
+    def _crew(self, logs: Path) -> Crew:
+        """Return the processes of the model; end those of models not used lately."""
+        with _lock:
+            crew = _crews.pop(self.task, None)
+            if crew is None:
+                crew = Crew(partial(self._started, logs, itertools.count()))
+            _crews[self.task] = crew  # the last one is the one used last
+            while len(_crews) > KEPT:
+                _crews.pop(next(iter(_crews))).close()
+            return crew
+
+    def _started(
+        self, logs: Path, numbers: Iterator[int], begun: Callable[[LineProcess], None]
+    ) -> LineProcess:
+        log = logs / f"thot_worker-{next(numbers)}.log"
+        seconds = self.timeout_seconds
+        process = LineProcess(_thot_worker.__name__, log.open("w+b"), timeout_seconds=seconds)
+        begun(process)
+        process.tell(self.task)
+        return process

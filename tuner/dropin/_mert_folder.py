@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.decoders._moses_features import ShownFeatures
+from portmert.tuner.decoders._moses_command import ShownFeatures
 from portmert.tuner.dropin._program import number
 from portmert.tuner.dropin._scorer import Scorer
 from portmert.tuner.dropin._search import column_names

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from portmert.tuner.components import registry
-from portmert.tuner.decoders._moses_program import PATIENCE_SECONDS
+from portmert.tuner.decoders.moses import PATIENCE_SECONDS
 from portmert.tuner.dropin import extractor, kbmira, mert, pro
 from portmert.tuner.dropin._perl_options import PerlOption
 from portmert.tuner.dropin._perl_options import parse as parse_perl

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from portmert.tuner.dropin._program import UsageError, last, say
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.ground.watching import Bound, Watch, started, wait
+from portmert.tuner.ground.programs import TIMES_INPUT, Bound, Command, run, scratch
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.corpus import References
@@ -35,8 +34,8 @@ NOT_HERE = {
 
 FILTER_SECONDS = 600.0
 """A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
-MOST_FILTERED, TIMES_INPUT = 1 << 20, 100
-"""A filter that writes more bytes, and more than so many times its input, floods."""
+MOST_FILTERED = 1 << 20
+"""Bytes that a filter may write, besides many times its input."""
 
 
 @dataclass(frozen=True)
@@ -312,22 +311,25 @@ def _filtered(texts: Texts, command: str) -> Texts:
 def _piped(lines: Sequence[str], command: str) -> list[str]:
     """Return what a program prints that reads lines; it is ended when it hangs or floods."""
     text = "".join(f"{line}\n" for line in lines).encode()
-    with tempfile.TemporaryDirectory(prefix="portmert-") as name:
-        given, out, err = (Path(name) / file for file in ("in", "out", "err"))
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"--filter {command}: {error}") from None
+    with scratch(name="filter") as folder:
+        given, out = folder / "in", folder / "out"
         given.write_bytes(text)
-        bounds = {out: Bound(MOST_FILTERED + TIMES_INPUT * len(text)), err: Bound()}
-        with given.open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
-            streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
-            try:
-                with started(shlex.split(command), **streams) as process:
-                    status, fault = wait(process, Watch(bounds, FILTER_SECONDS))
-            except (OSError, ValueError) as error:
-                raise ProgramError(f"--filter {command}: cannot be started: {error}") from None
-        if status or fault:
-            with err.open("rb") as log:
-                said = log.read(MOST_FILTERED).decode("utf-8", "replace").strip().splitlines()
-            last = (said or ["it said nothing"])[-1]
-            raise ProgramError(f"--filter {command}: {fault or f'exit status {status}'}: {last}")
+        run(
+            Command(
+                words,
+                folder / "log",
+                out,
+                given=given,
+                bounds={out: Bound(MOST_FILTERED + TIMES_INPUT * len(text))},
+                timeout_seconds=FILTER_SECONDS,
+                name=f"--filter {command}",
+                is_scratch=True,
+            )
+        )
         found = out.read_bytes().decode("utf-8", "replace").split("\n")
     if found[-1] == "":
         found.pop()

@@ -11,7 +11,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.moses_dat import (
     DatLists,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ import portmert
 from portmert.metrics._base import FloatArray, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders.moses import Moses
+from portmert.tuner.decoders.moses import MosesDecoder
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
 from portmert.tuner.dropin._request import Request
@@ -35,9 +34,10 @@ from portmert.tuner.dropin._search import (
 from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, ProgramError, StateError, suggest
+from portmert.tuner.ground.errors import InputError, StateError, suggest
 from portmert.tuner.ground.files import copy_file, make_folder, writing
-from portmert.tuner.ground.watching import Bound, Watch, started, wait
+from portmert.tuner.ground.programs import Command
+from portmert.tuner.ground.programs import run as run_program
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -157,7 +157,9 @@ class _Run:
             "jobs": request.jobs,
             "timeout_seconds": request.timeout_seconds,
         }
-        self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
+        self.decoder = cast(
+            "MosesDecoder", registry.decoder("moses", options, where="--decoder-flags")
+        )
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
         # What is wrong with references and named features need not wait for a decoding.
@@ -479,18 +481,14 @@ def _filtered(request: Request, log: Callable[[str], None]) -> Path:
     command = [*shlex.split(request.filter_command), "./filtered", str(request.config)]
     command.append(str(request.filter_input))
     log(f"filtering the phrase tables: {shlex.join(command)}")
-    out, err = request.folder / "filterphrases.out", request.folder / "filterphrases.err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr}
-        watch = Watch({out: Bound(), err: Bound()}, request.timeout_seconds)
-        try:
-            with started(command, cwd=request.folder, **streams) as process:
-                status, fault = wait(process, watch)
-        except OSError as error:
-            raise ProgramError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    if fault or status or not config.is_file():
-        raise ProgramError(
-            f"{command[0]}: {fault or f'exit status {status}'}, and "
-            f"{'a' if config.is_file() else 'no'} filtered/moses.ini; its log is {err}"
-        )
+    filtering = Command(
+        command,
+        request.folder / "filterphrases.err",
+        request.folder / "filterphrases.out",
+        folder=request.folder,
+        timeout_seconds=request.timeout_seconds,
+    )
+    run_program(filtering)
+    if not config.is_file():
+        raise filtering.failure("wrote no filtered/moses.ini")
     return config

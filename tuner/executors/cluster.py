@@ -27,7 +27,7 @@ from portmert.tuner.ground.errors import (
     StateError,
     counted,
 )
-from portmert.tuner.ground.watching import Cancelled
+from portmert.tuner.ground.programs import Cancelled
 
 Value = TypeVar("Value")
 

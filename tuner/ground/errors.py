@@ -4,7 +4,6 @@ PortmertError
 ├── InputError     a file, line or segment that does not say what it should
 ├── ConfigError    a configuration key, option or component name
 ├── ProgramError   an outside program or library that failed
-│   ├── AlignerError      an aligner that cannot work
 │   └── AnnotatorError    an annotator that cannot work
 └── StateError     a run folder that does not fit what is asked of it
 
@@ -69,10 +68,6 @@ class ConfigError(PortmertError):
 
 class ProgramError(PortmertError):
     """Says that an outside program or embedded library failed."""
-
-
-class AlignerError(ProgramError):
-    """Says that an aligner, its model or its input is faulty, and what to do."""
 
 
 class AnnotatorError(ProgramError):

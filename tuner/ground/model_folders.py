@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import StateError
 
 PROBED = 1 << 16
 """Bytes of room that must be left behind a model; libraries write in smaller pieces."""
@@ -27,7 +27,7 @@ RECORD = "model.json"
 """In every folder: its `fingerprint` (what it was made from), `notes` (what came out) and `files`.
 
 Programs and libraries that load a damaged model crash, or align by it in silence; so `files` has
-the digests of all files. Records of earlier versions have none.
+the digests of all files.
 """
 
 
@@ -36,7 +36,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
     Raises
     ------
-    AlignerError
+    StateError
         The folder exists but holds something else, or is damaged.
     """
     if not folder.exists():
@@ -47,13 +47,13 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         if folder.is_dir() and not any(folder.iterdir()):
             return None
-        raise AlignerError(
+        raise StateError(
             f"{folder}: holds no {RECORD}, so it is not a trained model; give another folder"
         ) from None
     except (OSError, ValueError) as error:
-        raise AlignerError(f"{path}: not readable ({error}); remove {folder}") from None
+        raise StateError(f"{path}: not readable ({error}); remove {folder}") from None
     if not isinstance(record, dict) or not isinstance(record.get("fingerprint"), dict):
-        raise AlignerError(f"{path}: has no fingerprint; remove {folder}")
+        raise StateError(f"{path}: has no fingerprint; remove {folder}")
     _check_files(folder, record.get("files", {}))
     return record
 
@@ -61,7 +61,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 def _check_files(folder: Path, digests: object) -> None:
     """Compare the files of a folder with what its record says of them."""
     if not isinstance(digests, dict):
-        raise AlignerError(f"{folder / RECORD}: `files` is no table; remove {folder}")
+        raise StateError(f"{folder / RECORD}: `files` is no table; remove {folder}")
     files = _files_of(folder)  # and none else: a record may name a device, which never ends
     for name, wanted in digests.items():
         try:
@@ -70,7 +70,7 @@ def _check_files(folder: Path, digests: object) -> None:
             found = None
         if found != wanted:
             what = "is not there or not readable" if found is None else "is damaged"
-            raise AlignerError(
+            raise StateError(
                 f"{folder / name}: {what}, its digest is not that in {RECORD}; remove {folder} "
                 f"and train again"
             )
@@ -135,7 +135,7 @@ def make_folder(
 
     Raises
     ------
-    AlignerError
+    StateError
         The folder holds a model of another fingerprint, or cannot be written.
     """
     known = read_record(folder)
@@ -148,7 +148,7 @@ def make_folder(
             for key in {*wanted, *known["fingerprint"]}
             if wanted.get(key) != known["fingerprint"].get(key)
         )
-        raise AlignerError(
+        raise StateError(
             f"{folder}: was trained with another {', '.join(changed)}; remove it, or give "
             f"another folder"
         )
@@ -172,12 +172,12 @@ def make_folder(
             if read_record(folder) is None:
                 raise
     except OSError as error:
-        raise AlignerError(f"{folder}: cannot write: {error.strerror or error}") from None
+        raise StateError(f"{folder}: cannot write: {error.strerror or error}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
         if lock >= 0:
             os.close(lock)
     made = read_record(folder)
     if made is None:
-        raise AlignerError(f"{folder}: vanished while it was being written")
+        raise StateError(f"{folder}: vanished while it was being written")
     return made

@@ -1,7 +1,7 @@
-"""Starts processes of our own that answer line by line, and shares work among them.
+"""Processes of our own that answer line by line, and how work is shared among them.
 
-Processes rather than a pool of `concurrent.futures`: a pool that loses a worker cannot say what it
-was working on, and needs the calling script to be importable.
+These are not a pool of `concurrent.futures`: a pool that loses a worker cannot say what the worker
+was working on, and it needs the calling script to be importable.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TypeVar
 from weakref import WeakSet
 
-from portmert.tuner.ground.python import module_path, python
-from portmert.tuner.ground.watching import Cancelled
+from portmert.tuner.ground.programs import (
+    Cancelled,
+    described,
+    end,
+    module_path,
+    python,
+    start,
+    undisturbed,
+)
 
 Ask = Callable[[str], str]
 
@@ -28,8 +35,15 @@ Result = TypeVar("Result")
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
 
 
-class Died(Exception):  # noqa: N818  whoever knows what it worked on makes the fault of it
-    """Says that a process ended in place of an answer.
+def available_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Died(Exception):  # noqa: N818  the caller knows what the process worked on, and makes the fault
+    """A process ended in place of an answer.
 
     Parameters
     ----------
@@ -49,12 +63,11 @@ class Died(Exception):  # noqa: N818  whoever knows what it worked on makes the 
 
     def __str__(self) -> str:
         """Return it as the rest of a sentence."""
-        ended = f"signal {-self.status}" if self.status < 0 else f"status {self.status}"
-        return f"it ended with {ended}" + (f": {self.last}" if self.last else "")
+        return f"it {described(self.status)}" + (f": {self.last}" if self.last else "")
 
 
 class Silent(Died):
-    """Says that a process gave no answer in time and was ended.
+    """A process gave no answer in time and was ended.
 
     Parameters
     ----------
@@ -74,10 +87,11 @@ class Silent(Died):
 
 
 def environment() -> dict[str, str]:
-    """Return variables under which our processes find what this one does.
+    """Return the environment variables of our processes.
 
-    One thread each, as there are as many processes as the user wants; no GPU and no network:
-    neither answers nor their bits may depend on what this machine has.
+    They find the same modules as this process. Each has one thread, as there are as many processes
+    as the user wants. They see no GPU and no network: no bit of an answer may depend on what this
+    machine has.
     """
     alone = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES}
     alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
@@ -85,7 +99,7 @@ def environment() -> dict[str, str]:
 
 
 class LineProcess:
-    """Runs `python -P -m module`, which answers each line with a line.
+    """A process `python -P -m module`, which answers each line with a line.
 
     Parameters
     ----------
@@ -103,14 +117,15 @@ class LineProcess:
         self._is_late = False
         self._closed = threading.Event()
         self._turn = threading.Lock()
-        self._process = subprocess.Popen(  # noqa: S603  our own program
-            python(module),
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            encoding="utf-8",
-        )
+        with undisturbed():
+            self._process = start(
+                python(module),
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                encoding="utf-8",
+            )
         if timeout_seconds:
             threading.Thread(target=self._watch, daemon=True).start()
 
@@ -127,7 +142,7 @@ class LineProcess:
                     return
 
     def tell(self, line: str) -> None:
-        """Send a line that has no answer; who does not read it, dies of the next `ask`."""
+        """Send a line that has no answer; where it cannot be sent, the next `ask` raises."""
         assert self._process.stdin is not None  # noqa: S101  pipes were asked for
         try:
             self._process.stdin.write(f"{line}\n")
@@ -147,7 +162,7 @@ class LineProcess:
         self._asked_at = time.monotonic()
         self.tell(line)
         try:
-            answer = self._process.stdout.readline()
+            answer: str = self._process.stdout.readline()
         except ValueError:
             answer = ""
         with self._turn:
@@ -170,14 +185,13 @@ class LineProcess:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer gets `Died`."""
-        self._process.kill()
+        """End the process; a thread that waits for its answer gets `Died`."""
+        end(self._process)
 
     def close(self) -> None:
         """End the process and close its files."""
         self._closed.set()
-        self._process.kill()
-        self._process.wait()
+        end(self._process)
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             try:
                 if pipe is not None:
@@ -187,13 +201,13 @@ class LineProcess:
 
 
 class Crew:
-    """Keeps processes that do the same work; each is started when there is none to spare.
+    """Processes that do the same work; one is started when no other is idle.
 
     Parameters
     ----------
     start : callable
-        Returns a new process, ready to be asked; calls what it is given with it before it waits
-        for anything that the process says.
+        Returns a new process that is ready to be asked. It passes the process to its argument
+        before it waits for anything that the process says.
     """
 
     def __init__(self, start: Callable[[Callable[[LineProcess], None]], LineProcess]) -> None:
@@ -203,7 +217,7 @@ class Crew:
         self._lock = threading.Lock()
 
     def call(self) -> Call:
-        """Return what asks the processes for somebody who may give up."""
+        """Return a `Call` for a caller who may give up."""
         call = Call(self)
         with self._lock:
             self._calls.add(call)
@@ -253,7 +267,7 @@ class Crew:
 
 
 class Call:
-    """Asks processes of a crew for somebody, in several threads, until it is cancelled."""
+    """Questions of one caller to the processes of a crew, in several threads, until cancelled."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
@@ -284,7 +298,7 @@ class Call:
                 process.close()
 
     def _begun(self, process: LineProcess) -> None:
-        """Let a process that may never get ready be ended too."""
+        """Note a process that is not ready yet, so that `cancel` ends it too."""
         with self._lock:
             self._busy.add(process)
             if self._cancelled:
@@ -299,7 +313,7 @@ class Call:
 
 
 def own_output() -> IO[str]:
-    """Return a stream for answers in a process of ours; what else is printed goes to the log."""
+    """Return the stream for answers in a process of ours; other output goes to the log."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers

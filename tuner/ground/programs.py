@@ -1,59 +1,69 @@
-"""Runs outside programs: one log each, one line of error."""
+"""Run outside programs: bounded output, a log, one line of error, and an end with this process."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent import futures
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
 
-from portmert.tuner.ground.errors import AlignerError
-from portmert.tuner.ground.watching import MOST_LOGGED, Bound, Watch, started, wait
+import portmert
+from portmert.tuner.ground.errors import PortmertError, ProgramError, counted
 
-LAST_LINES = 3
-"""How many lines of a log an error repeats."""
-
-TAIL_BYTES = 4096
-
+LOOK_SECONDS = 0.5
+"""Time between two looks at what a program has written."""
+SHARED_LOOK_SECONDS = 0.05
+"""The same, where another program may have ended meanwhile."""
+MOST_LOGGED = 1 << 30
+"""Bytes of messages that nobody will read: `-v 3` of Moses writes some MB a segment."""
+TIMES_INPUT = 100
+"""A result larger than this many times its input is none: links are about as long as texts."""
 PATIENCE_SECONDS = 24 * 3600.0
 """A program that prints nothing for so long hangs: mkcls is silent for hours on a large bitext."""
-TIMES_INPUT = 100
-"""A result larger than so many times what lies in the folder is none: links are like texts."""
+LAST_LINES = 3
+"""Lines at the end of a log that an error repeats."""
+TAIL_BYTES = 4096
+PART = 1 << 20
+
+_OURS = Path(portmert.__file__).resolve().parent.parent
 
 
-@dataclass(frozen=True)
-class Command:
-    """Names a program and its arguments, run in a folder that its file arguments are relative to.
+class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
+    """The work was given up."""
 
-    Parameters
-    ----------
-    arguments
-        The program first, as `find_program` returns it.
-    log
-        Name of the file, in that folder, for what the program prints.
-    out
-        Name of the file for its standard output, where that is its result; else it goes to the
-        log too.
-    environment
-        Variables besides those of this process.
-    name
-        How messages name it, if not as the program.
+
+def python(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module, but never one that lies in the current folder.
+
+    Whatever lies where the user works, a `json.py` say, must not be run.
     """
+    return [sys.executable, "-P", "-m", module, *arguments]
 
-    arguments: Sequence[str | Path]
-    log: str
-    out: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    name: str = ""
+
+def module_path() -> str:
+    """Return PYTHONPATH for a process that finds the same modules as this one.
+
+    `python -m` and an empty entry of PYTHONPATH add the current folder. It is left out, unless
+    portmert lies there.
+    """
+    here = Path.cwd().resolve()
+    return os.pathsep.join(
+        entry for entry in sys.path if entry and (Path(entry).resolve() != here or here == _OURS)
+    )
 
 
 def find_program(name: str, folder: Path | None, *, package: str) -> Path:
@@ -61,160 +71,381 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
 
     Raises
     ------
-    AlignerError
+    ProgramError
         It is not there; the message says which package brings it.
     """
     if folder is None:
         found = shutil.which(name)
         if found is None:
-            raise AlignerError(
+            raise ProgramError(
                 f"the program {name} is not on PATH; install {package} "
                 f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
             )
         return Path(found).absolute()
     path = folder.absolute() / name
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise AlignerError(
+        raise ProgramError(
             f"{folder}: holds no program {name}; set bin_dir to where {package} is installed"
         )
     return path
 
 
-def run_program(
-    command: Command,
-    folder: Path,
-    *,
-    timeout_seconds: float = PATIENCE_SECONDS,
-    given_up: threading.Event | None = None,
-) -> None:
-    """Run a program in `folder` to its end.
+# Start and end.
 
-    The folder is scratch: it goes when its work is done or has failed. So the log of a program
-    that fails is copied beside it, and the error names the copy.
 
-    Parameters
-    ----------
-    timeout_seconds
-        It is ended when it prints nothing for so long; 0: never.
-    given_up
-        It is ended when this is set.
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals that end this process wait until the block has named what it starts.
 
-    Raises
-    ------
-    AlignerError
-        The program cannot be started, ends with another status than 0, prints too much, or
-        nothing for too long.
-    Cancelled
-        It was given up.
+    A signal's handler may run between any two steps of Python, even before the result of a call
+    has a name.
     """
-    program = Path(command.arguments[0])
-    log = folder / command.log
-    bounds = {log: Bound()}
-    if command.out is not None:
-        given = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-        bounds[folder / command.out] = Bound(MOST_LOGGED + TIMES_INPUT * given)
-    with ExitStack() as stack:
-        printed = stack.enter_context(log.open("wb"))
-        result = printed
-        if command.out is not None:
-            result = stack.enter_context((folder / command.out).open("wb"))
-        running = started(
-            [str(argument) for argument in command.arguments],
-            cwd=folder,
-            env={**os.environ, **command.environment},
-            stdin=subprocess.DEVNULL,
-            stdout=result,
-            stderr=printed,
-        )
-        try:
-            process = stack.enter_context(running)
-        except OSError as error:
-            raise AlignerError(f"{program}: cannot start: {error.strerror or error}") from None
-        status, fault = wait(process, Watch(bounds, timeout_seconds, given_up))
-    if status or fault:
-        raise failure(command.name or program.name, fault or _described(status), log)
-
-
-def run_programs(
-    commands: Sequence[Command],
-    folder: Path,
-    *,
-    at_once: int,
-    timeout_seconds: float = PATIENCE_SECONDS,
-) -> None:
-    """Run programs that do not depend on each other, some `at_once`; one that fails ends all.
-
-    Raises
-    ------
-    AlignerError
-        As `run_program`, of the first that fails; of several at once in the order given.
-    """
-    if at_once == 1:
-        for command in commands:
-            run_program(command, folder, timeout_seconds=timeout_seconds)
-        return
-    given_up = threading.Event()
-    run = partial(run_program, timeout_seconds=timeout_seconds, given_up=given_up)
-    with futures.ThreadPoolExecutor(at_once) as pool:
-        try:
-            runs = [pool.submit(run, command, folder) for command in commands]
-            ended = futures.wait(runs, return_when=futures.FIRST_EXCEPTION).done
-            for one in runs:
-                if one in ended:
-                    one.result()
-        except BaseException:  # also a signal, which threads do not get
-            given_up.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def failure(name: str, what: str, log: Path) -> AlignerError:
-    """Return the error of a program; its log is copied out of the scratch folder.
-
-    Parameters
-    ----------
-    what
-        What it did, as in `ended with status 3`.
-    """
-    plain = re.sub(r"[^\w-]+", "-", name)
-    kept = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
-    shutil.copyfile(log, kept)
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    last = [line.strip() for line in lines if line.strip()][-LAST_LINES:] or ["no message"]
-    return AlignerError(f"{name} {what}: {' / '.join(last)}; its log is {kept}")
-
-
-@contextmanager
-def scratch(workdir: Path, name: str) -> Iterator[Path]:
-    """Give a new folder inside `workdir` to one run alone, and remove it afterwards.
-
-    Raises
-    ------
-    AlignerError
-        It cannot be written.
-    """
-    folder = workdir / f".{name}.{secrets.token_hex(4)}.tmp"
+    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
+    waiting: list[tuple[int, FrameType | None]] = []
+    if threading.current_thread() is threading.main_thread():  # no other thread gets signals
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(ending)
+            if callable(handler):
+                handlers[ending] = handler
+                signal.signal(ending, lambda *told: waiting.append(told))
     try:
-        folder.mkdir(parents=True)
-        yield folder
-    except OSError as error:
-        raise AlignerError(f"{folder}: {error.strerror or error}") from None
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for ended, usual in handlers.items():
+            signal.signal(ended, usual)
+        for number, frame in waiting:
+            handlers[number](number, frame)
 
 
-def write_lines(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    """Write rows of tokens, separated by spaces."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{' '.join(row)}\n" for row in rows)
+def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a program in a session of its own, so that `end` reaches all that it starts.
+
+    Call it in `undisturbed`, and name the result there.
+
+    Parameters
+    ----------
+    options
+        As of `subprocess.Popen`.
+
+    Raises
+    ------
+    OSError, ValueError
+        It cannot be started.
+    """
+    return subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603  no shell
 
 
-def _described(status: int) -> str:
-    if status > 0:
+def end(process: subprocess.Popen[Any]) -> None:
+    """End a program that still runs, with all that it has started, and wait for its end."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class started:  # noqa: N801  used as a function
+    """Start a program and end it with the block, whenever a signal comes.
+
+    This is a class because a generator would leave a gap between its `yield` and the block.
+
+    Parameters
+    ----------
+    command, options
+        As of `start`.
+    """
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        self._command, self._options = command, options
+        self._process: subprocess.Popen[Any] | None = None
+
+    def __enter__(self) -> subprocess.Popen[Any]:
+        """Start the program."""
+        try:
+            with undisturbed():
+                self._process = start(self._command, **self._options)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self._process
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the program and close its pipes."""
+        if self._process is not None:
+            end(self._process)
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+                with contextlib.suppress(BrokenPipeError):
+                    if pipe is not None:
+                        pipe.close()
+
+
+def described(status: int) -> str:
+    """Return how a program ended, as the rest of a sentence."""
+    if status >= 0:
         return f"ended with status {status}"
     try:
         return f"was killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"was killed by signal {-status}"
+
+
+# Run to the end.
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How much a program may write to a file.
+
+    Parameters
+    ----------
+    most_bytes, most_lines
+        More is a fault.
+    asked
+        What was asked for: the end of a message about too many lines.
+    """
+
+    most_bytes: int = MOST_LOGGED
+    most_lines: float = math.inf
+    asked: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program that runs to its end.
+
+    Parameters
+    ----------
+    arguments
+        The program first, then its arguments.
+    log
+        File for what it prints to stderr, and to stdout too unless there is an `out`. The command
+        line is its first line.
+    out
+        File for its stdout.
+    given
+        File that it reads as stdin; None: nothing.
+    folder
+        Where it runs; None: here.
+    environment
+        Variables besides those of this process.
+    bounds
+        How much it may write to `out` and to other files.
+    timeout_seconds
+        It is ended when it writes nothing to any of its files for so long; 0: never.
+    name
+        How messages name it, if not by its file.
+    is_scratch
+        Whether the log's folder goes when the work is done or has failed. Then an error copies
+        the log beside that folder.
+    """
+
+    arguments: Sequence[str | Path]
+    log: Path
+    out: Path | None = None
+    given: Path | None = None
+    folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[Path, Bound] = field(default_factory=dict)
+    timeout_seconds: float = PATIENCE_SECONDS
+    name: str = ""
+    is_scratch: bool = False
+
+    def failure(self, problem: str) -> ProgramError:
+        """Return the error that tells what went wrong, with the last lines and place of the log.
+
+        Parameters
+        ----------
+        problem
+            What the program did, as in `ended with status 3`.
+        """
+        log, last = self.log, list[str]()
+        if log.exists():
+            with log.open("rb") as file:
+                begin = len(file.readline())
+                file.seek(max(begin, log.stat().st_size - TAIL_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+            last = [line.strip() for line in lines if line.strip()][-LAST_LINES:]
+            if self.is_scratch:
+                plain = re.sub(r"[^\w-]+", "-", self.shown).strip("-")
+                log = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
+                shutil.copyfile(self.log, log)
+        said = " / ".join(last) or "no message"
+        return ProgramError(f"{self.shown} {problem}: {said}; its log is {log}")
+
+    @property
+    def shown(self) -> str:
+        """How messages name the program."""
+        return self.name or Path(self.arguments[0]).name
+
+    @property
+    def line(self) -> str:
+        """The command line, quoted as for a shell."""
+        return shlex.join(map(str, self.arguments))
+
+
+def run(
+    *commands: Command, at_once: int = 1, step: Callable[[int], None] = lambda _lines: None
+) -> None:
+    """Run programs to their end, some `at_once`; the first that fails ends all.
+
+    Parameters
+    ----------
+    step
+        Called now and then with the number of lines written to all `out` so far. What it raises
+        ends the programs.
+
+    Raises
+    ------
+    ProgramError
+        A program cannot be started, ends with another status than 0, writes too much, or nothing
+        for too long.
+    """
+    todo, running, done = list(commands), list[_Running](), 0
+    try:
+        while todo or running:
+            while todo and len(running) < at_once:
+                with undisturbed():
+                    running.append(_Running(todo.pop(0)))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                alone = len(running) == 1
+                running[0].process.wait(LOOK_SECONDS if alone else SHARED_LOOK_SECONDS)
+            ended = [one for one in running if one.has_ended()]
+            done += sum(one.lines for one in ended)
+            running = [one for one in running if one not in ended]
+            step(done + sum(one.lines for one in running))
+    finally:
+        for one in running:
+            end(one.process)
+
+
+class _Running:
+    """A program at work."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        bounds = {command.log: Bound(), **command.bounds}
+        if command.out is not None:
+            bounds.setdefault(command.out, Bound())
+        for path in bounds:  # what a killed run has left may still be written to
+            path.unlink(missing_ok=True)
+        self._files = {path: _File(path, bound) for path, bound in bounds.items()}
+        self._alive = time.monotonic()
+        self.process = self._started(command)
+
+    @staticmethod
+    def _started(command: Command) -> subprocess.Popen[bytes]:
+        try:
+            with contextlib.ExitStack() as stack:
+                log = stack.enter_context(command.log.open("wb"))
+                log.write(os.fsencode(f"{command.line}\n"))
+                log.flush()
+                out = log if command.out is None else stack.enter_context(command.out.open("wb"))
+                given: Any = subprocess.DEVNULL
+                if command.given is not None:
+                    given = stack.enter_context(command.given.open("rb"))
+                return start(
+                    [str(argument) for argument in command.arguments],
+                    cwd=command.folder,
+                    env={**os.environ, **command.environment},
+                    stdin=given,
+                    stdout=out,
+                    stderr=log,
+                )
+        except OSError as error:
+            problem = str(error.strerror or error)
+        except ValueError:
+            problem = "a NUL character in its arguments"
+        name = command.name or command.arguments[0]
+        raise ProgramError(
+            f"{name}: cannot be started: {problem}; the command was: {command.line}"
+        )
+
+    @property
+    def lines(self) -> int:
+        """Lines that it has written to its `out`."""
+        return 0 if self._command.out is None else self._files[self._command.out].lines
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended well; raise `ProgramError` if it is at fault."""
+        status = self.process.poll()
+        now, limit = time.monotonic(), self._command.timeout_seconds
+        for file in self._files.values():
+            if file.grown():
+                self._alive = now
+            if file.fault:
+                raise self._failure(file.fault)
+        if status is None and limit and now - self._alive > limit:
+            raise self._failure(f"wrote nothing for {limit:g} s (timeout_seconds) and was ended")
+        if status:
+            raise self._failure(described(status))
+        return status is not None
+
+    def _failure(self, problem: str) -> ProgramError:
+        end(self.process)
+        return self._command.failure(problem)
+
+
+class _File:
+    """A file that a program writes, and how far it has been looked at."""
+
+    def __init__(self, path: Path, bound: Bound) -> None:
+        self._path = path
+        self._bound = bound
+        self._size = 0
+        self.lines = 0
+        self.fault = ""
+
+    def grown(self) -> bool:
+        """Return whether there is more than before; set `fault` if it is too much."""
+        try:
+            size = self._path.stat().st_size
+        except OSError:  # not there yet
+            return False
+        if size == self._size:
+            return False
+        bound, where = self._bound, self._path.name
+        if size > bound.most_bytes:
+            self.fault = f"wrote more than {bound.most_bytes} bytes to {where}"
+        else:
+            self._count(self._size, size)
+            if self.lines > bound.most_lines:
+                lines = counted(int(bound.most_lines), "line")
+                self.fault = f"wrote more than {lines} to {where}, {bound.asked}"
+        self._size = size
+        return True
+
+    def _count(self, begin: int, stop: int) -> None:
+        with self._path.open("rb") as file:
+            file.seek(begin)
+            while begin < stop and (part := file.read(min(PART, stop - begin))):
+                self.lines += part.count(b"\n")
+                begin += len(part)
+
+
+@contextlib.contextmanager
+def scratch(parent: Path | None = None, name: str = "work") -> Iterator[Path]:
+    """Give a new folder inside `parent` to one run, and remove it afterwards.
+
+    Parameters
+    ----------
+    parent
+        None: where the system keeps what is temporary.
+
+    Raises
+    ------
+    PortmertError
+        It cannot be written.
+    """
+    parent = parent or Path(tempfile.gettempdir())
+    folder = parent / f".portmert-{name}.{secrets.token_hex(4)}.tmp"
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        yield folder
+    except OSError as error:
+        raise PortmertError(f"{folder}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -29,7 +29,7 @@ from portmert.tuner.executors.opening import Place
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.runs.contents import content_of
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints

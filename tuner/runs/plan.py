@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import holds_work
 from portmert.tuner.runs.meter import Cost

@@ -18,7 +18,7 @@ from portmert.tuner.annotation.annotators._workers import close_all
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_bytes, read_lines, write_text
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment

@@ -16,7 +16,7 @@ from portmert.metrics._pairs import PairBatch, WeightedLists
 from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.ground.processors import available_processors
+from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.statistics import check_texts
 
 Average = Literal["scores", "statistics"]

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 import pytest
 
 from portmert.tuner.annotation import cache as annotation_cache
-from portmert.tuner.annotation import cache_file as annotation_file
 from portmert.tuner.annotation.cache import (
     FILE,
     AnnotationCache,
@@ -173,7 +172,7 @@ def test_another_database_is_set_aside(tmp_path, opened, said):
     assert "no cache of portmert" in said[0]
 
 
-@pytest.mark.parametrize("version", [0, annotation_file.VERSION + 1])
+@pytest.mark.parametrize("version", [0, annotation_cache.VERSION + 1])
 def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version):
     opened().put(rows(KEYS[:1]))
     with sqlite3.connect(tmp_path / FILE) as database:
@@ -182,7 +181,7 @@ def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version
     cache = opened()
     assert get(cache, KEYS[:1]) == [None]
     assert len(said) == 1
-    expected = f"(format {version}, expected {annotation_file.VERSION})"
+    expected = f"(format {version}, expected {annotation_cache.VERSION})"
     assert f"written by another version {expected}" in said[0]
 
 
@@ -279,7 +278,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, opened, said):
 def test_a_file_that_another_process_has_locked_is_not_waited_for_forever(
     tmp_path, opened, said, monkeypatch
 ):
-    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(annotation_cache, "WAIT_SECONDS", 0)
     cache = opened()
     cache.put(rows(KEYS[:1]))
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -385,7 +384,7 @@ def test_on_a_full_disk_all_is_cleared_but_no_part(tmp_path, opened, monkeypatch
 def test_what_another_process_writes_to_is_not_cleared_from_under_it(
     tmp_path, opened, monkeypatch
 ):
-    monkeypatch.setattr(annotation_file, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(annotation_cache, "WAIT_SECONDS", 0)
     opened().put(rows(KEYS[:1]))
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

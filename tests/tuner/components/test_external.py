@@ -11,7 +11,7 @@ import pytest
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import Command
+from portmert.tuner.components.external import CommandMetric
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
@@ -98,7 +98,7 @@ def test_many_long_lines_do_not_block(tmp_path, closed):
     chatty = PROGRAM.replace("print(best, len", "print(best, '0' * 200 + str(len").replace(
         "hypothesis), flush", "hypothesis)), flush"
     )
-    metric = closed(Command(program(tmp_path, chatty)))
+    metric = closed(CommandMetric(program(tmp_path, chatty)))
     hypotheses = [f"w{k} " * 60 for k in range(3000)]
     stats = compute_stats(metric, texts_batch(hypotheses, hypotheses), threads=3)
     assert stats[:, 0].tolist() == [1] * 3000
@@ -106,7 +106,7 @@ def test_many_long_lines_do_not_block(tmp_path, closed):
 
 def test_program_that_fails_shows_its_last_words(tmp_path):
     text = "import sys\nprint('noise', file=sys.stderr)\nsys.exit('no such language: xx')"
-    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert message.startswith(f"metric program `{sys.executable} -u ")
     assert message.endswith(
         "ended with status 1 after 0 of 1 answer; its stderr ends: noise / no such language: xx"
@@ -115,7 +115,7 @@ def test_program_that_fails_shows_its_last_words(tmp_path):
 
 def test_program_that_failed_is_not_started_again(tmp_path):
     text = f"open({str(tmp_path / 'starts')!r}, 'a').write('x')"
-    metric = Command(program(tmp_path, text))
+    metric = CommandMetric(program(tmp_path, text))
     first = fails(metric, texts_batch(["a"], ["a"]))
     assert fails(metric, texts_batch(["a"], ["a"])) == first
     assert (tmp_path / "starts").read_text() == "x"
@@ -123,7 +123,7 @@ def test_program_that_failed_is_not_started_again(tmp_path):
 
 def test_program_that_is_silent_is_given_up(tmp_path):
     text = "import sys, time\nsys.stdin.readline()\ntime.sleep(60)"
-    metric = Command(program(tmp_path, text), timeout_seconds=0.3)
+    metric = CommandMetric(program(tmp_path, text), timeout_seconds=0.3)
     message = fails(metric, texts_batch(["a"], ["a"]))
     assert "wrote nothing for 0.3 s, 0 of 1 answer are there" in message
 
@@ -139,7 +139,7 @@ def test_program_that_is_silent_is_given_up(tmp_path):
 )
 def test_answers_that_are_no_statistics(tmp_path, answer, expected):
     text = f"import sys\nfor line in sys.stdin:\n    print({answer}, flush=True)"
-    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert expected in message
 
 
@@ -147,7 +147,7 @@ def test_program_that_talks_unasked(tmp_path):
     text = (
         "print('METEOR version 1.5', flush=True)\nimport sys\nfor line in sys.stdin:\n    print(1)"
     )
-    metric = Command(program(tmp_path, text))
+    metric = CommandMetric(program(tmp_path, text))
     metric.process._start()
     with selectors.DefaultSelector() as selector:
         selector.register(metric.process._started.stdout, selectors.EVENT_READ)
@@ -159,25 +159,25 @@ def test_program_that_talks_unasked(tmp_path):
 
 def test_answers_of_other_widths(tmp_path):
     text = "import sys\nfor n, line in enumerate(sys.stdin):\n    print(*range(n + 1), flush=True)"
-    message = fails(Command(program(tmp_path, text)), texts_batch(["a"], ["a"]))
+    message = fails(CommandMetric(program(tmp_path, text)), texts_batch(["a"], ["a"]))
     assert "answered 2 numbers to a SCORE line, 1 to another" in message
 
 
 def test_score_of_more_than_a_number(tmp_path, closed):
     text = "import sys\nfor line in sys.stdin:\n    print('1 2', flush=True)"
-    metric = closed(Command(program(tmp_path, text)))
+    metric = closed(CommandMetric(program(tmp_path, text)))
     with pytest.raises(ProgramError, match="answered '1 2' to EVAL, expected one number"):
         metric.score(np.zeros(2))
 
 
 def test_text_with_bars_is_refused(tmp_path, closed):
-    metric = closed(Command(program(tmp_path)))
+    metric = closed(CommandMetric(program(tmp_path)))
     with pytest.raises(InputError, match=r"segment 0: a text has the token \|\|\|"):
         compute_stats(metric, texts_batch(["a ||| b"], ["a"]))
 
 
 def test_program_that_is_not_there():
-    message = fails(Command("no-such-program --x"), texts_batch(["a"], ["a"]))
+    message = fails(CommandMetric("no-such-program --x"), texts_batch(["a"], ["a"]))
     assert message == (
         "metric program `no-such-program --x` cannot be started: No such file or directory"
     )
@@ -191,7 +191,9 @@ def test_no_command_is_refused():
 
 
 def test_no_shell_reads_the_command(tmp_path):
-    message = fails(Command(f"no-such-program; touch {tmp_path}/made"), texts_batch(["a"], ["a"]))
+    message = fails(
+        CommandMetric(f"no-such-program; touch {tmp_path}/made"), texts_batch(["a"], ["a"])
+    )
     assert "cannot be started" in message
     assert not (tmp_path / "made").exists()
 

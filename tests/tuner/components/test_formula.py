@@ -18,7 +18,7 @@ def scores_of(text, **scores):
     """The formula's value where each metric has a given score."""
     formula = registry.metric(text)
     values = [np.array(scores[metric.name().replace("-", "_")]) for metric in formula.metrics]
-    return float(formula.node.value(values))
+    return float(formula.value(values))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_value_is_python_s_own_and_survives_its_signature(text, scores):
         return
     named = dict(zip(NAMES, scores, strict=True))
     values = [np.array(named[metric.name()]) for metric in formula.metrics]
-    found = float(formula.node.value(values))
+    found = float(formula.value(values))
     try:
         # Python's own reading of the same text: what the tests may do and the program must not.
         expected = eval(text, {"min": min, "max": max, **named})  # noqa: S307

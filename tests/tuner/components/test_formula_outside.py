@@ -8,7 +8,7 @@ import pytest
 
 import portmert
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import Command, Scores
+from portmert.tuner.components.external import CommandMetric, Scores
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
@@ -42,7 +42,9 @@ def files(tmp_path, monkeypatch):
 
 
 def outside(text):
-    return [one for one in registry.metric(text).metrics if isinstance(one, Scores | Command)]
+    return [
+        one for one in registry.metric(text).metrics if isinstance(one, Scores | CommandMetric)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -158,3 +160,18 @@ def test_other_scores_are_other_work(files):
     run(*given)
     (files / "qe.txt").write_text("0\n0\n0\n1\n")
     assert "the content of metric changed" in fault(*given)
+
+
+def test_syntax_alone_says_whether_a_name_is_a_file_or_a_formula(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a+chrf", "a", "a - chrf", "my file"):
+        (tmp_path / name).write_text("1\n")
+    for text in ("scores:a+chrf", "scores:a - chrf"):
+        assert [one.name() for one in registry.metric(text).metrics] == ["scores", "chrf"]
+    for name in ("a+chrf", "my file"):
+        metric = registry.metric(f'scores:"{name}"')
+        assert metric.files == name
+        assert registry.metric(metric.signature) == metric
+    with pytest.raises(ConfigError, match='stand in quotes, as scores:"my file"') as raised:
+        registry.metric("scores:my file")
+    assert "(column 11)" in str(raised.value)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portmert.tuner.decoders._journal import Journal, packed
+from portmert.tuner.decoders._shards import Journal, packed
 
 
 def kept(path, *depends):

@@ -1,9 +1,7 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +9,10 @@ import pytest
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
-from portmert.tuner.decoders import _moses_program
-from portmert.tuner.decoders._moses_features import parse_shown
-from portmert.tuner.decoders._moses_flags import flag_sections
-from portmert.tuner.decoders._moses_program import Job, run_job, wrapped
-from portmert.tuner.decoders.moses import Moses
+from portmert.tuner.decoders._moses_command import flag_sections, parse_shown, wrapped
+from portmert.tuner.decoders.moses import MosesDecoder
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.ground.programs import Command, run
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -33,7 +29,9 @@ def system(request, tmp_path):
     """A Moses and a source of at least five lines."""
     if request.param == "real":
         return real_system(tmp_path)
-    return Moses(config=RECORDED / "moses.ini", program=PROGRAM, threads=1), RECORDED / "dev.src"
+    return MosesDecoder(
+        config=RECORDED / "moses.ini", program=PROGRAM, threads=1
+    ), RECORDED / "dev.src"
 
 
 def decode(decoder, source, tmp_path, *, weights=None, size=20, out="list"):
@@ -161,7 +159,7 @@ def recorded(tmp_path, ini="", **options):
     if ini:
         path = tmp_path / "moses.ini"
         path.write_text(ini)
-    return Moses(config=path, program=PROGRAM, **{"threads": 1, **options})
+    return MosesDecoder(config=path, program=PROGRAM, **{"threads": 1, **options})
 
 
 LISTS = """0 ||| a b ||| LM0= -1 TM0= -2 -3 wt_x= 1 ||| 0 ||| 0-0 1-1
@@ -233,9 +231,9 @@ def test_sparse_weights_reach_the_decoder_and_the_tuned_moses_ini(small, tmp_pat
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        ("exit", "exit status 3; it last said: Loading table / Exception: phrase-table.gz is dam"),
-        ("signal", "ended by signal 9"),
-        ("silent", "it wrote no n-best list"),
+        ("exit", "ended with status 3: Loading table / Exception: phrase-table.gz is dam"),
+        ("signal", "was killed by SIGKILL"),
+        ("silent", "wrote no n-best list"),
         ("empty", "empty file, expected an n-best list"),
         ("short", "1 of 40 segments have no hypothesis (ids 39); give the whole list"),
         ("zeros", "all feature values are 0"),
@@ -250,29 +248,20 @@ def test_a_failing_decoder_is_one_readable_error(tmp_path, monkeypatch, fault, p
     with pytest.raises(ProgramError) as caught:
         decode(recorded(tmp_path, timeout_seconds=4), RECORDED / "dev.src", tmp_path)
     message = str(caught.value)
-    assert message.startswith("recorded_moses: ")
+    assert message.startswith("recorded_moses ")
     assert problem in message
-    assert f"its log is {tmp_path / 'work' / 'moses.log'}" in message
-    assert f"the command was: {PROGRAM} -config {RECORDED / 'moses.ini'} -weight-over" in message
+    log = tmp_path / "work" / "moses.log"
+    assert message.endswith(f"its log is {log}")
+    assert log.read_text().startswith(f"{PROGRAM} -config {RECORDED / 'moses.ini'} -weight-over")
     assert "\n" not in message
     assert not (tmp_path / "list").exists()
 
 
 def test_a_failing_job_ends_the_others(tmp_path, monkeypatch):
     monkeypatch.setenv("RECORDED_MOSES_FAULT", "signal")
-    with pytest.raises(ProgramError, match="ended by signal 9"):
+    with pytest.raises(ProgramError, match="was killed by SIGKILL"):
         decode(recorded(tmp_path, jobs=4), RECORDED / "dev.src", tmp_path)
     assert not (tmp_path / "list").exists()
-
-
-def test_a_decoder_that_leaves_something_behind_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(_moses_program, "CLOSING_SECONDS", 0.1)
-    words = ("sh", "-c", "echo begun; sleep 30 & exit")
-    job = Job(words, tmp_path / "out", tmp_path / "log", 99, timeout_seconds=1)
-    begin = time.monotonic()
-    with pytest.raises(ProgramError, match=r"sh: wrote nothing for 1 s.*it said nothing"):
-        run_job(job, lambda _: None)
-    assert time.monotonic() - begin < 25
 
 
 def test_a_decoder_that_is_not_there(tmp_path):
@@ -284,7 +273,7 @@ def test_a_decoder_that_is_not_there(tmp_path):
 
 def test_a_config_that_moses_refuses(tmp_path):
     decoder = recorded(tmp_path, "[nonsense]\n1\n")
-    with pytest.raises(ProgramError, match="exit status 1; it last said: Unknown parameter nonse"):
+    with pytest.raises(ProgramError, match="ended with status 1: Unknown parameter nonse"):
         decoder.read_weights()
 
 
@@ -338,39 +327,8 @@ def test_what_else_is_printed_beside_the_weights_is_left_out():
         parse_shown("A0= nan\n")
 
 
-def test_a_nul_in_the_arguments_is_one_line(tmp_path):
-    job = Job(("decoder", "-weight-overwrite", "LM\0= 1"), tmp_path / "out", tmp_path / "log", 9)
-    with pytest.raises(ProgramError, match="cannot be started: a NUL character in its arguments"):
-        run_job(job, lambda _: None)
-
-
 def test_bytes_that_are_no_utf8_reach_the_decoder_as_they_are(tmp_path):
     words = ("printf", "%s\n", os.fsdecode(b"a\x81b"))
-    run_job(Job(words, tmp_path / "out", tmp_path / "log", 9), lambda _: None)
+    run(Command(words, tmp_path / "log", tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == b"a\x81b\n"
     assert (tmp_path / "log").read_bytes() == b"printf '%s\n' 'a\x81b'\n"
-
-
-def test_a_signal_while_a_decoder_is_started_ends_it_too(tmp_path, monkeypatch):
-    real, started = subprocess.Popen, []
-
-    def disturbed(*words, **more):
-        started.append(real(*words, **more))
-        os.kill(os.getpid(), signal.SIGTERM)  # its result has no name yet
-        return started[-1]
-
-    def end(number, _):
-        raise KeyboardInterrupt(number)
-
-    monkeypatch.setattr("subprocess.Popen", disturbed)
-    before = signal.signal(signal.SIGTERM, end)
-    job = Job(("sleep", "600"), tmp_path / "out", tmp_path / "log", most_bytes=1)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run_job(job, lambda _: None)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    try:
-        assert started[0].poll() == -signal.SIGKILL
-    finally:
-        started[0].kill()

@@ -7,9 +7,9 @@ import types
 
 import pytest
 
-from portmert.tuner.decoders import _thot_work
+from portmert.tuner.decoders import thot
 from portmert.tuner.decoders._shards import decoded
-from portmert.tuner.decoders._thot_work import ThotWork
+from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ProgramError
 
@@ -35,7 +35,7 @@ def worker(tmp_path, monkeypatch):
     (tmp_path / "echo_worker_of_a_test.py").write_text(WORKER)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(
-        _thot_work, "_thot_worker", types.SimpleNamespace(__name__="echo_worker_of_a_test")
+        thot, "_thot_worker", types.SimpleNamespace(__name__="echo_worker_of_a_test")
     )
 
 
@@ -57,7 +57,7 @@ def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
     words = [str(number) for number in range(40)]
     assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
     assert not (tmp_path / "journal").exists()
-    assert not _thot_work._crews
+    assert not thot._crews
 
 
 def test_no_line_needs_no_process(tmp_path):
@@ -74,7 +74,7 @@ def test_progress_counts_every_answer(tmp_path):
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("kill", r"text:3: the decoder process ended with status -9: no message; its log is .*"),
+        ("kill", r"text:3: the decoder process was killed by SIGKILL: no message; its log is .*"),
         ("fail", r"text:3: .* ended with status 1: ValueError: cannot say fail; its log is .*"),
         ("sleep", r"text:3: the decoder process is stuck: it gave no answer for 8 s .*_seconds.*"),
     ],
@@ -82,7 +82,7 @@ def test_progress_counts_every_answer(tmp_path):
 def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, word, said):
     with pytest.raises(ProgramError, match=f"^{said}"):
         run(["a", "b", word, "c"], tmp_path)
-    assert not _thot_work._crews
+    assert not thot._crews
 
 
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from portmert.tuner.executors.team import Threads, each
-from portmert.tuner.ground.watching import Cancelled
+from portmert.tuner.ground.programs import Cancelled
 
 
 def test_each_keeps_the_order_whatever_ends_first():

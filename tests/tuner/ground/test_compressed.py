@@ -7,7 +7,7 @@ import time
 import pytest
 import zstandard
 
-from portmert.aligners import _compressed
+from portmert.tuner.ground import compressed
 from portmert.tuner.ground.compressed import DamagedError, expand
 
 PACK = {
@@ -54,7 +54,7 @@ def test_padding_with_zeros_is_no_damage(suffix):
 
 @pytest.mark.parametrize("suffix", PACK)
 def test_content_far_larger_than_texts_are_is_refused(suffix, monkeypatch):
-    monkeypatch.setattr(_compressed, "FREE", 1 << 20)
+    monkeypatch.setattr(compressed, "FREE", 1 << 20)
     with pytest.raises(DamagedError, match="more than 200 times the file"):
         expand(PACK[suffix](bytes(50 << 20)), suffix)
     assert expand(PACK[suffix](bytes(1 << 20)), suffix) == bytes(1 << 20)

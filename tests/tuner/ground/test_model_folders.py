@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.ground.model_folders import RECORD, make_folder, read_record
 
 
@@ -42,32 +42,32 @@ def test_make_folder_takes_an_empty_folder(tmp_path):
 def test_make_folder_leaves_nothing_when_making_fails(tmp_path):
     def fail(folder):
         make(folder)
-        raise AlignerError("no")
+        raise PortmertError("no")
 
-    with pytest.raises(AlignerError, match="no"):
+    with pytest.raises(PortmertError, match="no"):
         make_folder(tmp_path / "model", {}, fail)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_make_folder_names_what_changed(tmp_path):
     make_folder(tmp_path / "model", {"model": "hmm", "iterations": 5}, make)
-    with pytest.raises(AlignerError, match="was trained with another iterations; remove it"):
+    with pytest.raises(PortmertError, match="was trained with another iterations; remove it"):
         make_folder(tmp_path / "model", {"model": "hmm", "iterations": 6}, never)
 
 
 def test_make_folder_refuses_a_folder_of_something_else(tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(AlignerError, match=f"holds no {RECORD}, so it is not a trained model"):
+    with pytest.raises(PortmertError, match=f"holds no {RECORD}, so it is not a trained model"):
         make_folder(tmp_path, {}, never)
     assert (tmp_path / "thesis.tex").exists()
 
 
 def test_read_record_refuses_a_damaged_one(tmp_path):
     (tmp_path / RECORD).write_text('{"finger')
-    with pytest.raises(AlignerError, match="not readable"):
+    with pytest.raises(PortmertError, match="not readable"):
         read_record(tmp_path)
     (tmp_path / RECORD).write_text("{}")
-    with pytest.raises(AlignerError, match="has no fingerprint"):
+    with pytest.raises(PortmertError, match="has no fingerprint"):
         read_record(tmp_path)
 
 
@@ -76,14 +76,14 @@ def test_a_damaged_file_of_a_model_is_named_before_a_library_reads_it(tmp_path):
     make_folder(folder, {}, make)
     (folder / "file").write_text("mad")
     with pytest.raises(
-        AlignerError, match=r"model/file: is damaged, .*; remove .*model and train"
+        PortmertError, match=r"model/file: is damaged, .*; remove .*model and train"
     ):
         make_folder(folder, {}, never)
     (folder / "file").unlink()
-    with pytest.raises(AlignerError, match="model/file: is not there or not readable"):
+    with pytest.raises(PortmertError, match="model/file: is not there or not readable"):
         read_record(folder)
     (folder / RECORD).write_text('{"fingerprint": {}, "files": []}')
-    with pytest.raises(AlignerError, match=r"model.json: `files` is no table"):
+    with pytest.raises(PortmertError, match=r"model.json: `files` is no table"):
         read_record(folder)
 
 
@@ -95,7 +95,7 @@ def test_only_files_of_the_folder_are_read(tmp_path, name):
     (folder / "link").symlink_to("/dev/zero")
     record["files"] = {name: record["files"]["file"]}
     (folder / RECORD).write_text(json.dumps(record))
-    with pytest.raises(AlignerError, match="is not there or not readable"):
+    with pytest.raises(PortmertError, match="is not there or not readable"):
         make_folder(folder, {}, never)
 
 
@@ -135,7 +135,7 @@ def test_a_model_behind_which_there_is_no_room_may_be_cut_off(
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     folder = tmp_path / "model"
     if refused:
-        with pytest.raises(AlignerError, match="model: cannot write: No space left on device"):
+        with pytest.raises(PortmertError, match="model: cannot write: No space left on device"):
             make_folder(folder, {}, make)
         assert not list(tmp_path.iterdir())
     else:

@@ -1,30 +1,37 @@
-from __future__ import annotations
+"""Programs that end, fail, hang or flood, and signals that come at any moment."""
 
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from portmert.aligners import _program
-from portmert.tuner.ground.errors import AlignerError
+from portmert.tuner.ground import programs
+from portmert.tuner.ground.errors import PortmertError, ProgramError
 from portmert.tuner.ground.programs import (
+    Bound,
     Command,
     find_program,
-    run_program,
-    run_programs,
+    run,
     scratch,
+    started,
+    undisturbed,
 )
-from portmert.tuner.ground.watching import Bound
+
+SLEEP = "import time; time.sleep(1000)"
+SAY = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
 
 
-def python(code, **more):
-    return Command([sys.executable, "-S", "-c", code], log="job.log", **more)
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    monkeypatch.setattr(programs, "LOOK_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -33,22 +40,51 @@ def room(tmp_path):
         yield folder
 
 
-def test_what_a_program_prints_is_its_log(room):
-    run_program(python("import sys; print('out'); print('err', file=sys.stderr)"), room)
-    assert sorted((room / "job.log").read_text().split()) == ["err", "out"]
+def python(code, folder, log="job.log", out=None, **more):
+    words = [sys.executable, "-S", "-c", code]
+    bounds = {folder / name: bound for name, bound in more.pop("bounds", {}).items()}
+    return Command(
+        words, folder / log, folder / out if out else None, folder=folder, bounds=bounds, **more
+    )
+
+
+def logged(path):
+    """What a program has printed, without the command line."""
+    return path.read_text().partition("\n")[2]
+
+
+def said(path):
+    return path.exists() and logged(path).endswith("\n")
+
+
+def is_dead(process):
+    with suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return False
+    return True
+
+
+def test_what_a_program_prints_is_its_log_behind_the_command(room):
+    code = 'import sys; print("out"); print("err", file=sys.stderr)'
+    run(python(code, room))
+    assert sorted(logged(room / "job.log").split()) == ["err", "out"]
+    assert code in (room / "job.log").read_text().splitlines()[0]
 
 
 def test_a_result_on_stdout_stays_out_of_the_log(room):
-    code = "import os, sys; print(os.getcwd(), os.environ['X']); print('err', file=sys.stderr)"
-    run_program(python(code, out="result", environment={"X": "1"}), room)
-    assert (room / "result").read_text() == f"{room} 1\n"
-    assert (room / "job.log").read_text() == "err\n"
+    code = "import os, sys; print(os.getcwd(), os.environ['X'], sys.stdin.read())"
+    code += "; print('err', file=sys.stderr)"
+    (room / "given").write_text("given")
+    run(python(code, room, out="result", environment={"X": "1"}, given=room / "given"))
+    assert (room / "result").read_text() == f"{room} 1 given\n"
+    assert logged(room / "job.log") == "err\n"
 
 
-def test_a_failure_names_program_status_last_lines_and_log(room):
+@pytest.mark.parametrize("is_scratch", [True, False])
+def test_a_failure_names_program_status_last_lines_and_log(room, is_scratch):
     code = "print('one\\ntwo\\n\\nthree\\nfour \\n'); raise SystemExit(7)"
-    with pytest.raises(AlignerError) as caught:
-        run_program(python(code), room)
+    with pytest.raises(ProgramError) as caught:
+        run(python(code, room, is_scratch=is_scratch))
     text = str(caught.value)
     name = Path(sys.executable).name
     found = re.fullmatch(
@@ -56,103 +92,225 @@ def test_a_failure_names_program_status_last_lines_and_log(room):
     )
     assert found, text
     log = Path(found[1])
-    assert log.parent == room.parent  # where it outlives the scratch folder
-    assert log.read_text().startswith("one\n")
+    assert log.parent == (room.parent if is_scratch else room)  # where it outlives the scratch
+    assert logged(log).startswith("one\n")
 
 
 def test_a_killed_or_silent_program_is_described(room):
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    with pytest.raises(AlignerError, match="was killed by SIGKILL: no message; its log is "):
-        run_program(python(kill), room)
+    with pytest.raises(ProgramError, match="was killed by SIGKILL: no message; its log is "):
+        run(python(kill, room))
 
 
 @pytest.mark.parametrize(
-    ("code", "out", "problem"),
+    ("code", "bounds", "problem"),
     [
-        ("import time; time.sleep(1000)", None, "wrote nothing for 0.5 s"),
-        ("while True: print('a' * 99)", None, "wrote more than 20000 bytes to job.log"),
-        ("while True: print('a' * 99)", "result", "wrote more than 30000 bytes to result"),
+        (SLEEP, {}, "wrote nothing for 0.5 s (timeout_seconds) and was ended"),
+        ("while True: print('a' * 99)", {}, "wrote more than 20000 bytes to job.log"),
+        (
+            "while True: print('a' * 99)",
+            {"result": Bound(10**7)},
+            "wrote more than 10000000 bytes to result",
+        ),
+        ("print('a\\n' * 3)", {"result": Bound(5)}, "wrote more than 5 bytes to result"),
+        (
+            "print('a\\n' * 3)",
+            {"result": Bound(99, 2, "one for each of 2")},
+            "wrote more than 2 lines to result, one for each of 2",
+        ),
     ],
 )
-def test_a_program_that_hangs_or_floods_is_ended(room, monkeypatch, code, out, problem):
-    monkeypatch.setattr(_program, "MOST_LOGGED", 20000)
-    monkeypatch.setattr(_program, "Bound", lambda most=20000: Bound(most))
-    (room / "pairs").write_bytes(b"a" * 100)
-    with pytest.raises(AlignerError, match=rf"{problem}.*; its log is ") as caught:
-        run_program(python(code, out=out), room, timeout_seconds=0.5 if "sleep" in code else 60)
+def test_a_program_that_hangs_or_floods_is_ended(room, code, bounds, problem):
+    command = python(
+        code,
+        room,
+        out="result" if bounds else None,
+        bounds={"job.log": Bound(20000), **bounds},
+        timeout_seconds=0.5 if code == SLEEP else 60,
+    )
+    with pytest.raises(ProgramError, match=rf"{re.escape(problem)}.* its log is ") as caught:
+        run(command)
     assert len(str(caught.value)) < 1000
+
+
+def test_what_a_program_writes_keeps_it_alive(room):
+    code = "import time\nwith open('out', 'w', 1) as out:\n"
+    code += " for _ in range(8): print(1, file=out); time.sleep(0.25)\ntime.sleep(1000)"
+    begin = time.monotonic()
+    with pytest.raises(ProgramError, match=r"wrote nothing for 1.5 s"):
+        run(python(code, room, bounds={"out": Bound()}, timeout_seconds=1.5))
+    assert len((room / "out").read_text().split()) == 8
+    assert time.monotonic() - begin > 3.25
+
+
+def test_no_time_limit_is_none(room):
+    run(python("import time; time.sleep(0.2)", room, timeout_seconds=0))
+
+
+def test_lines_are_counted_as_they_come(room):
+    seen = []
+    code = "import time\nfor n in range(4): print('a long li', end='', flush=True); "
+    code += "time.sleep(0.1); print('ne', flush=True)"
+    run(python(code, room, out="out"), step=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 4
+    assert len(set(seen)) > 2
+
+
+def test_what_a_killed_run_left_is_not_written_to(room):
+    """The program of a killed run may still be writing to the files of these names."""
+    (room / "out").write_text("old")
+    with (room / "out").open("a") as left:
+        run(python("print('new')", room, out="out"))
+        left.write("old")
+    assert (room / "out").read_text() == "new\n"
 
 
 def test_a_program_that_cannot_start_is_one_line(room):
     broken = room / "broken"
     broken.write_text("no program")
     broken.chmod(0o755)
-    with pytest.raises(AlignerError, match="broken: cannot start: Exec format error"):
-        run_program(Command([broken], log="job.log"), room)
+    with pytest.raises(ProgramError, match="broken: cannot be started: Exec format error; the"):
+        run(Command([broken], room / "job.log"))
+    with pytest.raises(ProgramError, match="cannot be started: a NUL character in its arguments"):
+        run(Command(["echo", "a\0b"], room / "job.log"))
 
 
 def test_of_programs_one_after_the_other_the_first_failure_counts(room):
-    jobs = [replace(python(f"raise SystemExit({n})"), log=f"{n}.log") for n in (0, 5, 6)]
-    with pytest.raises(AlignerError, match="ended with status 5"):
-        run_programs(jobs, room, at_once=1)
+    jobs = [python(f"raise SystemExit({n})", room, f"{n}.log") for n in (0, 5, 6)]
+    with pytest.raises(ProgramError, match="ended with status 5"):
+        run(*jobs)
     assert not (room / "6.log").exists()
 
 
 def test_of_programs_at_once_the_first_that_fails_ends_all(room):
-    slow = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
     fails = """
 import pathlib, time
 log = pathlib.Path("slow.log")
-while not (log.exists() and log.read_text().endswith("\\n")):
+while not (log.exists() and log.read_text().count("\\n") == 2):
     time.sleep(0.05)
 raise SystemExit(5)
 """
-    jobs = [
-        replace(python(code), log=f"{name}.log") for name, code in (("slow", slow), ("f", fails))
-    ]
-    with pytest.raises(AlignerError, match="ended with status 5"):
-        run_programs(jobs, room, at_once=2, timeout_seconds=30)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((room / "slow.log").read_text()), 0)
+    jobs = [python(code, room, f"{name}.log") for name, code in (("slow", SAY), ("f", fails))]
+    with pytest.raises(ProgramError, match="ended with status 5"):
+        run(*(replace(job, timeout_seconds=30) for job in jobs), at_once=2)
+    assert is_dead(int(logged(room / "slow.log")))
 
 
-def test_a_signal_ends_all_of_several_programs(room):
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
-    jobs = [replace(python(code), log=f"{number}.log") for number in range(3)]
-    logs = [room / job.log for job in jobs[:2]]
+# Signals.
 
-    def interrupt(_number, _frame):
+
+@pytest.fixture
+def told():
+    """A handler as the command line has it, and what it was told."""
+    numbers = []
+
+    def end(number, _):
+        numbers.append(number)
         raise KeyboardInterrupt
 
-    def when_both_run():
-        while not all(log.exists() and log.read_text().endswith("\n") for log in logs):
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGALRM)
+    before = signal.signal(signal.SIGTERM, end)
+    yield numbers
+    signal.signal(signal.SIGTERM, before)
 
-    before = signal.signal(signal.SIGALRM, interrupt)
+
+def test_a_signal_ends_all_of_several_programs_and_what_they_started(room, told):
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SAY!r}])"
+    jobs = [python(child, room, f"{number}.log") for number in range(3)]
+    logs = [job.log for job in jobs[:2]]
+
+    def when_both_run():
+        while not all(map(said, logs)):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
     thread = threading.Thread(target=when_both_run)
     thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(*jobs, at_once=2)
+    thread.join()
+    assert told == [signal.SIGTERM]
+    deadline = time.monotonic() + 10
+    while not all(is_dead(int(logged(log))) for log in logs):  # init takes note of orphans
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not jobs[2].log.exists()
+
+
+def test_a_signal_waits_until_what_was_started_is_known(told):
+    known = []
+
+    def disturbed():
+        with undisturbed():
+            os.kill(os.getpid(), signal.SIGTERM)
+            known.append("process")
+
+    with pytest.raises(KeyboardInterrupt):
+        disturbed()
+    assert (known, told) == (["process"], [signal.SIGTERM])
+    with pytest.raises(KeyboardInterrupt):  # the handler is back
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_nothing_of_python_handles_is_left_alone():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            run_programs(jobs, room, at_once=2)
+        with undisturbed():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     finally:
-        thread.join()
-        signal.signal(signal.SIGALRM, before)
-    for log in logs:
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(log.read_text()), 0)
-    assert not (room / jobs[2].log).exists()
-    assert [path.name for path in room.parent.iterdir()] == [room.name]  # no log is kept
+        signal.signal(signal.SIGTERM, before)
+
+
+def begun(command):
+    with started(command.arguments):
+        time.sleep(1000)
+
+
+@pytest.mark.parametrize("work", [run, begun])
+def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch, work):
+    """Send a signal before the n-th line that is run after the start, for each n."""
+    made, lines = [], 0
+
+    class Noted(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    def trace(_frame, event, _argument):
+        nonlocal lines
+        if event == "line" and made and not told:
+            lines += 1
+            if lines == wanted:
+                os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    command = Command(["sleep", "1000"], room / "log")
+    for wanted in range(1, 60):
+        made.clear()
+        told.clear()
+        lines = 0
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                work(command)
+        finally:
+            sys.settrace(before)
+        assert [process.returncode for process in made] == [-signal.SIGKILL], wanted
+
+
+# Folders.
 
 
 def test_find_program_on_path_and_in_a_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "mgiza"
     missing = "the program mgiza is not on PATH; install MGIZA.*, or set bin_dir"
-    with pytest.raises(AlignerError, match=missing):
+    with pytest.raises(ProgramError, match=missing):
         find_program("mgiza", None, package="MGIZA++")
     program.write_text("")
-    with pytest.raises(AlignerError, match="holds no program mgiza; set bin_dir to where MGIZA"):
+    with pytest.raises(ProgramError, match="holds no program mgiza; set bin_dir to where MGIZA"):
         find_program("mgiza", tmp_path, package="MGIZA++")
     program.chmod(0o755)
     assert find_program("mgiza", None, package="MGIZA++") == program
@@ -168,7 +326,7 @@ def test_scratch_is_new_each_time_and_goes(tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(AlignerError, match="Not a directory"),
+        pytest.raises(PortmertError, match="Not a directory"),
         scratch(tmp_path / "file", "x"),
     ):
         pass

@@ -1,9 +1,9 @@
-"""Reads CoNLL-U, with every fault at its line, and writes it.
+"""CoNLL-U: reading, with every fault at its line, and writing.
 
-Our n-best convention: trees of one sentence follow each other with the same `# sent_id = ` (the
-tokens must be the same), each with `# parse_logprob = ` and the natural logarithm of its
-probability, up to a constant of the sentence. `# tree = ` has the constituency tree in brackets,
-`# unparsed` says that the parser failed on the sentence; HEAD is then `_` throughout.
+An n-best list is written so: the trees of one sentence follow each other, with the same tokens and
+the same `# sent_id = `. Each has `# parse_logprob = `, the natural logarithm of its probability,
+up to a constant of the sentence. `# tree = ` has the constituency tree in brackets. `# unparsed`
+says that the parser failed on the sentence; HEAD is then `_` throughout.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line, read_bytes
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
-"""What of a word's columns is its tag; where that one is empty, UPOS or XPOS for the other."""
+"""The columns that are the tag of a word. An empty UPOS is replaced by XPOS, and the other way."""
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 NOTHING = "_"
@@ -33,7 +33,7 @@ _UNPARSED = re.compile(r"#\s*unparsed\s*")
 
 
 class Word(NamedTuple):
-    """Holds one word's columns."""
+    """The columns of one word."""
 
     form: str
     upos: str
@@ -42,18 +42,26 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
-    """Holds one tree of a file; `line` is where it begins, from 1."""
+class ConlluTree:
+    """One tree of a file.
+
+    Parameters
+    ----------
+    line, tree_line
+        Where it begins, and where `tree` stands; from 1.
+    several
+        Tokens of the text that are several words: the first and the last word, and the token.
+    """
 
     line: int
     words: tuple[Word, ...]
     heads: Heads
-    sent_id: str = ""
-    logprob: float | None = None
-    tree: str = ""
-    tree_line: int = 0
-    unparsed: bool = False
-    several: tuple[tuple[int, int, str], ...] = ()
+    sent_id: str
+    logprob: float | None
+    tree: str
+    tree_line: int
+    unparsed: bool
+    several: tuple[tuple[int, int, str], ...]
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -79,167 +87,146 @@ def tag(word: Word, tagset: Tagset) -> str:
     return f"{name}|{word.feats}" if name and feats and word.feats not in ("", NOTHING) else name
 
 
-def read(path: Path | str) -> Iterator[Block]:
-    """Yield the trees of a file (.gz, .xz, .zst too).
+def read(path: Path | str) -> Iterator[ConlluTree]:
+    """Yield the trees of a file.
 
     Raises
     ------
     InputError
         The file cannot be read, or a line of it is wrong.
     """
-    block, found = _Unfinished(path), False
-    for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
+    rows: list[tuple[int, str]] = []
+    found = False
+    for number, raw in enumerate([*read_bytes(path).split(b"\n"), b""], 1):
         line = decode_line(raw.removesuffix(b"\r"), path, number)
-        if not line or line.isspace():
-            if block.words:
+        if line and not line.isspace():
+            rows.append((number, line))
+        elif rows:
+            tree = _Tree(path, rows).read()
+            if tree.words:
                 found = True
-                yield block.finished()
-            if not block.is_new:
-                block = _Unfinished(path)
-        elif line.startswith("#"):
-            block.comment(line, number)
-        else:
-            block.word(line, number)
-    if block.words:
-        yield block.finished()
-    elif not found:
+                yield tree
+            rows = []
+    if not found:
         raise InputError(f"{path}: no sentence; expected CoNLL-U")
 
 
-@dataclass
-class _Unfinished:
-    """Holds a tree of which some lines were read."""
+class _Tree:
+    """Reads the lines of one tree."""
 
-    path: Path | str
-    line: int = 0
-    words: list[Word] = field(default_factory=list)
-    heads: list[tuple[int, str]] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    sent_id: str = ""
-    logprob: float | None = None
-    tree: str = ""
-    tree_line: int = 0
-    unparsed: bool = False
-    several: list[tuple[int, int, str]] = field(default_factory=list)
-    several_line: int = 0
+    def __init__(self, path: Path | str, rows: list[tuple[int, str]]) -> None:
+        self._path = path
+        self._rows = rows
+        self._words: list[Word] = []
+        self._heads: list[tuple[int, str]] = []
+        self._several: list[tuple[int, int, str]] = []
+        self._comments: dict[str, str] = {}
 
-    @property
-    def is_new(self) -> bool:
-        return not self.line
-
-    def comment(self, text: str, number: int) -> None:
-        self.line = self.line or number
-        if _UNPARSED.fullmatch(text):
-            self.unparsed = True
-        found = _COMMENT.fullmatch(text)
-        if found is None:
-            return
-        name, value = found[1], found[2].strip()
-        if name == "sent_id":
-            self.sent_id = value
-        elif name == "tree":
-            self.tree, self.tree_line = value, number
-        else:
-            self.logprob = logprob(value, f"{self.path}:{number}: parse_logprob")
-
-    def word(self, text: str, number: int) -> None:
-        self.line = self.line or number
-        if "\r" in text:  # as part of a tag or label it could not be written again
-            raise self._fault(number, "a carriage return within the line")
-        columns = text.split("\t")
-        if len(columns) != len(COLUMNS):
-            raise self._fault(
-                number,
-                f"{counted(len(columns), 'column')}, expected {len(COLUMNS)}, parted by tabs; is "
-                f"the file cut off, or no CoNLL-U?",
-            )
-        no_word = _NO_WORD.fullmatch(columns[0])
-        if no_word:  # a multiword token or an empty node
-            if no_word[2]:
-                self._token(int(no_word[1]), int(no_word[2]), columns[1], number)
-            return
-        expected = len(self.words) + 1
-        if columns[0] != str(expected):
-            what = "another number" if _ID.fullmatch(columns[0]) else "no number of a word"
-            raise self._fault(
-                number,
-                f"ID '{columns[0]}' is {what}, expected {expected} (a blank line ends a tree)",
-            )
-        if not columns[1]:
-            raise self._fault(number, "FORM is empty")
-        self.words.append(Word(columns[1], columns[3], columns[4], columns[5]))
-        self.lines.append(number)
-        self._link(columns[6], columns[7], number)
-
-    def _token(self, first: int, last: int, form: str, number: int) -> None:
-        """Note a token that is several words, which follow it."""
-        begin = max(len(self.words), self.several[-1][1] if self.several else 0) + 1
-        if not len(self.words) + 1 == begin == first <= last:
-            raise self._fault(
-                number,
-                f"ID '{first}-{last}' is no range that begins at the next word, {begin}",
-            )
-        self.several.append((first, last, form))
-        self.several_line = number
-
-    def _link(self, head: str, label: str, number: int) -> None:
-        if head == NOTHING:
-            if self.heads:
-                raise self._fault(number, f"HEAD is '{NOTHING}', the words before have one")
-            return
-        if len(self.heads) < len(self.words) - 1:
-            raise self._fault(number, f"HEAD is '{head}', the words before have '{NOTHING}'")
-        if not _HEAD.fullmatch(head):
-            raise self._fault(number, f"HEAD '{head}' is no number of a word, nor 0")
-        if label in ("", NOTHING):
-            raise self._fault(number, "DEPREL is missing")
-        self.heads.append((int(head), label))
-
-    def finished(self) -> Block:
-        if self.several and self.several[-1][1] > len(self.words):
-            first, last, _ = self.several[-1]
-            raise self._fault(
-                self.several_line,
-                f"ID '{first}-{last}' goes beyond the last word, {len(self.words)}",
-            )
-        heads = tuple(self.heads)
-        fault = heads_fault(heads)
-        if fault:
-            raise self._fault(self.lines[faulty_word(heads) - 1], fault)
-        return Block(
-            self.line,
-            tuple(self.words),
+    def read(self) -> ConlluTree:
+        """Return the tree; an InputError names the line that is wrong."""
+        logprob = None
+        lines: dict[str | int, int] = {}  # where each comment, word and range stands
+        number = 0
+        try:
+            for number, text in self._rows:
+                if not text.startswith("#"):
+                    lines[self._row(text)] = number
+                elif found := _COMMENT.fullmatch(text):
+                    self._comments[found[1]] = found[2].strip()
+                    lines[found[1]] = number
+                    if found[1] == "parse_logprob":
+                        logprob = finite(found[2].strip(), "parse_logprob")
+                elif _UNPARSED.fullmatch(text):
+                    self._comments["unparsed"] = text
+            if self._several and self._several[-1][1] > len(self._words):
+                first, last, _ = self._several[-1]
+                number = lines["range"]
+                raise ValueError(  # noqa: TRY301  the line is told below
+                    f"ID '{first}-{last}' goes beyond the last word, {len(self._words)}"
+                )
+            heads = tuple(self._heads)
+            if bad := faulty_word(heads):
+                number = lines[bad]
+                raise ValueError(heads_fault(heads))  # noqa: TRY301
+        except ValueError as error:
+            raise InputError(f"{self._path}:{number}: {error}") from None
+        return ConlluTree(
+            self._rows[0][0],
+            tuple(self._words),
             heads,
-            self.sent_id,
-            self.logprob,
-            self.tree,
-            self.tree_line,
-            self.unparsed,
-            tuple(self.several),
+            self._comments.get("sent_id", ""),
+            logprob,
+            self._comments.get("tree", ""),
+            lines.get("tree", 0),
+            "unparsed" in self._comments,
+            tuple(self._several),
         )
 
-    def _fault(self, number: int, text: str) -> InputError:
-        return InputError(f"{self.path}:{number}: {text}")
+    def _row(self, text: str) -> int | str:
+        """Read a line of columns; return the number of its word, or `range` for other lines."""
+        if "\r" in text:  # as part of a tag or label it could not be written again
+            raise ValueError("a carriage return within the line")
+        columns = text.split("\t")
+        if len(columns) != len(COLUMNS):
+            raise ValueError(
+                f"{counted(len(columns), 'column')}, expected {len(COLUMNS)}, parted by tabs; is "
+                f"the file cut off, or no CoNLL-U?"
+            )
+        expected = len(self._words) + 1
+        if no_word := _NO_WORD.fullmatch(columns[0]):  # a multiword token or an empty node
+            if no_word[2]:
+                self._token(int(no_word[1]), int(no_word[2]), columns[1])
+                return "range"
+            return "empty node"
+        if columns[0] != str(expected):
+            what = "another number" if _ID.fullmatch(columns[0]) else "no number of a word"
+            raise ValueError(
+                f"ID '{columns[0]}' is {what}, expected {expected} (a blank line ends a tree)"
+            )
+        if not columns[1]:
+            raise ValueError("FORM is empty")
+        self._words.append(Word(columns[1], columns[3], columns[4], columns[5]))
+        self._link(columns[6], columns[7])
+        return expected
+
+    def _token(self, first: int, last: int, form: str) -> None:
+        """Add a token that is several words, which follow it."""
+        begin = max(len(self._words), self._several[-1][1] if self._several else 0) + 1
+        if not len(self._words) + 1 == begin == first <= last:
+            raise ValueError(
+                f"ID '{first}-{last}' is no range that begins at the next word, {begin}"
+            )
+        self._several.append((first, last, form))
+
+    def _link(self, head: str, label: str) -> None:
+        if head == NOTHING:
+            if self._heads:
+                raise ValueError(f"HEAD is '{NOTHING}', the words before have one")
+            return
+        if len(self._heads) < len(self._words) - 1:
+            raise ValueError(f"HEAD is '{head}', the words before have '{NOTHING}'")
+        if not _HEAD.fullmatch(head):
+            raise ValueError(f"HEAD '{head}' is no number of a word, nor 0")
+        if label in ("", NOTHING):
+            raise ValueError("DEPREL is missing")
+        self._heads.append((int(head), label))
 
 
-def logprob(text: str, where: str) -> float:
-    """Return the score of a parse; `where` begins the message of an InputError."""
+def finite(text: str, what: str) -> float:
+    """Return a finite number; `what` begins the message of a ValueError."""
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"{where} is '{text}', expected a number") from None
+        raise ValueError(f"{what} is '{text}', expected a number") from None
     if not math.isfinite(value):
-        raise InputError(f"{where} is {text}, expected a finite number")
+        raise ValueError(f"{what} is {text}, expected a finite number")
     return value
 
 
 def write(
-    tokens: Sequence[str],
-    tags: Sequence[str],
-    heads: Heads,
-    comments: Iterable[str],
+    tokens: Sequence[str], tags: Sequence[str], heads: Heads, comments: Iterable[str]
 ) -> str:
-    """Return one tree with the blank line after it; no tags or no heads are allowed.
+    """Return one tree with the blank line after it; tags or heads may be empty.
 
     Raises
     ------
@@ -250,22 +237,8 @@ def write(
     for place, token in enumerate(tokens):
         xpos = tags[place] if tags else NOTHING
         head, label = heads[place] if heads else (NOTHING, NOTHING)
-        lines.append(
-            "\t".join(
-                (
-                    str(place + 1),
-                    token,
-                    NOTHING,
-                    NOTHING,
-                    xpos,
-                    NOTHING,
-                    str(head),
-                    label,
-                    NOTHING,
-                    NOTHING,
-                )
-            )
-        )
-        if lines[-1].count("\t") != len(COLUMNS) - 1 or "\n" in lines[-1] or "\r" in lines[-1]:
+        line = f"{place + 1}\t{token}\t_\t_\t{xpos}\t_\t{head}\t{label}\t_\t_"
+        if line.count("\t") != len(COLUMNS) - 1 or "\n" in line or "\r" in line:
             raise ValueError(f"tag {xpos!r} or label {label!r} of '{token}' cannot be written")
+        lines.append(line)
     return "\n".join(lines) + "\n\n"

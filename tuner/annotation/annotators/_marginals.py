@@ -1,4 +1,4 @@
-"""Computes expected links over all dependency trees of an arc-factored parser.
+"""Expected links over all dependency trees of an arc-factored parser.
 
 The matrix-tree theorem: Koo, Globerson, Carreras and Collins, "Structured Prediction Models via
 the Matrix-Tree Theorem", EMNLP 2007.
@@ -17,10 +17,10 @@ from portmert.tuner.annotation.annotators._base import WeightedArc
 FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""How far the heads' probabilities of a word may be from 1 before more digits are used."""
+"""How far the sum of a word's head probabilities may be from 1 before more digits are used."""
 
 DIGITS = (50, 200, 800, 3200)
-"""Decimal digits for sentences on which float64 cancels, until they are enough."""
+"""Decimal digits, tried in turn, for sentences on which float64 cancels."""
 
 
 def tree_marginals(scores: FloatArray) -> FloatArray:
@@ -51,7 +51,7 @@ def tree_marginals(scores: FloatArray) -> FloatArray:
     shifted = scores.astype(np.float64)
     shifted[tokens, tokens + 1] = -np.inf
     shifted -= shifted.max(axis=1, keepdims=True)  # a factor common to all trees
-    with np.errstate(all="ignore"):  # what is not a number is found below
+    with np.errstate(all="ignore"):  # NaN is found below
         found = _solved(np.exp(shifted))
         if _is_distribution(found):
             return _scaled(found)
@@ -76,7 +76,7 @@ def _scaled(found: FloatArray) -> FloatArray:
 
 
 def _solved(weights: FloatArray) -> FloatArray:
-    """Return the marginals, in float64; rubbish where the Laplacian is nearly singular."""
+    """Return the marginals in float64; wrong if the Laplacian is nearly singular."""
     root, arcs = weights[:, 0], weights[:, 1:]
     laplacian = -arcs.T
     np.fill_diagonal(laplacian, arcs.sum(axis=1))
@@ -89,7 +89,7 @@ def _solved(weights: FloatArray) -> FloatArray:
 
 
 def _arcs_of_inverse(root: FloatArray, arcs: FloatArray, inverse: FloatArray) -> FloatArray:
-    """Return the derivatives of the log partition function, also of object arrays."""
+    """Return the derivatives of the log partition function; arrays may hold objects."""
     # Row 0 of the Laplacian holds the root's weights: it does not depend on any other arc.
     gain = arcs * inverse.diagonal()[:, None]
     gain[0] = 0 * gain[0]
@@ -99,9 +99,9 @@ def _arcs_of_inverse(root: FloatArray, arcs: FloatArray, inverse: FloatArray) ->
 
 
 def _solved_in_decimals(shifted: FloatArray, digits: int) -> FloatArray:
-    """Return the marginals, computed with so many decimal digits.
+    """Return the marginals, computed with this many decimal digits.
 
-    Where two words all but surely govern each other, float64 loses what little mass the trees
+    If two words all but surely govern each other, float64 loses the little mass that the trees
     have.
     """
     with localcontext() as context:
@@ -128,23 +128,19 @@ def _solved_in_decimals(shifted: FloatArray, digits: int) -> FloatArray:
         return _arcs_of_inverse(root, arcs, matrix[:, size:]).astype(np.float64)
 
 
-def flattened(
-    arcs: FloatArray, labels: FloatArray | None, gamma: float
-) -> tuple[FloatArray, FloatArray | None]:
+def flattened(arcs: FloatArray, labels: FloatArray, gamma: float) -> tuple[FloatArray, FloatArray]:
     """Return log potentials of arcs, and probabilities of their labels, at p(tree) ** gamma.
 
-    A labelled tree weighs the product of its arcs' and labels' probabilities, all to the power
-    gamma; what the labels of an arc then add up to is a factor of the arc (1 at gamma 1).
+    The weight of a labelled tree is the product of the probabilities of its arcs and labels, to
+    the power gamma. The sum over the labels of an arc is then a factor of the arc (1 at gamma 1).
 
     Parameters
     ----------
     arcs : (n, n + 1) float64
         Log potentials.
-    labels : (n, n + 1, L) float64, optional
+    labels : (n, n + 1, L) float64
         Logits of the labels of each arc.
     """
-    if labels is None:
-        return gamma * arcs, None
     top = labels.max(axis=2, keepdims=True)
     logs = labels - top - np.log(np.exp(labels - top).sum(axis=2, keepdims=True))
     powers = np.exp(gamma * logs)
@@ -154,28 +150,28 @@ def flattened(
 
 def weighted_arcs(
     arcs: FloatArray,
-    labels: FloatArray | None,
+    labels: FloatArray,
     names: Sequence[str],
     *,
     min_count: float,
     root_label: str = "",
 ) -> tuple[WeightedArc, ...]:
-    """Return the labelled links of at least `min_count`, those of each token scaled to add to 1.
+    """Return the labelled links of at least `min_count`; those of each token add to 1.
 
     Parameters
     ----------
     arcs : (n, n + 1) float64
         Probability of each arc.
-    labels : (n, n + 1, L) float64, optional
-        Probability of each label, given the arc; without them the only label is `names[0]`.
+    labels : (n, n + 1, L) float64
+        Probability of each label, given the arc.
     names
-        The L labels; those that are equal are added.
+        The L labels; equal ones are added.
     min_count
-        At least the likeliest link of a token is kept.
+        The likeliest link of a token is kept also below it.
     root_label
         The label of all links under the root, if not empty.
     """
-    joint = arcs[:, :, None] if labels is None else arcs[:, :, None] * labels
+    joint = arcs[:, :, None] * labels
     distinct = sorted({*names, root_label} - ({""} - set(names)))
     places = [distinct.index(name) for name in names]
     counts = np.zeros((*arcs.shape, len(distinct)))

@@ -1,4 +1,4 @@
-"""Makes fingerprints of backends: the library's version and the model's hash."""
+"""Fingerprints of backends: the version of the library and the hash of the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:
     Raises
     ------
     AnnotatorError
-        It, or one of what it `needs`, is not installed.
+        The library, or one that it `needs`, is not installed.
     """
     for name in (library, *needs):
         try:
@@ -32,7 +32,7 @@ def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:
 def fingerprint(
     library: str, version: str, options: Mapping[str, object], *models: Path | str
 ) -> str:
-    """Return one line that answers depend on; the models count by what is in them."""
+    """Return one line on which answers depend; models count by their content."""
     hashes = "+".join(model if isinstance(model, str) else digest(model) for model in models)
     written = " ".join(f"{key}={value}" for key, value in sorted(options.items()))
     return f"{library} {version} {hashes} {written}".rstrip()
@@ -54,7 +54,7 @@ def digest(model: Path) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _digest(model: Path, files: tuple[Path, ...], states: tuple[object, ...]) -> str:
-    """Hash once for each state of the files."""
+    """Hash files, once for each state of them."""
     del states
     whole = hashlib.blake2b(digest_size=16)
     for path in files:

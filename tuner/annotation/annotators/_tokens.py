@@ -1,4 +1,4 @@
-"""Writes tokens as parsers want them and as treebanks do; one given token stays one token."""
+"""Tokens as parsers want them and as treebanks write them; one token stays one token."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SIGNS = re.compile(r"[()\[\]{}]")
 _ESCAPED = re.compile("|".join(map(re.escape, _PLAIN)))
 _QUOTES = {"``": '"', "''": '"'}
 
-# What the tokeniser of Moses writes for signs that mean something to its decoder; `&amp;` last,
-# for `&amp;lt;` stands for `&lt;`.
+# What the tokeniser of Moses writes for signs with a meaning for its decoder. `&amp;` comes last,
+# because `&amp;lt;` stands for `&lt;`.
 _MOSES = (
     ("&apos;", "'"),
     ("&quot;", '"'),
@@ -39,12 +39,12 @@ def escaped(token: str) -> str:
 
 
 def unescaped(token: str) -> str:
-    """Return the plain token behind a leaf of a treebank."""
+    """Return the plain token that a leaf of a treebank stands for."""
     return _ESCAPED.sub(lambda name: _PLAIN[name[0]], token)
 
 
 def comparable(token: str) -> str:
-    """Return what a token and all ways that parsers write it have in common.
+    """Return one form for a token and for all ways in which parsers write it.
 
     A straight quote and the treebank's two quotes are the same.
     """
@@ -53,7 +53,7 @@ def comparable(token: str) -> str:
 
 
 def as_parsed(tokens: Sequence[str]) -> list[str]:
-    """Return tokens of a Moses text as treebanks have them, one for each.
+    """Return the tokens of a Moses text as treebanks write them, one for each.
 
     `don 't` becomes `do n't`, `&quot;` becomes `"`.
     """
@@ -68,7 +68,7 @@ def as_parsed(tokens: Sequence[str]) -> list[str]:
 
 
 def prepared(tokens: Sequence[str], *, contractions: bool, lowercase: bool) -> list[str]:
-    """Return what a parser is given for the tokens of a text."""
+    """Return the words that a parser is given for the tokens of a text."""
     words = as_parsed(tokens) if contractions else list(tokens)
     return [word.lower() for word in words] if lowercase else words
 

@@ -1,7 +1,7 @@
-"""Trains a model of UDPipe 1 from a treebank.
+"""Training of a UDPipe 1 model on a treebank.
 
-In a process of its own (`python -m` this module `TREEBANK MODEL SIZE`): the library prints and
-cannot be interrupted.
+The library prints and cannot be interrupted. So it runs in a process of its own: `python -m` this
+module `TREEBANK MODEL SIZE`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Literal
 
 from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.annotation.annotators._base import AnnotationRequest, Annotator
-from portmert.tuner.annotation.annotators._conllu import Block
+from portmert.tuner.annotation.annotators._conllu import ConlluTree
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.ground.files import check_writable, writing
-from portmert.tuner.ground.python import python
-from portmert.tuner.ground.watching import started
+from portmert.tuner.ground.programs import python, started
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]
 
 ROOT = "root"
-"""The label of the one word of a sentence that has no head."""
+"""The label of the one word without a head in a sentence."""
 
 _TAGGER = (
     "models=1;iterations={iterations};guesser_suffix_rules={rules};guesser_enrich_dictionary={enrich};"
@@ -41,7 +40,7 @@ _PARSER = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Says how a model of some size is trained; without a limit on all sentences."""
+    """How a model of some size is trained: the number of sentences (None: all), and options."""
 
     sentences: int | None
     tagger: str
@@ -98,7 +97,7 @@ def train(
     out
         The model; whole or not at all.
     size
-        How big and good: see `RECIPES`.
+        How large the model is, and so how good: see `RECIPES`.
     case
         As in the treebank, lowercased, or each sentence both ways.
     notice
@@ -107,14 +106,14 @@ def train(
     Returns
     -------
     int
-        How many sentences it was trained on.
+        The number of sentences it was trained on.
 
     Raises
     ------
     InputError
         The treebank is wrong at some line, or lacks tags or heads.
     ProgramError
-        The library refuses it.
+        The library refuses the treebank.
     """
     check_writable(out)
     sentences = list(_sentences(treebank, RECIPES[size].sentences))
@@ -131,8 +130,8 @@ def train(
     return len(sentences)
 
 
-def read_test(treebank: Path) -> list[Block]:
-    """Return the sentences to compare an annotator's answers with.
+def read_test(treebank: Path) -> list[ConlluTree]:
+    """Return the sentences of a treebank with which answers are compared.
 
     Raises
     ------
@@ -145,7 +144,7 @@ def read_test(treebank: Path) -> list[Block]:
     return blocks
 
 
-def accuracy(annotator: Annotator, blocks: list[Block], tagset: _conllu.Tagset) -> Accuracy:
+def accuracy(annotator: Annotator, blocks: list[ConlluTree], tagset: _conllu.Tagset) -> Accuracy:
     """Compare an annotator's answers with those of a treebank.
 
     Raises
@@ -173,7 +172,7 @@ def accuracy(annotator: Annotator, blocks: list[Block], tagset: _conllu.Tagset) 
     return Accuracy(len(blocks), words, tags / words, heads / words, links / words)
 
 
-def _sentences(treebank: Path, limit: int | None) -> Iterator[Block]:
+def _sentences(treebank: Path, limit: int | None) -> Iterator[ConlluTree]:
     count = 0
     for block in _conllu.read(treebank):
         if block.unparsed:
@@ -189,8 +188,8 @@ def _sentences(treebank: Path, limit: int | None) -> Iterator[Block]:
             return
 
 
-def _check_root(treebank: Path, block: Block) -> None:
-    """Refuse what the library refuses after minutes, and without a line."""
+def _check_root(treebank: Path, block: ConlluTree) -> None:
+    """Refuse a tree that the library would refuse after minutes, without naming its line."""
     roots = [word for word, (head, _) in enumerate(block.heads, 1) if not head]
     labelled = [word for word, (_, label) in enumerate(block.heads, 1) if label == ROOT]
     if len(roots) != 1 or labelled != roots:
@@ -206,7 +205,7 @@ def _listed(words: list[int]) -> str:
     return f"word{'s' * (len(words) > 1)} {' and '.join(map(str, words))}"
 
 
-def _written(sentences: list[Block], case: Case) -> Iterator[str]:
+def _written(sentences: list[ConlluTree], case: Case) -> Iterator[str]:
     for block in sentences:
         for lower in {"keep": (False,), "lower": (True,), "both": (False, True)}[case]:
             for number, (word, (head, label)) in enumerate(
@@ -247,7 +246,7 @@ def _run(
 
 
 def main(arguments: list[str]) -> None:
-    """Train in this process; the last line on stderr says what went wrong."""
+    """Train in this process; the last line on stderr shows what went wrong."""
     from ufal import udpipe  # noqa: PLC0415  start-up time
 
     text, model, size = arguments

@@ -1,4 +1,4 @@
-"""Parses with BLLIP, Charniak's parser: lists of trees with their probabilities."""
+"""Parses by BLLIP, Charniak's parser: lists of trees with their probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Pars
 from portmert.tuner.ground.errors import AnnotatorError
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
-"""Files of every model: the words with their parts of speech; the categories."""
+"""Files of every model: the words with their parts of speech, and the categories."""
 
 _QUOTES = ("``", "''")
 _SPACE = re.compile(r"\s")
@@ -31,16 +31,17 @@ class Bllip(LibraryAnnotator):
     Parameters
     ----------
     model
-        A parser model's folder, or that of a unified model, whose `parser` is then used.
+        The folder of a parser model, or of a unified model, whose `parser` is then used.
     overparsing
-        How long the parser goes on after its first complete parse. Time is about proportional to
-        it; the parser's own default is 21.
+        How long the parser goes on after its first complete parse. Its time is roughly
+        proportional to it; the parser's own default is 21.
     language
         The parser's rules for unknown words: En, Ch or Ar.
     case_insensitive
         For a text without capitals.
     contractions
-        Give the parser `do n't` for the text's `don 't`, and signs for what Moses escapes.
+        Give the parser `do n't` for the text's `don 't`, and plain signs for those that Moses
+        escapes.
     max_words
         Longer sentences count as unparsed. The parser takes no more than 398.
     """
@@ -82,7 +83,7 @@ def _folder(model: Path) -> Path:
 
 
 def load(options: dict[str, Any]) -> Parse:
-    """Load a model in a worker; a process can load but one."""
+    """Load a model in a worker; a process can load only one."""
     return _Parser(**options).annotate
 
 
@@ -95,7 +96,7 @@ class _Parser:
         self._options = options
         self._max_words = max_words
         self._contractions = contractions
-        # Models have either straight quotes or the treebank's among their words.
+        # The words of a model have either straight quotes or the treebank's quotes.
         words = (Path(model) / VOCABULARY).read_text("utf-8", "replace").splitlines()
         self._straight_quotes = any(line.startswith('"\t') for line in words)
 
@@ -109,14 +110,16 @@ class _Parser:
         return [self._annotate(words, request) for words in sentences]
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
-        if not 0 < len(words) <= self._max_words:  # none kills the parser
+        if not 0 < len(words) <= self._max_words:  # the parser dies of an empty sentence
             return None
         listed = self._parser.parse(self._given(words))
         if not listed:
             return None
         trees = [_trees.parse(str(parse.ptb_parse)) for parse in listed]
         layers, best = request.layers, trees[0]
-        leaves = [escaped(word) for word in words]  # those given, not those changed for the parser
+        leaves = [
+            escaped(word) for word in words
+        ]  # the words of the text, not those changed for the parser
         parses: list[tuple[float, Heads]] = []
         if "parses" in layers:
             # The parser's scores are logarithms to the base 2.
@@ -132,7 +135,7 @@ class _Parser:
         )
 
     def _given(self, words: Sequence[str]) -> list[str]:
-        """Return tokens as the parser's treebank has them."""
+        """Return the tokens as the parser's treebank writes them."""
         plain = prepared(words, contractions=self._contractions, lowercase=False)
         given = [_SPACE.sub("_", escaped(word)) for word in plain]
         if self._straight_quotes:

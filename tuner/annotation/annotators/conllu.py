@@ -1,4 +1,4 @@
-"""Looks up parses made elsewhere, in CoNLL-U files."""
+"""Parses from CoNLL-U files made elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads, Layer
-from portmert.tuner.annotation.annotators._conllu import Block, Tagset
+from portmert.tuner.annotation.annotators._conllu import ConlluTree, Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import InputError, counted, faults_at
@@ -30,9 +30,10 @@ class Conllu(FileAnnotator):
     files : list of paths
         CoNLL-U, plain, .gz, .xz or .zst.
     tagset : upos, xpos, upos+feats or xpos+feats
-        The columns that are the tag of a word; for an empty XPOS stands UPOS, and the other way.
+        The columns that are the tag of a word. An empty XPOS is replaced by UPOS, and the other
+        way.
     missing : error or unparsed
-        What a sentence is that no file has.
+        How a sentence counts that no file has.
     """
 
     files: tuple[Path, ...]
@@ -43,11 +44,11 @@ class Conllu(FileAnnotator):
     version: ClassVar[int] = 2
 
     def known(self) -> Mapping[str, _Trees]:
-        """Return what the files say, by the key of each sentence."""
+        """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files), self.tagset)
 
     def has(self) -> frozenset[Layer]:
-        """Return what the files say of all their sentences but the unparsed ones."""
+        """Return the layers that all sentences of the files have, unparsed ones left aside."""
         parsed = [found for found in self.known().values() if found.parses]
         there: set[Layer] = set()
         if all(all(found.tags) for found in parsed):
@@ -59,49 +60,48 @@ class Conllu(FileAnnotator):
         return frozenset(there)
 
     def made(self, found: _Trees, request: AnnotationRequest) -> Annotation | None:
-        """Return what is asked for of what the files say of a sentence.
+        """Return what is asked for.
 
         Raises
         ------
         InputError
-            They do not say it, or of other words.
+            The files do not have it, or have it for other words.
         """
         if found.split and self.missing == "error":
             raise InputError(
                 f"{found.where}: '{found.split}' is several words here and one token in the "
                 f"text; parse the text as it is, one word for each token"
             )
-        return _asked(found, request)
+        if not found.parses:
+            return None
+        layers = request.layers
+        heads = found.parses[0][1]
+        if "tags" in layers and not all(found.tags):
+            raise InputError(
+                f"{found.where}: a word has neither UPOS nor XPOS, and tags are needed"
+            )
+        if layers & {"heads", "parses"} and not heads:
+            raise InputError(f"{found.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")
+        if "tree" in layers and not found.tree:
+            raise InputError(
+                f"{found.where}: no line '# tree = (S ...)' and constituency trees are needed"
+            )
+        return Annotation(
+            tags=found.tags if "tags" in layers else (),
+            heads=heads if "heads" in layers else (),
+            tree=found.tree if "tree" in layers else "",
+            parses=found.parses[: request.parses] if "parses" in layers else (),
+        )
 
 
 class _Trees(NamedTuple):
-    """Holds what a file says of one sentence: the best parse's tags, all parses, best first."""
+    """One sentence of a file: the tags and the tree of its best parse; all parses, best first."""
 
     where: str
     tags: tuple[str, ...]
     tree: str
     parses: tuple[tuple[float, Heads], ...]
-    split: str = ""  # a token that is several words; nothing else is then known
-
-
-def _asked(found: _Trees, request: AnnotationRequest) -> Annotation | None:
-    if not found.parses:
-        return None
-    if "tags" in request.layers and not all(found.tags):
-        raise InputError(f"{found.where}: a word has neither UPOS nor XPOS, and tags are needed")
-    heads = found.parses[0][1]
-    if request.layers & {"heads", "parses"} and not heads:
-        raise InputError(f"{found.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")
-    if "tree" in request.layers and not found.tree:
-        raise InputError(
-            f"{found.where}: no line '# tree = (S ...)' and constituency trees are needed"
-        )
-    return Annotation(
-        tags=found.tags if "tags" in request.layers else (),
-        heads=heads if "heads" in request.layers else (),
-        tree=found.tree if "tree" in request.layers else "",
-        parses=found.parses[: request.parses] if "parses" in request.layers else (),
-    )
+    split: str = ""  # a token that is several words; the other fields are then empty
 
 
 @functools.lru_cache(maxsize=4)
@@ -112,7 +112,7 @@ def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str,
     for path, _, _ in states:
         closed: dict[str, int] = {}
         blocks = _conllu.read(path)
-        # Without a name a tree is a sentence of its own.
+        # A tree without a name is a sentence of its own.
         for name, group in itertools.groupby(
             blocks, lambda block: block.sent_id or f"\n{block.line}"
         ):
@@ -130,7 +130,7 @@ def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str,
     return split | known
 
 
-def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:
+def _sentence(path: str, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:
     first = blocks[0]
     for block in blocks[1:]:
         if block.tokens != first.tokens:
@@ -169,8 +169,8 @@ def _sentence(path: str, blocks: list[Block], tagset: Tagset) -> _Trees:
     return _Trees(where, tags, tree, parses)
 
 
-def _tree(path: str, block: Block) -> tuple[str, Heads]:
-    """Return the tree in brackets and its dependencies, which count where HEAD is not given."""
+def _tree(path: str, block: ConlluTree) -> tuple[str, Heads]:
+    """Return the tree in brackets, and its dependencies if HEAD is not given."""
     if not block.tree:
         return "", ()
     where = f"{path}:{block.tree_line}"

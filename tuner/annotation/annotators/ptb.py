@@ -1,4 +1,4 @@
-"""Reads constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
+"""Constituency parses made elsewhere, in brackets: trees, or n-best lists of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.annotation.annotators._trees import Tree
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
@@ -39,7 +39,7 @@ class Ptb(FileAnnotator):
     log_base : number above 1
         Scores of parses are logarithms to this base: 2 in the output of Charniak's parser.
     missing : error or unparsed
-        What a sentence is that no file has.
+        How a sentence counts that no file has.
     """
 
     files: tuple[Path, ...]
@@ -50,33 +50,27 @@ class Ptb(FileAnnotator):
     version: ClassVar[int] = 1
 
     def known(self) -> Mapping[str, Sequence[_Parse]]:
-        """Return what the files say, by the key of each sentence."""
+        """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files))
 
     def made(self, found: Sequence[_Parse], request: AnnotationRequest) -> Annotation | None:
-        """Return what is asked for of what the files say of a sentence."""
-        return _asked(found, request, math.log(self.log_base))
+        """Return what is asked for."""
+        layers, unit = request.layers, math.log(self.log_base)
+        best = _trees.parse(found[0].tree)
+        listed = found[: request.parses] if "parses" in layers else ()
+        return Annotation(
+            tags=tuple(best.tags) if "tags" in layers else (),
+            tree=found[0].tree if "tree" in layers else "",
+            parses=tuple(
+                (parse.score * unit, _trees.dependencies(_trees.parse(parse.tree)))
+                for parse in listed
+            ),
+        )
 
 
 class _Parse(NamedTuple):
     score: float
     tree: str
-
-
-def _asked(parses: Sequence[_Parse], request: AnnotationRequest, unit: float) -> Annotation:
-    trees = [_trees.parse(parses[0].tree)]
-    if "parses" in request.layers:
-        trees += [_trees.parse(parse.tree) for parse in parses[1 : request.parses]]
-    return Annotation(
-        tags=tuple(trees[0].tags) if "tags" in request.layers else (),
-        tree=parses[0].tree if "tree" in request.layers else "",
-        parses=tuple(
-            (parse.score * unit, _trees.dependencies(tree))
-            for parse, tree in zip(parses, trees, strict=False)
-        )
-        if "parses" in request.layers
-        else (),
-    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -106,7 +100,7 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, .
 
 
 def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Return lines and their numbers, from 1; those that go on with a tree belong to its first."""
+    """Return lines with their numbers, from 1; the lines of one tree are joined."""
     joined: list[tuple[int, list[str]]] = []
     still_open = 0
     for number, line in enumerate(lines, 1):
@@ -132,7 +126,8 @@ def _list(
                 f"is it cut off?"
             )
         (score_line, score), (tree_line, line) = rows[2 * k], rows[2 * k + 1]
-        value = _conllu.logprob(score.strip(), f"{path}:{score_line}: the score of a parse")
+        with faults_at(f"{path}:{score_line}", ValueError, InputError):
+            value = _conllu.finite(score.strip(), "the score of a parse")
         tree = _tree(path, tree_line, line)
         keys.append(_lookup.key(tree.tokens))
         if keys[-1] != keys[0]:

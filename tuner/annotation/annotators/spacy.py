@@ -1,4 +1,4 @@
-"""Parses with spaCy: tags, dependency parses and, by a beam, weighted parses."""
+"""Parses by spaCy: tags, dependency parses and, with a beam, weighted parses."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ class Spacy(LibraryAnnotator):
     tagset
         Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
     beam_width
-        Parses that the beam keeps; a list of parses has at most so many. One-best parses come from
-        the greedy search that the parser was trained for.
+        Parses that the beam keeps, and so the most parses of a list. The best parse alone comes
+        from the greedy search for which the parser was trained.
     contractions
-        Give the pipeline `do n't` for the text's `don 't`, and signs for what Moses escapes.
+        Give the pipeline `do n't` for the text's `don 't`, and plain signs for those that Moses
+        escapes.
     lowercase
         Lowercase words for the pipeline.
     any_version
-        Also use a pipeline made for another version of spaCy.
+        Use the pipeline also if it was made for another version of spaCy.
     """
 
     model: str
@@ -65,7 +66,7 @@ def _folder(model: str) -> Path:
     Raises
     ------
     AnnotatorError
-        Nowhere.
+        It is not found.
     """
     _models.version("spacy", extra="spacy")
     if (Path(model) / "config.cfg").is_file():
@@ -146,7 +147,7 @@ class _Pipeline:
         from spacy.tokens import Doc  # noqa: PLC0415
 
         docs = (
-            # One sentence stays one, whatever the parser would make of a full stop in it.
+            # One sentence stays one, also if the parser would end it at a full stop.
             Doc(
                 self._nlp.vocab,
                 words=prepared(
@@ -203,7 +204,7 @@ def _listed(
 ) -> tuple[tuple[float, Heads], ...]:
     """Return log probabilities among the finished parses, and these.
 
-    The beam's own probabilities are 0 where a parse is far behind, so its scores are used.
+    The beam's own probabilities are 0 for parses that are far behind, so its scores are used.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def _listed(
     states
         Probability and score of each state, finished or not, in the same order.
     """
-    if length == 1:  # leaves nothing to decide: such a beam has no parses
+    if length == 1:  # nothing to decide: such a beam has no parses
         return ((0.0, ((0, ROOT),)),)
     if not parses:
         return ()

@@ -1,4 +1,4 @@
-"""Parses with Stanza: tags, dependency parses, expected links over all trees."""
+"""Parses by Stanza: tags, dependency parses, expected links over all trees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Pars
 from portmert.tuner.ground.errors import AnnotatorError, counted
 
 RESOURCES = "resources.json"
-"""The list of models in a folder that `stanza.download` made."""
+"""The list of models in a folder made by `stanza.download`."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,23 @@ class Stanza(LibraryAnnotator):
     Parameters
     ----------
     model
-        The folder that `stanza.download` filled; or, with `tagger` and `parser`, not needed.
+        The folder that `stanza.download` filled; not needed with `tagger` and `parser`.
     language
         Stanza's name of the language.
     package
-        Which of the language's sets of models.
+        The set of models, of those that the language has.
     tagger, parser, embeddings
-        Models of your own: a tagger's and a dependency parser's file, and that of their
-        pretrained word vectors if they have any.
+        Files of your own models: of a tagger, a dependency parser, and their pretrained word
+        vectors if they have any.
     tagset
         Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
     contractions
-        Give the pipeline `do n't` for the text's `don 't`, and signs for what Moses escapes.
+        Give the pipeline `do n't` for the text's `don 't`, and plain signs for those that Moses
+        escapes.
     lowercase
         Lowercase words for the pipeline.
     min_count
-        Of the expected links those that count less are left out, the others of a word scaled.
+        Expected links that count less are left out, and the others of the word are scaled.
     """
 
     model: Path | None = None
@@ -72,12 +73,12 @@ class Stanza(LibraryAnnotator):
     gives = frozenset({"tags", "heads", "marginals"})
 
     def __post_init__(self) -> None:
-        """Check that there is one kind of model.
+        """Check that one kind of model is given.
 
         Raises
         ------
         ValueError
-            There is none, or there are both.
+            None is given, or both are.
         """
         if (self.tagger is None) != (self.parser is None):
             raise ValueError("tagger and parser belong together: give both, or model")
@@ -85,7 +86,7 @@ class Stanza(LibraryAnnotator):
             raise ValueError("give model, or tagger and parser")
 
     def _hashed(self) -> list[Path | str]:
-        """Return what of the models the answers depend on."""
+        """Return the parts of the models on which the answers depend."""
         if self.model is None:
             return [path for path in (self.tagger, self.parser, self.embeddings) if path]
         listed = self.model / RESOURCES
@@ -105,7 +106,7 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Pipeline:
-    """Holds a loaded pipeline and the scores its parser last gave."""
+    """A loaded pipeline, and the last scores of its parser."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
@@ -114,7 +115,7 @@ class _Pipeline:
             self._run = self._load(options["model"], package=options["package"])
         else:
             with tempfile.TemporaryDirectory() as folder:
-                # Stanza wants a list of its models even if it is given others.
+                # Stanza wants a list of its own models, also if it is given others.
                 known = {"lang_name": options["language"], "packages": {"default": {}}}
                 known["default_processors"] = {}
                 listed = json.dumps({options["language"]: known})
@@ -135,7 +136,7 @@ class _Pipeline:
         scores = getattr(parser, "forward_scores", None)
         self._has_scores = scores is not None
         if scores is not None:
-            # What the parser's own search starts from, before it drops all trees but one.
+            # The parser's own search starts from these scores, and drops all trees but one.
             def kept(*arguments: Any) -> Any:
                 self._scores = scores(*arguments)
                 return self._scores
@@ -172,7 +173,7 @@ class _Pipeline:
         return [self._annotate(words, request) for words in sentences]
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
-        # Alone: in a batch the sums, and so the last bits, depend on the sentences beside it.
+        # Alone: in a batch the sums, and so the last bits, depend on the other sentences.
         given = prepared(
             words,
             contractions=self._options["contractions"],
@@ -227,7 +228,7 @@ def _labels(parser: Any) -> list[str]:
 def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArray, FloatArray]:
     """Return the scores of arcs (n, n + 1) and of their labels (n, n + 1, L).
 
-    `forward_scores` is no interface that Stanza promises: its shapes are checked.
+    Stanza does not promise that `forward_scores` stays as it is, so shapes are checked.
     """
     arcs, names = (np.array(table.detach(), dtype=np.float64) for table in scores[:2])
     if arcs.shape != (1, length + 1, length + 1) or names.shape != (*arcs.shape, labels):
@@ -235,6 +236,6 @@ def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArr
             f"Stanza's scores have shapes {arcs.shape} and {names.shape} for "
             f"{counted(length, 'word')} and {labels} labels; use stanza 1.15"
         )
-    # The first row is the root's. A word is not its own head; its score there is -inf.
+    # The first row is that of the root. The score of a word as its own head is -inf.
     arcs[0, range(length + 1), range(length + 1)] = 0.0
     return arcs[0, 1:], names[0, 1:]

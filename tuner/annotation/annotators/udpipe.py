@@ -1,4 +1,4 @@
-"""Parses with UDPipe 1: tags and one dependency tree, a small model, no other program."""
+"""Parses by UDPipe 1: tags and one dependency tree, a small model, no other program."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ class Udpipe(LibraryAnnotator):
     model : path
         A UDPipe 1 model.
     tagset : upos, xpos, upos+feats or xpos+feats
-        What of the model's answer is the tag: universal or language-specific parts of speech,
-        with morphological features or without. The metrics want detailed tags: xpos for English,
-        xpos+feats or upos+feats where the treebank's XPOS is coarse or absent. For an empty XPOS
-        stands UPOS, and the other way.
+        The part of the model's answer that is the tag: universal or language-specific parts of
+        speech, with morphological features or without. The metrics want detailed tags: xpos for
+        English; xpos+feats or upos+feats if the XPOS of the treebank is coarse or absent. An empty
+        XPOS is replaced by UPOS, and the other way.
     beam : 1 to 1024
-        Beam of the parser: 1 is several times faster than the library's default of 5 and a
+        Beam of the parser: 1 is several times faster than the library's default of 5, and a
         little less accurate.
     contractions : boolean
-        Give the parser `do n't` for the text's `don 't`, and signs for what Moses escapes.
+        Give the parser `do n't` for the text's `don 't`, and plain signs for those that Moses
+        escapes.
     lowercase : boolean
-        Lowercase words for the parser: for models trained on lowercased text.
+        Lowercase words for the parser: for models that were trained on lowercased text.
     """
 
     model: Path
@@ -72,7 +73,7 @@ class Udpipe(LibraryAnnotator):
 
 
 def load(options: dict[str, Any]) -> Parse:
-    """Return what annotates sentences with a model; also called in the worker processes.
+    """Return a function that annotates sentences with a model.
 
     Raises
     ------

@@ -136,10 +136,10 @@ def test_labelled_links_are_those_of_all_labelled_trees(scores, gamma, seed):
 
 def test_rare_links_are_left_out_and_the_others_scaled():
     arcs = np.array([[0.625, 0.0, 0.375], [0.25, 0.75, 0.0]])
-    found = weighted_arcs(arcs, None, ["dep"], min_count=0.3)
+    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.3)
     assert found == ((0, 0, "dep", 0.625), (0, 2, "dep", 0.375), (1, 1, "dep", 1.0))
     # Where none is frequent enough the likeliest is kept.
-    found = weighted_arcs(arcs, None, ["dep"], min_count=0.9)
+    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.9)
     assert found == ((0, 0, "dep", 1.0), (1, 1, "dep", 1.0))
 
 

@@ -151,7 +151,7 @@ def test_no_sentence_needs_no_process():
     [
         ("error", "no model here; train one"),
         ("bug", r"cannot load the model: KeyError: 'a\\nb'"),
-        ("die", "fake: its process does not start: it ended with signal 9: out of luck"),
+        ("die", "fake: its process does not start: it was killed by SIGKILL: out of luck"),
     ],
 )
 def test_a_backend_that_does_not_start_is_an_error(started, start, message):

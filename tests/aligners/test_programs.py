@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.aligners._escape import ESCAPE, SPECIAL, escape
+from portmert.aligners._programs import ESCAPE, SPECIAL, escape
 
 TOKENS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 

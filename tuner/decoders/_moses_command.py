@@ -1,0 +1,165 @@
+"""Moses' command line: its switches, the weights that it shows and is told, its launcher."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+
+PLACEHOLDER = "{command}"
+REMOTE_SHELLS = frozenset({"ssh", "rsh"})
+"""Programs that join their arguments by spaces, for another shell to take apart."""
+
+NOT_TUNED = "UNTUNEABLECOMPONENT"
+
+FULL_NAMES = {
+    "aws": "alternate-weight-setting", "b": "beam-threshold", "cbd": "cube-pruning-diversity",
+    "cbds": "cube-pruning-deterministic-search", "cbls": "cube-pruning-lazy-scoring",
+    "cbp": "cube-pruning-pop-limit", "con": "consensus-decoding", "da": "phrase-drop-allowed",
+    "dd": "disable-discarding", "dl": "distortion-limit", "dpb": "decoding-graph-backoff",
+    "du": "drop-unknown", "edc": "early-distortion-cost", "edt": "early-discarding-threshold",
+    "fd": "factor-delimiter", "lhssg": "include-lhs-in-search-graph",
+    "lmbr": "lminimum-bayes-risk", "mbr": "minimum-bayes-risk", "mp": "monotone-at-punctuation",
+    "mu": "mark-unknown", "osg": "output-search-graph", "osgx": "output-search-graph-extended",
+    "owg": "output-word-graph", "pb": "output-search-graph-pb", "r": "recover-input-path",
+    "s": "stack", "sd": "stack-diversity", "slf": "output-search-graph-slf",
+    "t": "report-segmentation", "T": "translation-details", "Tall": "translation-all-details",
+    "th": "threads", "tot": "translation-option-threshold", "tt": "report-segmentation-enriched",
+    "Ttree": "tree-translation-details", "usg": "unpruned-search-graph", "v": "verbose",
+    "xb": "xml-brackets", "xi": "xml-input",
+}  # fmt: skip
+"""Short name of a switch -> the name that a moses.ini must use (moses/Parameter.cpp)."""
+
+
+def parse_flags(flags: str) -> dict[str, list[str]]:
+    """Return the switches as they are written, without their dashes, each with its values.
+
+    Raises
+    ------
+    ValueError
+        A quotation mark is not closed.
+    """
+    found: dict[str, list[str]] = {}
+    name = ""
+    for word in shlex.split(flags):
+        if word.startswith("-") and word[1:2] not in {*"0123456789", ""}:
+            name = word.lstrip("-")
+            found[name] = []
+        elif name:
+            found[name].append(word)
+    return found
+
+
+def flag_sections(flags: str) -> dict[str, list[str]]:
+    """Return the switches as sections of a moses.ini: full name -> lines.
+
+    Moses reads a section that has a short name, as `[s]`, or no line, and forgets it. So names are
+    full, and a switch without a value is `true`.
+    """
+    return {
+        FULL_NAMES.get(name, name): values or ["true"]
+        for name, values in parse_flags(flags).items()
+    }
+
+
+def wrapped(wrapper: str, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line that starts `command` through a launcher.
+
+    `{command}` in the wrapper becomes the whole command as one argument, quoted for a shell.
+    Without it, the command follows the wrapper's words; for `ssh` it is quoted.
+    """
+    words = shlex.split(wrapper)
+    if any(PLACEHOLDER in word for word in words):
+        return tuple(word.replace(PLACEHOLDER, shlex.join(command)) for word in words)
+    if words and Path(words[0]).name in REMOTE_SHELLS:
+        return (*words, shlex.join(command))
+    return (*words, *command)
+
+
+@dataclass(frozen=True)
+class ShownFeatures:
+    """The dense features that can be tuned, as Moses shows them.
+
+    Parameters
+    ----------
+    weights : FeatureWeights
+        Of the tuneable components, in the order of Moses' n-best lists.
+    tuned : mapping of str to tuple of bool
+        For each feature that has other components too: which of them are tuneable.
+    untuneable : tuple of str
+        Features without a tuneable component.
+    """
+
+    weights: FeatureWeights
+    tuned: Mapping[str, tuple[bool, ...]]
+    untuneable: tuple[str, ...]
+
+    @property
+    def names(self) -> FeatureNames:
+        """Each feature and how many tuneable components it has."""
+        return self.weights.names
+
+    def overwrite(self, weights: FeatureWeights) -> str:
+        """Return the argument of `-weight-overwrite`: `LM0= 0.5 TM0= 0.2 x`.
+
+        An `x` keeps what moses.ini says.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight, or another number of them.
+        """
+        weights.vector(self.names)
+        parts = []
+        for name, size in self.names:
+            values = iter(weights.values[name])
+            mask = self.tuned.get(name, (True,) * size)
+            parts += [f"{name}=", *(repr(next(values)) if tuned else "x" for tuned in mask)]
+        return " ".join(parts)
+
+
+def parse_shown(text: str) -> ShownFeatures:
+    """Read what `-show-weights` printed.
+
+    Lines that are neither `Name= numbers` nor `Name UNTUNEABLE` are other messages, of the program
+    or of its launcher.
+
+    Raises
+    ------
+    InputError
+        No feature can be tuned, or a weight is not a number.
+    """
+    values: dict[str, tuple[float, ...]] = {}
+    tuned: dict[str, tuple[bool, ...]] = {}
+    untuneable = []
+    for line in text.splitlines():
+        name, *tokens = line.split() or [""]
+        if tokens == ["UNTUNEABLE"]:
+            untuneable.append(name)
+        if not name.endswith("=") or not tokens:
+            continue
+        name = name[:-1]
+        mask = tuple(token != NOT_TUNED for token in tokens)
+        numbers = [_number(token, name) for token in tokens if token != NOT_TUNED]
+        if not numbers:
+            untuneable.append(name)
+            continue
+        values[name] = tuple(numbers)
+        if not all(mask):
+            tuned[name] = mask
+    if not values:
+        raise InputError("-show-weights: names no feature that can be tuned")
+    return ShownFeatures(FeatureWeights(values), tuned, tuple(untuneable))
+
+
+def _number(token: str, name: str) -> float:
+    value = parse_number(token)
+    if value is None or not math.isfinite(value):
+        raise InputError(f"-show-weights: weight of {name} is '{token}', expected a number")
+    return value
