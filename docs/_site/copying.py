@@ -1,4 +1,4 @@
-"""Lets the copy button copy what a reader types: commands without prompts and outputs."""
+"""Let the copy button copy commands without prompts and outputs."""
 
 from __future__ import annotations
 

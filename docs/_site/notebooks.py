@@ -1,4 +1,4 @@
-"""Shows the notebooks of docs/notebooks as pages: their texts, code and outputs."""
+"""Show the notebooks of docs/notebooks as pages: text, code and outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each notebook; the notebook itself can be had beside it."""
+    """Add a page for each notebook, with a link to the notebook itself."""
     for path in sorted((Path(config.docs_dir) / "notebooks").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         text = "\n\n".join(part for cell in notebook["cells"] for part in shown(cell))

@@ -1,4 +1,4 @@
-"""Makes the pages of the reference from the program itself, each time the site is built."""
+"""Make the pages of the reference from the program whenever the site is built."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def family_page(family: str, docs: Path) -> str:
     parts = [f"# {FAMILIES[family]}\n"]
     if family == "metric":
         parts.append(
-            "Written `name` or `name:option=value,...`, or as a formula, "
+            "Write a metric as `name` or `name:option=value,...`, or as a formula, "
             "`0.6*port + 0.4*(1-ter)`. `portmert metrics NAME` shows the same.\n"
         )
     for name in own_names(family):
@@ -94,7 +94,7 @@ def _about_metric(name: str, docs: Path) -> str:
 
 
 def formula_page(name: str, docs: Path) -> str | None:
-    """Return the page of a metric's formulas, which the first page of docs/metrics/ names."""
+    """Return the page of a metric's formulas, as docs/metrics/index.md names it."""
     index = docs / "metrics" / "index.md"
     for line in index.read_text(encoding="utf-8").splitlines() if index.exists() else ():
         row = _FORMULAS.match(line)
@@ -108,10 +108,11 @@ def configuration_page() -> str:
     parts = [
         "# Configuration\n",
         (
-            "What the TOML file of `portmert tune` and `portmert reproduce` may say; [tuning with "
-            "a decoder](../how-to/tune.md) shows whole files. Relative paths are relative to the "
-            "folder of the file. An unknown table or key is an error that names the nearest known "
-            "one. Any value can be replaced on the command line: `--set metric.alpha=0.5`.\n"
+            "These are the tables and keys of the TOML file of `portmert tune` and `portmert "
+            "reproduce`. [Tune with a decoder](../how-to/tune.md) shows whole files. Relative "
+            "paths are relative to the folder of the file. An unknown table or key is an error "
+            "that names the nearest known one. The command line can replace any value: "
+            "`--set metric.alpha=0.5`.\n"
         ),
     ]
     for name, cls in (("tune", Tune), ("data", Data)):
@@ -126,9 +127,9 @@ def configuration_page() -> str:
     text = Docstring(Constraints.from_table.__doc__ or "").parse(Parser.numpy)[0].value
     parts.append(f"## [constraints] {{: #constraints }}\n\n{text}\n")
     parts.append(
-        "## [executor] {: #executor }\n\nWhere the work is done: `name` is what `--executor` "
-        "takes; that goes before it. The other keys are options of a queueing system, see "
-        "[Clusters](../how-to/cluster.md). It changes no result.\n"
+        "## [executor] {: #executor }\n\nThis table says where the work is done. `name` has the "
+        "values of `--executor`, which overrides it. The other keys are options of a queueing "
+        "system: [On several machines](../how-to/cluster.md). It changes no result.\n"
     )
     return "\n".join(parts)
 
@@ -156,7 +157,7 @@ def _keys(cls: type[Any]) -> str:
 
 
 def _values(schema: dict[str, Any]) -> str:
-    """Say in words what a JSON schema allows."""
+    """Return in words what a JSON schema allows."""
     if "anyOf" in schema:
         return " or ".join(_values(part) for part in schema["anyOf"] if part["type"] != "null")
     if schema["type"] == "array":
@@ -209,9 +210,12 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
 
 
 def python_page() -> str:
-    """Return the page of the Python API, which mkdocstrings fills; functions come first."""
+    """Return the page of the Python API, functions first; mkdocstrings fills it."""
     names = sorted(portmert.__all__, key=lambda name: (name[0].isupper(), name))
-    parts = ["# Python\n", "All of it comes with `import portmert`.\n"]
+    parts = [
+        "# Python\n",
+        "`import portmert` has all of this. [Python](../how-to/python.md) has examples.\n",
+    ]
     return "\n".join([*parts, *(f"::: portmert.{name}\n" for name in names)])
 
 

@@ -1,4 +1,4 @@
-"""Draws the rooms of the house, and which imports which, from the imports themselves."""
+"""Draw the rooms of the program and their imports, from the imports themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Graph = dict[str, set[str]]
 
 FLOOR = "tuner/*.py"
-"""The modules below all rooms: faults, files, tables."""
+"""The modules below all rooms."""
 
 DOOR = "tuner/cli"
 BOX, GAP, STEP = (112, 26), 14, 66
@@ -27,15 +27,15 @@ BOX, GAP, STEP = (112, 26), 14, 66
 
 TEXT = """# Architecture
 
-An arrow leads from a room to one that it imports. Arrows that follow from others are left out of
-the drawing, not out of the table. All run down: a test derives them from the imports, as this page
-does, and fails on a circle. A public file in a folder of components (`metrics/`, `aligners/`,
-`tuner/decoders/`, `tuner/search/optimizers/`, `tuner/nbest/readers/`,
-`tuner/annotation/annotators/`) is one component; one that begins with an underscore is machinery.
+An arrow leads from a room to a room that it imports. The drawing leaves out arrows that follow
+from others; the table has all. Imports run downwards only: a test derives them as this page does,
+and fails on a circle. Public files in the folders `metrics/`, `aligners/`, `tuner/decoders/`,
+`tuner/search/optimizers/`, `tuner/nbest/readers/` and `tuner/annotation/annotators/` are
+components; files that begin with an underscore are machinery.
 
 {drawing}
 
-| room | what lives there | imports |
+| room | contents | imports |
 | --- | --- | --- |
 {rows}
 """

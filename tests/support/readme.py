@@ -1,11 +1,11 @@
-"""The commands of README.md and docs/, run, and what they print.
+"""Run the commands of README.md and docs/ and compare what they print.
 
-`python -m tests.support.readme` puts what they print now into the files, and what the notebooks
-show into those; tests compare.
+`python -m tests.support.readme` puts the present output into the pages and the notebooks. Tests
+compare.
 
-Run are the lines `$ portmert ...` of ```console blocks that name a file below configs/ (as `$R`,
-set by a line `$ R=...`) or need none, in a copy of configs/ and of the programs in tests/, in the
-order of the file.
+It runs the lines `$ portmert ...` of ```console blocks that name a file below configs/ (`$R`
+stands for a folder that a line `$ R=...` names), and a few that need no file. The commands of a
+page run in their order, in a copy of configs/ and of tests/programs/.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s\)")
 COMPILING = re.compile(r"portmert: note: compiling kernels.*\n")
-"""Printed by the first command after an installation, whichever it is."""
+"""A note of the first command after an installation."""
 
 
 def runnable(command: str) -> bool:
-    """Whether a command needs nothing but configs/."""
+    """Tell whether a command needs nothing but configs/."""
     return command.startswith("portmert ") and ("configs/" in command or command.endswith(ALONE))
 
 
@@ -54,7 +54,7 @@ def entries(block: str) -> list[tuple[str, str]]:
 
 
 def refreshed(page: str) -> str:
-    """Return the page with what its commands print now; run where configs/ is."""
+    """Return the page with the present output of its commands; run beside configs/."""
     variables: dict[str, str] = {}
 
     def refresh(match: re.Match[str]) -> str:
@@ -76,12 +76,12 @@ def refreshed(page: str) -> str:
 
 
 def without_times(page: str) -> str:
-    """Return the page with all seconds the same."""
+    """Return the page with 0.0 in place of all seconds."""
     return SECONDS.sub("0.0 s)", page)
 
 
 def in_a_copy(pages: list[Path]) -> dict[Path, str]:
-    """Return each page refreshed, all run in one new folder."""
+    """Return each page with the present output; all commands run in one new folder."""
     columns = os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name in ("configs", "tests/programs"):
