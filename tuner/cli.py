@@ -21,6 +21,7 @@ import portmert
 from portmert.tuner import commands
 from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.commands._options import with_volume
+from portmert.tuner.families import readable_packages
 from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -89,7 +90,7 @@ class CommandFolder(click.Group):
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
         try:
-            with _signals_as_interrupts():
+            with _signals_as_interrupts(), readable_packages():
                 return super().invoke(ctx)
         except PortmertError as error:
             click.echo(f"portmert: error: {error}", err=True)

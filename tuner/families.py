@@ -14,7 +14,8 @@ import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -162,7 +163,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
         refuse("a name has lowercase letters, digits and hyphens, and no meaning of its own yet")
     try:
         cls = entry.load()
-    except Exception as error:  # noqa: BLE001  whatever goes wrong in code that is not ours
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever goes wrong in code not ours
         reason = " ".join(str(error).split())
         refuse(f"loading {entry.value} ends in {type(error).__name__}: {reason}")
     if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
@@ -208,6 +209,34 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, list[EntryPoin
 
     del path  # where it is searched: another one may give others
     found: dict[str, list[EntryPoint]] = {}
-    for entry in importlib.metadata.entry_points(group=group):
-        found.setdefault(entry.name, []).append(entry)
+    with readable_packages():
+        for entry in importlib.metadata.entry_points(group=group):
+            found.setdefault(entry.name, []).append(entry)
     return found
+
+
+@contextmanager
+def readable_packages() -> Iterator[None]:
+    """Name the package whose entry_points.txt is not UTF-8, where the block stumbles over it.
+
+    pydantic reads the entry points of all packages too, when it makes its first class.
+
+    Raises
+    ------
+    ConfigError
+        There is such a package.
+    """
+    try:
+        yield
+    except UnicodeDecodeError:
+        import importlib.metadata  # noqa: PLC0415  start-up time
+
+        for package in importlib.metadata.distributions():
+            try:
+                _ = package.entry_points
+            except UnicodeDecodeError as error:
+                raise ConfigError(
+                    f"entry_points.txt of package {package.name} {package.version} cannot be "
+                    f"read: {error}; reinstall or uninstall the package"
+                ) from None
+        raise

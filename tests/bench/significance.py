@@ -10,10 +10,9 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.linking import Linking
-from portmert.tuner.evaluation.comparison.material import read_material
+from portmert.tuner.evaluation.comparison.material import Linking, read_material
 from portmert.tuner.evaluation.comparison.scores import count
-from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems
+from portmert.tuner.evaluation.comparison.systems import TestFiles, find_systems
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.texts.prepare import Preparation
 from tests.bench.measure import in_turn, median_ratio, run
@@ -44,7 +43,7 @@ def significance(folder: Path) -> list[list[str]]:
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
     reference, outputs = _corpus(folder)
     systems = find_systems([f"{path.stem}={path}" for path in outputs])
-    test = TestSet(None, (reference,))
+    test = TestFiles(None, (reference,))
     (material,) = read_material(systems, test, Linking((), None), Preparation())
     counted = count(material, {name: registry.metric(name) for name in METRICS}, threads=1)
     stats = [[one.of_system(material, system) for one in counted] for system in range(SYSTEMS)]

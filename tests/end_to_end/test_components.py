@@ -78,3 +78,21 @@ def test_metrics_is_the_same_for_its_family():
     for arguments in ((), ("port",), ("bleu:max_order=2", "--json")):
         other = cli.run("metrics", *arguments)
         assert other.stdout == run("metric", *arguments).stdout
+
+
+@pytest.mark.parametrize("text", ["jsonl", "flat:n=5", "BLEU", "fast-align"])
+def test_the_family_may_be_left_out(text):
+    family = {"BLEU": "metric", "fast-align": "aligner"}.get(text, "reader")
+    assert run(text).stdout == run(family, text).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("jsnl",), "there is no family or component 'jsnl'; did you mean 'jsonl'?"),
+        (("optimiser", "mert"), "there is no family 'optimiser'; did you mean 'optimizer'?"),
+        (("conllu", "x"), "there is no family 'conllu'"),
+    ],
+)
+def test_an_unknown_family_or_name_is_told(arguments, message):
+    assert message in cli.fault("components", *arguments)

@@ -102,6 +102,7 @@ BROKEN = {
     "no-module": ("broken.nowhere:X", "loading broken.nowhere:X ends in ModuleNotFoundError"),
     "no-name": ("broken.module:Nothing", "ends in AttributeError"),
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
+    "exits": ("broken.exits:X", "loading broken.exits:X ends in SystemExit: 3"),
     "no-class": ("broken.module:VALUE", "is no class derived from portmert.metrics._base.Metric"),
     "other-class": (
         "broken.module:Other",
@@ -152,6 +153,7 @@ def broken(tmp_path_factory):
         "broken/__init__.py": "",
         "broken/module.py": MODULE,
         "broken/raises.py": "1 / 0\n",
+        "broken/exits.py": "import sys\nsys.exit(3)\n",
     }
     metrics = {name: value for name, (value, _) in BROKEN.items()}
     points = {
@@ -180,7 +182,7 @@ def test_a_decoder_that_does_not_take_what_it_is_given_is_broken(broken, tmp_pat
     assert "decode() of broken.module:Alone does not take 'team'" in faults["alone"]
 
 
-@pytest.mark.parametrize("name", ["raises", "plain", "bleu"])
+@pytest.mark.parametrize("name", ["raises", "exits", "plain", "bleu"])
 def test_a_broken_component_is_one_line_where_it_is_used(broken, tmp_path, name):
     (tmp_path / "text").write_text("a\n")
     said = portmert(broken, tmp_path, "score", "--hyp", "text", "--ref", "text", "--metric", name,
@@ -206,3 +208,16 @@ def test_a_list_of_no_known_format_names_the_reader_that_is_broken(broken, tmp_p
                     "ter", "--out", "w.json", status=1).stderr  # fmt: skip
     assert "fit no format of n-best lists" in said
     assert "reader 'raises' of package broken 1.0 cannot be used" in said
+
+
+def test_entry_points_that_are_no_text_are_one_line(tmp_path):
+    info = tmp_path / "installed" / "latin-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: latin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_bytes(
+        "[portmert.metrics]\ngröße = latin:X\n".encode("latin-1")
+    )
+    said = portmert(info.parent, tmp_path, "metrics", status=1).stderr
+    [line] = said.splitlines()
+    assert line.startswith("portmert: error: entry_points.txt of package latin 1.0 cannot be read")
+    assert line.endswith("reinstall or uninstall the package")

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from portmert.tuner.evaluation.humaneval.evaluation import read_key, visible
-from portmert.tuner.evaluation.humaneval.folder import write
+from portmert.tuner.evaluation.humaneval.sheets import write
 from tests.support.browser import browser, console
 from tests.support.cli import fault, run
 from tests.support.evaluations import HOSTILE, answered_csv, evaluation, side

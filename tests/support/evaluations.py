@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from portmert.tuner.evaluation.humaneval import evaluation as made_by
-from portmert.tuner.evaluation.humaneval.folder import write
+from portmert.tuner.evaluation.humaneval.sheets import write
 
 HOSTILE = (
     "=1+1",

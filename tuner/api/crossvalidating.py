@@ -26,10 +26,8 @@ from portmert.tuner.api.texts import (
     preparing,
 )
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.crossval.cells import Judge, Plan, digest, measure
-from portmert.tuner.evaluation.crossval.choices import choices_of
-from portmert.tuner.evaluation.crossval.report import headlines, tables_of
-from portmert.tuner.evaluation.crossval.summary import document_of
+from portmert.tuner.evaluation.crossval.cells import CrossPlan, Judge, choices_of, digest, measure
+from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.documents import to_json
@@ -238,7 +236,7 @@ def crossval(
             judges = {
                 label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()
             }
-        plan = Plan(
+        plan = CrossPlan(
             nbest,
             judges,
             start=start,

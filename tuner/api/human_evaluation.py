@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from portmert.tuner.api.judging import Report
 from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
-from portmert.tuner.evaluation.comparison.systems import find_systems, find_test_set
-from portmert.tuner.evaluation.humaneval import answers, evaluation, folder, report, results
-from portmert.tuner.evaluation.humaneval.evaluation import Evaluation, read_key
-from portmert.tuner.evaluation.humaneval.selection import Filters, read_and_select
+from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems, find_test_files
+from portmert.tuner.evaluation.humaneval import answers, evaluation, results
+from portmert.tuner.evaluation.humaneval import sheets as written
+from portmert.tuner.evaluation.humaneval.evaluation import (
+    Evaluation,
+    Filters,
+    read_and_select,
+    read_key,
+)
+from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.ground.errors import InputError, suggest
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts.corpus import check_lines
+
+__all__ = ["Filters", "make_sheets", "read_sheets"]
+
+FILTERS = Filters()
 
 
 def make_sheets(
@@ -28,10 +37,7 @@ def make_sheets(
     source: Path | None = None,
     items: int = 50,
     common: int = 20,
-    min_length: int = 10,
-    max_length: int = 50,
-    equal_outputs: bool = False,
-    top_share: float = 0.5,
+    filters: Filters = FILTERS,
     condition: str | None = None,
     text: str = "",
     text_model: Path | None = None,
@@ -47,21 +53,20 @@ def make_sheets(
     out
         The folder to make.
     items, common
-        Of each judge, and how many of them every judge sees.
-    min_length, max_length, equal_outputs, top_share
-        As of `portmert.tuner.evaluation.humaneval.selection.Filters`.
+        How many items each judge gets, and how many of these all judges see.
+    filters
+        Which segments are worth a judge's time.
     condition
-        What tables call this comparison.
+        The name of this comparison in tables.
     """
-    folder.check_absent(out)
+    written.check_absent(out)
     systems = find_systems([first, second])
     for system in systems:
         if len(system.outputs) > 1:
             notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")
-    test = find_test_set(systems, source, tuple(refs))
+    test = find_test_files(systems, TestSet(tuple(refs), source))
     outputs = [system.outputs[0].text for system in systems]
     pipeline = pipeline_of(text, text_model)
-    filters = Filters(min_length, max_length, not equal_outputs, top_share)
     shown = {path: read_lines(path) for path in (test.references[0], *outputs)}
     selection = read_and_select(
         outputs, test.references, pipeline, [shown[path] for path in outputs], filters
@@ -81,16 +86,13 @@ def make_sheets(
         common=common,
         condition=condition or f"{systems[0].name} against {systems[1].name}",
         filters={
-            "min_length": min_length,
-            "max_length": max_length,
-            "differ": not equal_outputs,
-            "top_share": top_share,
+            **asdict(filters),
             "text": pipeline.signature,
             "left": selection.left,
         },
         seed=seed,
     )
-    folder.write(made, out)
+    written.write(made, out)
 
 
 def read_sheets(
@@ -108,13 +110,13 @@ def read_sheets(
     keys
         key.json of each evaluation. Default: those beside the sheets or above.
     without
-        Judges whose sheets never came.
+        Judges whose sheets did not come back.
     drop
-        Leave out so many judges: those who disagree most with the others on common items.
+        How many judges to leave out: those who disagree most with the others on common items.
     literal
-        Leave out by the expression that the PORT paper prints, which is the other way round.
+        Use the expression that the PORT paper prints, which leaves out the opposite judges.
     """
-    evaluations = [read_key(path) for path in keys or folder.find_keys(sheets)]
+    evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
     _check_known(without, evaluations)
     given = [answers.read_answers(path, evaluations) for path in sheets]
     answers.check_left_out(given, without)
@@ -122,8 +124,8 @@ def read_sheets(
     given = [replace(one, evaluation=asked[one.evaluation.id]) for one in given]
     answers.check_complete(given, list(asked.values()))
     found = results.evaluate(given, drop=drop, literal=literal)
-    listed = report.tables(found)
-    return Report(as_text(listed), listed, report.as_json(found))
+    listed = results.tables(found)
+    return Report(as_text(listed), listed, results.as_json(found))
 
 
 def _check_known(judges: Sequence[str], evaluations: Sequence[Evaluation]) -> None:

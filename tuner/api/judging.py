@@ -9,49 +9,42 @@ from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of, preparing
+from portmert.tuner.api.texts import (
+    Notice,
+    PathLike,
+    Progress,
+    log_notice,
+    pipeline_of,
+    preparing,
+)
 from portmert.tuner.evaluation.human_scores import (
     HumanScores,
-    Several,
+    JudgedSet,
     find_outputs,
     read_human_scores,
+    read_judged_sets,
 )
-from portmert.tuner.evaluation.metaeval import data, report, summary
+from portmert.tuner.evaluation.metaeval import data, report
 from portmert.tuner.evaluation.metaeval.combined import combine
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
-from portmert.tuner.evaluation.metaeval.evaluation import Measured, Settings, measure
-from portmert.tuner.evaluation.metaeval.intervals import Resampled
-from portmert.tuner.evaluation.metaeval.page_data import page_data
-from portmert.tuner.evaluation.metaeval.test_sets import TestSet, read_test_sets
-from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Resampled
+from portmert.tuner.evaluation.metaeval.evaluation import MeasuredSet, Settings, measure
+from portmert.tuner.evaluation.metaeval.page import page_data
+from portmert.tuner.evaluation.page.html import Report, render
+from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.tables import Table, as_latex, as_text
+from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
 
-__all__ = ["Evaluated", "Report", "metaeval"]
+__all__ = ["Evaluated", "JudgedSet", "Report", "metaeval"]
 
-
-@dataclass(frozen=True, eq=False)
-class Report:
-    """Holds what was found, as text, as tables and as plain data."""
-
-    text: str
-    tables: Sequence[Table] = field(repr=False)
-    document: Mapping[str, Any] = field(repr=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def as_latex(self) -> str:
-        """Return the tables for LaTeX (booktabs)."""
-        return as_latex(self.tables)
+RESAMPLING = Resampling(samples=1000)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluated(Report):
-    """Holds what a meta-evaluation found; its text is the summary.
+    """What a meta-evaluation found, in every form. Its text is the summary.
 
     Parameters
     ----------
@@ -61,8 +54,8 @@ class Evaluated(Report):
         What the page shows.
     """
 
-    signatures: Sequence[str] = field(repr=False, default=())
-    page: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    signatures: Sequence[str] = field(repr=False)
+    page: Mapping[str, Any] = field(repr=False)
 
     @property
     def whole(self) -> str:
@@ -75,27 +68,16 @@ class Evaluated(Report):
 
 
 def metaeval(
-    human: Path | None = None,
-    outputs: Path | None = None,
-    refs: Sequence[Path] = (),
+    sets: JudgedSet | Sequence[JudgedSet] | PathLike,
     *,
     metric: Sequence[str],
-    sets: Path | None = None,
-    penalties: bool = False,
-    judgments: Several = "refuse",
-    systems: Sequence[str] = (),
-    source: Path | None = None,
-    links: Path | None = None,
-    ref_links: Sequence[Path] = (),
     text: str = "",
     text_model: Path | None = None,
     annotator: str | None = None,
     annotation_cache: Path | None = None,
     likeness: bool = False,
-    samples: int = 1000,
-    level: float = 0.95,
+    resampling: Resampling = RESAMPLING,
     resample: Resampled = "both",
-    seed: int = 1,
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Evaluated:
@@ -103,28 +85,17 @@ def metaeval(
 
     Parameters
     ----------
-    human
-        Human scores: columns system, segment (from 0), score and maybe document and judge, tabs
-        between.
-    outputs
-        Folder of outputs named after their systems.
+    sets
+        The human scores and outputs of one test set, or of several, or a TOML file that lists
+        several.
     metric
         As `"port:alpha=0.5"`.
-    sets
-        A TOML file that lists several test sets, in place of the one that `human`, `outputs`,
-        `refs` and their kind describe.
-    penalties
-        Whether lower human scores are better (HTER).
-    judgments
-        What becomes of several judgments of one output: a fault, their mean, or a data point each.
-    systems
-        Only these; none: all.
-    links
-        Folder of links of source and outputs, named after the systems.
     likeness
         Whether to compute KING and ORANGE, which hold out each reference in turn.
-    samples, level, resample, seed
-        Of the intervals.
+    resampling
+        How many bootstrap samples and permutations to draw, the level of intervals, and the seed.
+    resample
+        What bootstrap samples are drawn from.
 
     Other parameters are those of `score`.
 
@@ -132,56 +103,44 @@ def metaeval(
     ------
     PortmertError
         Texts that do not fit, or that lack what a metric needs.
-    ValueError
-        Neither a test set nor a file of several, or both.
     """
-    if (sets is None) == (human is None or outputs is None or not refs):
-        raise ValueError("either human scores, outputs and references, or a file of test sets")
-    if sets is not None:
-        listed = read_test_sets(sets)
+    if isinstance(sets, JudgedSet):
+        listed: Sequence[JudgedSet] = [sets]
     else:
-        assert human is not None  # noqa: S101  seen to above
-        assert outputs is not None  # noqa: S101
-        listed = (
-            TestSet(
-                human, outputs, tuple(refs), source=source, links=links, penalties=penalties,
-                ref_links=tuple(ref_links), judgments=judgments, systems=tuple(systems),
-            ),
-        )  # fmt: skip
+        listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
     metrics = {one: as_metric(one) for one in metric}
-    settings = Settings(samples=samples, level=level, resampled=resample, seed=seed)
-    measured: list[Measured] = []
-    signatures: list[str] = []
+    settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
+    measured: list[MeasuredSet] = []
+    signatures: dict[str, None] = {}
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
         for number, one in enumerate(listed, 1):
             judged, counted = _counted(one, metrics, ready, notice, likeness=likeness)
             measured.append(measure(judged, counted, settings, name=one.name, number=number))
-            signatures += [each.signature for each in counted]
+            signatures |= dict.fromkeys(each.signature for each in counted)
         if ready.annotator is not None:
             notice(coverage(ready.annotator))
-    signatures = list(dict.fromkeys(signatures))
-    if sets is None:
+    if isinstance(sets, JudgedSet):
         found = measured[0].found
-        document = report.as_json(found)
-        lines = f"{found.judged.sizes}\n\n{summary.summary(found)}"
-        listed_tables = report.tables(found)
-        page = page_data([found], None, signatures)
-    else:
-        groups, scenarios = (
-            [getattr(one, key) for one in listed] for key in ("group", "scenario")
+        lines = f"{found.judged.sizes}\n\n{report.summary(found)}"
+        page = page_data([found], None, list(signatures))
+        return Evaluated(
+            lines, report.tables(found), report.as_json(found), list(signatures), page
         )
-        together = combine(measured, groups=groups, scenarios=scenarios, settings=settings)
-        document = report.combined_as_json(together)
-        sizes = "\n".join(f"{one.found.name}: {one.found.judged.sizes}" for one in measured)
-        lines = f"{sizes}\n\n{summary.combined_summary(together)}"
-        listed_tables = report.combined_tables(together)
-        page = page_data(together.parts, together, signatures)
-    return Evaluated(lines, listed_tables, document, signatures, page)
+    groups, scenarios = ([getattr(one, key) for one in listed] for key in ("group", "scenario"))
+    together = combine(measured, groups=groups, scenarios=scenarios, settings=settings)
+    sizes = "\n".join(f"{one.found.name}: {one.found.judged.sizes}" for one in measured)
+    return Evaluated(
+        f"{sizes}\n\n{report.combined_summary(together)}",
+        report.combined_tables(together),
+        report.combined_as_json(together),
+        list(signatures),
+        page_data(together.parts, together, list(signatures)),
+    )
 
 
 def _counted(
-    one: TestSet,
+    one: JudgedSet,
     metrics: Mapping[str, Metric],
     ready: Preparation,
     notice: Notice,
@@ -189,11 +148,7 @@ def _counted(
     likeness: bool,
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
-    scores = human_scores(one.human, one.systems, penalties=one.penalties, judgments=one.judgments)
-    scores, batch = read_judged(
-        scores, one.outputs, one.refs, one.source, one.links, one.ref_links, ready,
-        others=bool(one.systems),
-    )  # fmt: skip
+    scores, batch = read_judged(one, ready)
     judged, kept = data.judged(scores, batch)
     counted = [
         data.metric_scores(
@@ -218,7 +173,7 @@ def _counted(
 
 
 def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """Return metrics by what tables call them: files without their folders, if that is clear."""
+    """Return metrics with their labels: files lose their folders, if that is clear."""
     found = {}
     for text, metric in metrics.items():
         label = text
@@ -230,33 +185,21 @@ def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
     return found if len(found) == len(metrics) else metrics
 
 
-def human_scores(
-    path: Path, systems: Sequence[str], *, penalties: bool, judgments: Several = "refuse"
-) -> HumanScores:
-    found = read_human_scores(path, judgments)
-    if systems:
-        found = found.of_systems(systems)
-    return found.negated() if penalties else found
-
-
-def read_judged(
-    human: HumanScores,
-    folder: Path,
-    refs: Sequence[Path],
-    source: Path | None,
-    links: Path | None,
-    ref_links: Sequence[Path],
-    ready: Preparation,
-    *,
-    others: bool,
-) -> tuple[HumanScores, Batch]:
-    """Return the scores, as long as the test set, and all outputs of each segment."""
-    read = corpus.read_references(refs, vocabulary=Vocabulary(), source=source, links=ref_links)
-    human = human.of_length(len(read), origin=refs[0])
-    found = find_outputs(folder, human.systems, others=others)
-    found_links = {} if links is None else find_outputs(links, human.systems, others=True)
+def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]:
+    """Return the human scores, as long as the test set, and all outputs of each segment."""
+    human = read_human_scores(one.human, one.judgments)
+    if one.systems:
+        human = human.of_systems(one.systems)
+    if one.penalties:
+        human = human.negated()
+    read = corpus.read_references(
+        one.refs, vocabulary=Vocabulary(), source=one.source, links=one.ref_links
+    )
+    human = human.of_length(len(read), origin=one.refs[0])
+    found = find_outputs(one.outputs, human.systems, others=bool(one.systems))
+    links = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
     outputs = [
-        read_output(path, read, beside=refs[0], links=found_links.get(system))
+        read_output(path, read, beside=one.refs[0], links=links.get(system))
         for system, path in found.items()
     ]
     texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))

@@ -16,7 +16,7 @@ from portmert.metrics._learned import Features, Model, checked_groups
 from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.api.judging import Report, human_scores, read_judged
+from portmert.tuner.api.judging import JudgedSet, Report, read_judged
 from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import metric_training as training
@@ -114,7 +114,9 @@ def train_metric(
         lexicon = features.lexicon({**dict.fromkeys(resources or {}), **files})
     except ValueError as error:
         raise InputError(str(error)) from None
-    scores = human_scores(human, systems, penalties=penalties)
+    judged_set = JudgedSet(
+        human, outputs, tuple(refs), penalties=penalties, systems=tuple(systems)
+    )
     with ExitStack() as opened:
         ready = _preparation(
             annotator,
@@ -125,9 +127,7 @@ def train_metric(
             progress,
             opened,
         )
-        scores, batch = read_judged(
-            scores, outputs, refs, None, None, (), ready, others=bool(systems)
-        )
+        scores, batch = read_judged(judged_set, ready)
         if ready.annotator is not None:
             notice(coverage(ready.annotator))
     judged, kept = data.judged(scores, batch)

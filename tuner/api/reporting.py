@@ -10,12 +10,11 @@ from typing import Any
 
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.compare import METRICS
-from portmert.tuner.evaluation.comparison.request import Request, compare_request
+from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
 from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.report import as_text, document_of
 from portmert.tuner.evaluation.history.run_history import read_history
-from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from portmert.tuner.evaluation.reproduction.run import reproduce as fill
 from portmert.tuner.executors.opening import opened
@@ -23,29 +22,6 @@ from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import check_writable
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.prepare import Prepare
-
-
-@dataclass(frozen=True, eq=False)
-class RunReport:
-    """Holds what there is to say of a run.
-
-    Parameters
-    ----------
-    text
-        For a terminal.
-    document
-        Everything as plain data; empty where only the text was asked for.
-    """
-
-    text: str
-    document: dict[str, Any] = field(repr=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def as_html(self) -> str:
-        """Return a page that needs no network."""
-        return render(self.document)
 
 
 def report(
@@ -58,7 +34,7 @@ def report(
     document: bool = True,
     notice: Notice = log_notice,
     progress: Progress | None = None,
-) -> RunReport:
+) -> Report:
     """Report on the folder of a run of `tune`, also while it is still running.
 
     Parameters
@@ -66,7 +42,7 @@ def report(
     metric
         Score the dev output of every iteration with these too. Default: bleu, port, qmean, ter.
     document
-        Whether more than the text is wanted.
+        Whether to fill `document`, for JSON and HTML, too; it takes longer than the text.
 
     Other parameters are those of `score`.
 
@@ -87,9 +63,9 @@ def report(
             prepare=prepare,
         )
         if not document:
-            return RunReport(as_text(history), {})
+            return Report(as_text(history), (), {})
         test = _test_document(run, history, prepare, notice, chosen=bool(metric), threads=threads)
-        return RunReport(as_text(history), document_of(history, test))
+        return Report(as_text(history), (), document_of(history, test))
 
 
 def _test_document(
@@ -101,10 +77,10 @@ def _test_document(
     chosen: bool,
     threads: int,
 ) -> dict[str, Any] | None:
-    """Return what there is to say of a finished run's output of its test set."""
+    """Return the scores of a finished run's output of its test set."""
     if history.state != "finished":
         return None
-    request = Request(
+    request = CompareRequest(
         systems=(str(run),),
         metrics=tuple(history.percents or ()) if chosen else (),
         prepare=prepare,
@@ -120,7 +96,7 @@ def _test_document(
 
 @dataclass(frozen=True, eq=False)
 class Reproduced:
-    """Holds the filled tables of a paper.
+    """The filled tables of a paper.
 
     Parameters
     ----------
@@ -129,7 +105,7 @@ class Reproduced:
     document
         In Markdown.
     out
-        Where it belongs.
+        The file to write it to.
     """
 
     headlines: tuple[str, ...]

@@ -9,12 +9,12 @@ from typing import Any
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.also import remind
-from portmert.tuner.api.comparing import Compared, compare
+from portmert.tuner.api.comparing import Compared, TestSet, compare
 from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.replica_runs import as_lines
 from portmert.tuner.api.replicating import replicate
 from portmert.tuner.api.texts import Notice, PathLike, log_notice, pipeline_of
-from portmert.tuner.evaluation.comparison.scores import shown
+from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
@@ -71,7 +71,7 @@ class RerankTuned:
 def _table(compared: Compared) -> Table:
     """Return scores of all that was chosen, and how far they are from the tuned outputs'."""
     found = compared.comparison
-    metrics = {metric.label: metric for metric in found.metrics}
+    metrics = {metric.label: vars(metric) for metric in found.metrics}
     rows = []
     for score in found.scores:
         metric = metrics[score.metric]
@@ -225,8 +225,8 @@ def _compared(
         sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
     return compare(
         {TUNED: folder, **{name: files.text for name, files in others.items()}},
+        TestSet(links=sets),
         metric=judges,
-        links=sets,
         annotator=more.get("annotator"),
         annotation_cache=more.get("annotation_cache"),
         threads=more.get("threads", 0),

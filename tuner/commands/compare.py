@@ -1,4 +1,4 @@
-"""Offers `portmert compare`: systems side by side, and what is more than luck."""
+"""The command `portmert compare`: systems side by side, and which differences are real."""
 
 from __future__ import annotations
 
@@ -74,8 +74,15 @@ from portmert.tuner.ground.files import write_text
 def command(
     *,
     systems: tuple[str, ...],
+    source: Path | None,
+    refs: tuple[Path, ...],
+    links: tuple[str, ...],
+    aligner: str | None,
     settings: tuple[str, ...],
     lowercase: bool,
+    samples: int,
+    level: float,
+    seed: int,
     no_timing: bool,
     html_out: Path | None,
     json_out: Path | None,
@@ -94,15 +101,17 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(systems) < 2:
         raise click.UsageError("name at least two systems")
-    if settings and given["aligner"] is None:
+    if settings and aligner is None:
         raise click.UsageError("--set needs --aligner")
     given["text"] = steps(given["text"], lowercase=lowercase) or None
+    options = portmert.key_values(settings, where="--set")
     check_outputs(html_out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
         found = portmert.compare(
             systems,
-            options=portmert.key_values(settings, where="--set"),
+            portmert.TestSet(refs, source, links, aligner, options),
+            resampling=portmert.Resampling(samples, seed, level),
             runs=html_out is not None or json_out is not None,
             timing=not no_timing,
             notice=notice,

@@ -16,7 +16,7 @@ def command() -> None:
     \b
     portmert compile
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.evaluation.metaeval import warm_up as judging  # noqa: PLC0415  start-up time
+    from portmert.tuner.evaluation.metaeval import evaluation as judging  # noqa: PLC0415  start-up time
     from portmert.tuner.runs import warm_up as tuning  # noqa: PLC0415
 
     begin = time.perf_counter()

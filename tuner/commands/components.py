@@ -1,4 +1,4 @@
-"""Lists and describes components of all families: metrics, optimizers, readers and so on."""
+"""`portmert components`: lists and describes metrics, optimizers, readers and so on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.families import FAMILIES
+from portmert.tuner.families import FAMILIES, names
 from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from portmert.tuner.components.catalogue import Component, Option
@@ -29,21 +30,25 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 @click.command()
-@click.argument("family", required=False, type=click.Choice([*FAMILIES]), metavar="[FAMILY]")
+@click.argument("family", required=False, metavar="[FAMILY]")
 @click.argument("name", required=False)
 @json_option
 def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     """List all components, those of a FAMILY, or describe the component NAME with its options.
 
-    FAMILY is metric, aligner, decoder, optimizer, reader or annotator; NAME may have options,
-    which are then checked. What other packages add is listed too.
+    FAMILY is metric, aligner, decoder, optimizer, reader or annotator; it may be left out before a
+    NAME that only one family has. NAME may have options, which are then checked. Components of
+    other packages are listed too.
 
     \b
     Examples:
       portmert components optimizer
       portmert components reader flat:n=100
+      portmert components jsonl
     """  # noqa: D301  click's mark of lines that stay as they are
     if family is not None:
+        if family not in FAMILIES:
+            family, name = _family_of(family, name), family
         show(family, name, as_json=as_json)
         return
     from portmert.tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
@@ -54,6 +59,20 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
         click.echo(to_json(plain, indent=2))
     else:
         click.echo("\n\n".join(_table(each, parts) for each, parts in found.items()))
+
+
+def _family_of(text: str, more: str | None) -> str:
+    """Return the one family that has a component of a name."""
+    name = text.partition(":")[0].lower()
+    known = {family: names(family) for family in FAMILIES}
+    found = [family for family in known if name in known[family]]
+    if more is not None or not found:
+        others = [] if more is not None else [one for each in known.values() for one in each]
+        near = suggest(name, [*FAMILIES, *others])
+        raise ConfigError(f"there is no family{' or component' * (more is None)} '{text}'{near}")
+    if len(found) > 1:
+        raise ConfigError(f"'{name}' is in the families {' and '.join(found)}: name one before it")
+    return found[0]
 
 
 def show(family: str, name: str | None, *, as_json: bool) -> None:

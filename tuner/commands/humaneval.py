@@ -1,4 +1,4 @@
-"""Offers `portmert humaneval`: people compare the outputs of two systems."""
+"""The command `portmert humaneval`: people compare the outputs of two systems."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command() -> None:
     "--common",
     Whole(0),
     20,
-    "How many of them every judge sees, to know how far judges agree.",
+    "Items that every judge sees, to measure how far judges agree.",
 )
 @defaulted("--min-length", Whole(0), 10, "Fewest tokens of the reference.")
 @defaulted("--max-length", Whole(1), 50, "Most tokens of the reference.")
@@ -64,9 +64,9 @@ def command() -> None:
     "--top-share",
     FiniteRange(0, 1, min_open=True),
     0.5,
-    "Of these segments, the share of those with the highest 1-TER of either system; 1: all.",
+    "Share of these segments to keep: those with the highest 1-TER of either system. 1: all.",
 )
-@click.option("--condition", help="What tables call this comparison.  [default: A against B]")
+@click.option("--condition", help="Name of this comparison in tables.  [default: A against B]")
 @text_options
 @seed_option
 def make(
@@ -76,6 +76,10 @@ def make(
     out: Path,
     count: int | None,
     names: tuple[str, ...],
+    min_length: int,
+    max_length: int,
+    equal_outputs: bool,
+    top_share: float,
     **given: Any,
 ) -> None:
     """Make sheets on which judges compare the outputs of A and B.
@@ -83,7 +87,7 @@ def make(
     A and B are folders of runs, or name=FILE.
 
     Each judge's sheet is a table (.csv, .xlsx) and a form for a browser (.html): send one of
-    them. Keep key.json: it says whose output is left and whose right.
+    them. Keep key.json: it records which system's output is left and which is right.
 
     \b
     portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets
@@ -91,11 +95,12 @@ def make(
     judges = _judges(count, names)
     if given["common"] > given["items"]:
         raise click.UsageError(f"--common {given['common']} is more than --items {given['items']}")
-    if given["min_length"] > given["max_length"]:
-        raise click.UsageError(
-            f"--min-length {given['min_length']} is more than --max-length {given['max_length']}"
-        )
-    portmert.make_sheets(first, second, out, judges=judges, notice=notice, **given)
+    if min_length > max_length:
+        raise click.UsageError(f"--min-length {min_length} is more than --max-length {max_length}")
+    filters = portmert.Filters(min_length, max_length, not equal_outputs, top_share)
+    portmert.make_sheets(
+        first, second, out, judges=judges, filters=filters, notice=notice, **given
+    )
     click.echo(
         f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
         f"{counted(given['items'], 'item')} each, {given['common']} of them common\n"
@@ -130,17 +135,19 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     type=FILE,
     help="key.json of an evaluation; repeat for more. Default: that beside the sheets or above.",
 )
-@click.option("--without", multiple=True, metavar="JUDGE", help="Judge whose sheet never came.")
+@click.option(
+    "--without", multiple=True, metavar="JUDGE", help="Judge whose sheet did not come back."
+)
 @defaulted(
     "--drop",
     Whole(0),
     0,
-    "Leave out so many judges: those who disagree most with the others on common items.",
+    "How many judges to leave out: those who disagree most with the others on common items.",
 )
 @click.option(
     "--literal",
     is_flag=True,
-    help="Leave out by the expression that the PORT paper prints, which is the other way round.",
+    help="Use the expression that the PORT paper prints, which leaves out the opposite judges.",
 )
 @output_options
 def read(

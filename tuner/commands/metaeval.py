@@ -1,7 +1,8 @@
-"""Offers `portmert metaeval`: how well metrics agree with human scores."""
+"""The command `portmert metaeval`: how well metrics agree with human scores."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from portmert.tuner.commands._outputs import check_outputs, output_options, show
 from portmert.tuner.commands._progress import annotating
 from portmert.tuner.ground.files import write_text
 
-_OF_A_SET = ("penalties", "systems", "source", "links", "ref_links")
+_OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")
 
 
 @click.command()
@@ -92,6 +93,10 @@ def command(
     human: Path | None,
     outputs: Path | None,
     refs: tuple[Path, ...],
+    sets: Path | None,
+    samples: int,
+    level: float,
+    seed: int,
     show_all: bool,
     html_out: Path | None,
     json_out: Path | None,
@@ -105,11 +110,20 @@ def command(
     \b
     portmert metaeval --human scores.tsv --outputs folder --ref ref.en --metric bleu --metric ter
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    _check_usage(human, outputs, refs, given)
+    one = {key: given.pop(key) for key in _OF_A_SET}
+    _check_usage(sets, {"human": human, "outputs": outputs, "ref": refs}, one)
+    if len(set(given["metric"])) < len(given["metric"]):
+        raise click.UsageError("--metric names one metric twice")
     check_outputs(html_out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
-        found = portmert.metaeval(human, outputs, refs, notice=notice, progress=progress, **given)
+        found = portmert.metaeval(
+            sets or portmert.JudgedSet(human=human, outputs=outputs, refs=refs, **one),  # type: ignore[arg-type]  # checked above
+            resampling=portmert.Resampling(samples, seed, level),
+            notice=notice,
+            progress=progress,
+            **given,
+        )
     if html_out is not None:
         write_text(html_out, found.as_html())
     shown = replace(found, text=found.whole) if show_all else found
@@ -117,21 +131,19 @@ def command(
 
 
 def _check_usage(
-    human: Path | None, outputs: Path | None, refs: tuple[Path, ...], given: dict[str, Any]
+    sets: Path | None, needed: Mapping[str, object], also: Mapping[str, object]
 ) -> None:
-    one = {"--human": human, "--outputs": outputs, "--ref": refs}
-    if given["sets"] is None:
-        missing = [name for name, value in one.items() if not value]
+    """Refuse options of one test set beside --sets, and a test set that lacks files."""
+    if sets is None:
+        missing = [name for name, value in needed.items() if not value]
         if missing:
-            raise click.UsageError(f"Missing option '{missing[0]}', or '--sets'.")
+            raise click.UsageError(f"Missing option '--{missing[0]}', or '--sets'.")
     else:
-        also = {**one, **{f"--{key.replace('_', '-')}": given[key] for key in _OF_A_SET}}
-        for name, value in also.items():
-            if value:
-                raise click.UsageError(f"{name} is said of each test set in the file of --sets")
-        if given["judgments"] != "refuse":
-            raise click.UsageError("--judgments is said of each test set in the file of --sets")
-    if (given["links"] is not None or given["ref_links"]) and given["source"] is None:
+        for name, value in {**needed, **also}.items():
+            if value and value != "refuse":
+                option = name.replace("_", "-")
+                raise click.UsageError(
+                    f"--{option} is said of each test set in the file of --sets"
+                )
+    if (also["links"] is not None or also["ref_links"]) and also["source"] is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")
-    if len(set(given["metric"])) < len(given["metric"]):
-        raise click.UsageError("--metric names one metric twice")

@@ -1,4 +1,4 @@
-"""Offers `portmert report`: how a run of tune came to its weights."""
+"""The command `portmert report`: how a run of tune came to its weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given:
     wanted = html_out is not None or json_out is not None
     with annotating() as progress:
         found = portmert.report(run, document=wanted, notice=notice, progress=progress, **given)
-    if not print_json(json_out, found.document):
+    if not print_json(json_out, dict(found.document)):
         click.echo(str(found))
     if html_out is not None:
         write_text(html_out, found.as_html())

@@ -207,8 +207,8 @@ def _comparison(
 
     Without times: the same demo makes the same bytes.
     """
-    from portmert.tuner.evaluation.comparison.request import Request, compare_request  # noqa: PLC0415
-    from portmert.tuner.evaluation.comparison.summary import summaries  # noqa: PLC0415
+    from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
+    from portmert.tuner.evaluation.comparison.report import summaries  # noqa: PLC0415
     from portmert.tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
     def prepare(
@@ -216,7 +216,7 @@ def _comparison(
     ) -> Preparation:
         return Preparation.of(metrics, pipeline, annotator)
 
-    request = Request(tuple(str(run) for run in runs), prepare=prepare, runs=True, timing=False)
+    request = CompareRequest(tuple(map(str, runs)), prepare=prepare, runs=True, timing=False)
     document = compare_request(request, log).as_json()
     return tuple(summaries(document)), render(document)
 

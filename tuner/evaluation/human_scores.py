@@ -1,22 +1,28 @@
-"""Reads human scores of several systems' outputs, and the outputs they are about.
+"""Reads human scores of several systems' outputs, and finds the outputs they are about.
 
-The scores are a table with tabs between its columns, the first line naming them: `system`,
+The scores are a table with tabs between its columns. Its first line names them: `system`,
 `segment` (line of the output, from 0), `score`, maybe `document`, `judge` and `group`. The outputs
-are a folder of files named after the systems, `SYSTEM.en`, one segment a line.
+are a folder of files named after the systems, `SYSTEM.en`, one segment a line. A TOML file may
+list several test sets, each a table `[[set]]` with the keys of `JudgedSet`; paths in it are
+relative to the file.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+import pydantic.dataclasses
+from pydantic import Field, TypeAdapter, ValidationError
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.errors import InputError, counted, suggest
+from portmert.tuner.families import reason
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import FINITE, parse_number
 
@@ -336,3 +342,102 @@ def _system_of(path: Path, systems: Sequence[str]) -> str:
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     return name if name in systems else name.rpartition(".")[0] or name
+
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True)
+class JudgedSet:
+    """One test set with human scores of several systems' outputs.
+
+    Parameters
+    ----------
+    human
+        Human scores: columns system, segment (from 0), score and maybe document, judge and group,
+        with tabs between them.
+    outputs
+        Folder of outputs named after their systems.
+    refs, source
+        References, and the source for metrics of word order.
+    name
+        Its name in tables, if there are several test sets.
+    group
+        Its data points are taken together with those of other sets of the group.
+    scenario
+        Scenarios follow each other in the order of the sets.
+    links, ref_links
+        Folder of links of source and outputs, named after the systems; links of the references.
+    penalties
+        Whether lower human scores are better, as of HTER.
+    judgments
+        What becomes of several judgments of one output: a fault, their mean, or a data point each.
+    systems
+        Only these; none: all.
+    """
+
+    __test__ = False  # pytest takes it for a test
+
+    human: Path
+    outputs: Path
+    refs: Annotated[tuple[Path, ...], Field(min_length=1)]
+    name: str = ""
+    group: str = ""
+    scenario: str = ""
+    source: Path | None = None
+    links: Path | None = None
+    ref_links: tuple[Path, ...] = ()
+    penalties: bool = False
+    judgments: Several = "refuse"
+    systems: tuple[Name, ...] = ()
+
+
+def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
+    """Read the test sets of a file.
+
+    Raises
+    ------
+    InputError
+        It is not TOML, lists nothing, has another key or a value of another kind, or names two
+        test sets alike.
+    """
+    text = "\n".join(read_lines(path))
+    with faults_at(f"{path}: not TOML", ValueError, InputError):
+        content = parse_toml(text)
+    listed = content.get("set")
+    if set(content) != {"set"} or not isinstance(listed, list) or not listed:
+        raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")
+    found: list[JudgedSet] = []
+    known = [key.name for key in fields(JudgedSet)]
+    for number, table in enumerate(listed, 1):
+        for key in table if isinstance(table, dict) else ():
+            if key not in known:
+                near = suggest(key, known)
+                raise InputError(f"{path}: test set {number}: no key '{key}'{near}")
+        try:
+            one = TypeAdapter(JudgedSet).validate_python(table)
+        except ValidationError as error:
+            raise InputError(f"{path}: test set {number}: {reason(error)}") from None
+        if not one.name:
+            raise InputError(f'{path}: test set {number} has no name; add name = "..."')
+        if one.name in (other.name for other in found):
+            raise InputError(f"{path}: two test sets are named '{one.name}'")
+        found.append(_from(path.parent, one))
+    return tuple(found)
+
+
+def _from(folder: Path, one: JudgedSet) -> JudgedSet:
+    """Return a test set whose paths are taken from a folder."""
+
+    def moved(paths: Iterable[Path]) -> tuple[Path, ...]:
+        return tuple(folder / path for path in paths)
+
+    return replace(
+        one,
+        human=folder / one.human,
+        outputs=folder / one.outputs,
+        refs=moved(one.refs),
+        source=one.source and folder / one.source,
+        links=one.links and folder / one.links,
+        ref_links=moved(one.ref_links),
+    )

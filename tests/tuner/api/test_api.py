@@ -176,9 +176,9 @@ def test_compare_takes_names_and_files(ref, tmp_path):
     (tmp_path / "a").write_text("a b x d\ne f g h\n")
     found = portmert.compare(
         {"one": tmp_path / "a", "two": [ref, ref]},
-        refs=ref,
+        ref,
         metric="ter",
-        samples=50,
+        resampling=portmert.Resampling(samples=50),
         timing=False,
         **QUIET,
     )

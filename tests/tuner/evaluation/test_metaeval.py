@@ -15,22 +15,27 @@ from portmert.metrics.ter import Ter
 from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from portmert.tuner.evaluation.correlation import pearson as pearson_of
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
-from portmert.tuner.evaluation.metaeval import accuracies, data, differences, intervals
+from portmert.tuner.evaluation.metaeval import data, differences, evaluation, intervals
 from portmert.tuner.evaluation.metaeval.combined import combine
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
+from portmert.tuner.evaluation.metaeval.data import (
+    Judged,
+    Likeness,
+    MetricScores,
+    Points,
+    likeness,
+)
 from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
-from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
 from portmert.tuner.evaluation.metaeval.report import (
     as_json,
     combined_as_json,
+    combined_summary,
     combined_tables,
     tables,
 )
-from portmert.tuner.evaluation.metaeval.summary import combined_summary
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus
 from tests.oracles import metaeval as oracle
-from tests.support.agreements import given_scores, two_sets
+from tests.support.agreements import Given, given_scores, two_sets
 
 SEGMENTS, SYSTEMS = 3, 3
 small = st.integers(-3, 3).map(float)
@@ -42,11 +47,13 @@ LENGTHS = np.array([1.0, 4.0, 2.0])
 
 @given(table, table, rows, systems)
 def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
-    draws = intervals.Draws(times, kept)
+    draws = data.Draws(times, kept)
     points = Points.of(human, LENGTHS)
     pearsons = intervals.pearson_sums(points, metric, draws).correlations(systems=SYSTEMS)
     judged = Judged(("A", "B", "C"), human, LENGTHS)
-    kendalls = intervals.pair_correlations(intervals.pair_sums(judged, metric, draws, epsilon=1.0))
+    kendalls = intervals.pair_correlations(
+        intervals.pair_sums(judged, given_scores(metric), draws, epsilon=1.0)
+    )
     for number in range(len(times)):
         written = oracle.sampled(human, metric, LENGTHS, times[number], kept[number])
         if not written[0]:
@@ -70,7 +77,7 @@ def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
     scores = given_scores(metric)
     times = np.array([[1.0, 1, 1], [0, 0, 3]])
     found = intervals.system_samples(
-        Judged(("A", "B", "C"), human, LENGTHS), scores, intervals.Draws(times, kept)
+        Judged(("A", "B", "C"), human, LENGTHS), scores, data.Draws(times, kept)
     )
     for number in range(2):
         x = (times[number] @ metric / 3)[kept[number]]
@@ -84,8 +91,8 @@ def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
 
 
 def test_draws_resample_what_they_should():
-    for resampled in intervals.RESAMPLED:
-        draws = intervals.Draws.draw(
+    for resampled in data.RESAMPLED:
+        draws = data.Draws.draw(
             5, 4, samples=50, resampled=resampled, rng=np.random.default_rng(1)
         )
         assert (draws.rows[0] == 1).all()  # the data itself
@@ -99,7 +106,7 @@ def test_draws_resample_what_they_should():
 def swapped(human, scores, signs, level="segment", lengths=None):
     """Differences of two metrics under given swaps."""
     points = Points.of(human, np.ones(len(human)) if lengths is None else lengths)
-    block = differences.Block(points, np.stack(scores), Pairs.of(human))
+    block = differences.ScoredPoints(points, np.stack(scores), Pairs.of(human))
     (sides,) = differences._standardised([block])
     test = differences._Test(block, sides, points.human_moments)
     return differences._all_differences([test], level, [signs])
@@ -144,7 +151,9 @@ def test_swapped_scores_are_those_written_out(human, first, second, swap):
 
 
 def permuted(human, scores, *, permutations, rng):
-    block = differences.Block(Points.of(human, np.ones(len(human))), scores, Pairs.of(human))
+    block = differences.ScoredPoints(
+        Points.of(human, np.ones(len(human))), scores, Pairs.of(human)
+    )
     return differences.permute([block], "segment", permutations=permutations, rng=rng)
 
 
@@ -289,7 +298,7 @@ def test_intervals_hold_the_correlation_of_good_data():
     human = rng.normal(size=(200, 8))
     people = Judged(tuple("ABCDEFGH"), human, np.ones(200))
     scores = given_scores(human + rng.normal(size=human.shape))
-    for resampled in intervals.RESAMPLED:
+    for resampled in data.RESAMPLED:
         one = evaluate(people, [scores], Settings(samples=200, resampled=resampled))
         r = one.agreements[0].correlations["segment.pearson"]
         assert r.low < 2**-0.5 < r.high
@@ -427,11 +436,11 @@ def test_correlations_are_scipys_on_random_scores():
 @given(table, table)
 def test_epsilon_and_accuracy_are_the_twins(human, metric):
     pairs = Pairs.of(human)
-    epsilon = accuracies.calibrated(pairs, metric)
+    epsilon = evaluation.calibrated(pairs, metric)
     assert epsilon == oracle.calibrated(human.tolist(), metric.tolist())
     people = Judged(("A", "B", "C"), human, LENGTHS)
-    draws = intervals.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
-    sums = intervals.pair_sums(people, metric, draws, epsilon=epsilon)
+    draws = data.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
+    sums = intervals.pair_sums(people, given_scores(metric), draws, epsilon=epsilon)
     expected = oracle.accuracy_with_ties(human.tolist(), metric.tolist(), epsilon)
     assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
 
@@ -440,13 +449,23 @@ def test_epsilon_by_hand():
     # People tie the first two; the metric does only with epsilon 0.05: 2/3 become 1.
     human, metric = np.array([[0.0, 0, 1]]), np.array([[0.1, 0.15, 0.9]])
     people = Judged(("A", "B", "C"), human, np.ones(1))
-    draws = intervals.Draws(np.ones((1, 1)), np.arange(3)[None])
+    draws = data.Draws(np.ones((1, 1)), np.arange(3)[None])
     for epsilon, expected in ((0.0, 2 / 3), (0.05, 1.0)):
-        sums = intervals.pair_sums(people, metric, draws, epsilon=epsilon)
+        sums = intervals.pair_sums(people, given_scores(metric), draws, epsilon=epsilon)
         assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
     found = evaluate(people, [given_scores(metric)]).agreements[0]
     assert found.epsilon == pytest.approx(0.05)
     assert found.correlations["segment.acc_eq"].value == pytest.approx(1)
+
+
+def test_differences_that_only_rounding_parts_tie_together():
+    # TER of A is 0 and 1/3, that of B 1/3 and 2/3: both differences are 1/3, so the metric is
+    # right once of two times whatever epsilon is. Rounded scores would part the differences.
+    stats = np.array([[[0.0, 3], [1.0, 3]], [[1.0, 3], [2.0, 3]]])
+    people = Judged(("A", "B"), np.array([[1.0, 1], [1, 0]]), np.ones(2))
+    found = evaluate(people, [MetricScores("ter", Ter(), "ter", stats)]).agreements[0]
+    assert found.correlations["segment.acc_eq"].value == 0.5
+    assert found.epsilon == 0.0
 
 
 def test_pairwise_accuracy_by_hand():
@@ -459,11 +478,23 @@ def test_pairwise_accuracy_by_hand():
 def test_soft_accuracy_is_the_twins(human, metric, swap):
     swaps = np.where(swap, -1.0, 1.0)
     people = Judged(("A", "B", "C"), human, LENGTHS)
-    found = accuracies.soft_agreement(
-        accuracies.human_better_than(people, swaps), given_scores(metric), swaps
-    )
+    scores = given_scores(metric)
+    by_metric = evaluation.better_than(scores.stats, scores.oriented, swaps)
+    found = 1 - np.abs(evaluation.human_better_than(people, swaps) - by_metric)
     expected = oracle.soft_pairwise(human.tolist(), metric.tolist(), swaps.tolist())
     assert found.mean() == pytest.approx(expected)
+
+
+def test_soft_accuracy_sums_segment_scores_in_its_other_form():
+    # The corpus score is X0 / X1: B has it higher, the mean of its segment scores is lower.
+    stats = np.array([[[2.0, 2], [0.0, 1]], [[0.0, 8], [5.0, 10]]])
+    scores = MetricScores("given", Given(), "given", stats)
+    people = Judged(("A", "B"), np.array([[1.0, 0], [0, 1]]), np.ones(2))
+    found = evaluate(people, [scores], Settings(samples=200)).agreements[0].correlations
+    means = evaluate(people, [given_scores(scores.segment_scores)], Settings(samples=200))
+    expected = means.agreements[0].correlations["system.soft_pairwise"].value
+    assert found["system.soft_pairwise_segments"].value == expected
+    assert found["system.soft_pairwise"].value != expected
 
 
 def test_soft_accuracy_of_people_themselves_is_one(judged):
@@ -531,7 +562,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
     scores = metric[: len(kept)]
     people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], each=each)
     x, y, groups = oracle.judgments_written_out(numbered, scores)
-    draws = intervals.Draws(np.ones((1, len(kept))), np.arange(SYSTEMS)[None])
+    draws = data.Draws(np.ones((1, len(kept))), np.arange(SYSTEMS)[None])
     found = intervals.pearson_sums(people.points, scores, draws).correlations(systems=SYSTEMS)
     weights = [LENGTHS[group] for group in groups]
     for name, sides in (
@@ -541,7 +572,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
         for suffix, w in (("", [1.0] * len(x)), ("_weighted", weights)):
             expected = oracle.pearson(*sides, w)
             assert found[name + suffix][0] == pytest.approx(expected, abs=1e-9), name
-    sums = intervals.pair_sums(people, scores, draws, epsilon=0.0)
+    sums = intervals.pair_sums(people, given_scores(scores), draws, epsilon=0.0)
     assert sums[0, :3].tolist() == list(oracle.judgment_pairs(numbered, scores))
     totals = [
         np.mean([h for _, m, _, h in numbered if m == system])
@@ -555,7 +586,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
 
 @given(table, table, table, table)
 def test_pooled_sums_are_those_of_all_data_points(human, metric, other_human, other_metric):
-    draws = intervals.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
+    draws = data.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
     parts = [
         intervals.pearson_sums(Points.of(h, LENGTHS), m, draws)
         for h, m in ((human, metric), (other_human, other_metric))

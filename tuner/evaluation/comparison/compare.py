@@ -1,128 +1,194 @@
-"""Puts a whole comparison together."""
+"""Compares what a user asks for: reads texts, links them, scores and tests."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import portmert
 from portmert.metrics._base import Metric
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import scores as tables
-from portmert.tuner.evaluation.comparison.alignment import alignments
 from portmert.tuner.evaluation.comparison.differences import (
     differences,
     reference_reordering,
     segments_of,
+    similarities,
 )
-from portmert.tuner.evaluation.comparison.formats import spoken
-from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.model import (
-    Alignments,
-    Comparison,
-    OrderingScores,
-    System,
+from portmert.tuner.evaluation.comparison.material import (
+    Material,
+    find_links,
+    identical_segments,
+    parse_link_set,
+    read_material,
 )
+from portmert.tuner.evaluation.comparison.model import Alignments, Comparison, System
+from portmert.tuner.evaluation.comparison.report import ORDERING, headlines
 from portmert.tuner.evaluation.comparison.scores import Counted
-from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
-from portmert.tuner.evaluation.comparison.systems import NamedSystem, TestSet
-from portmert.tuner.evaluation.comparison.timing import time_metrics
+from portmert.tuner.evaluation.comparison.systems import (
+    NamedSystem,
+    TestFiles,
+    TestSet,
+    find_systems,
+    find_test_files,
+)
+from portmert.tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.model import RunHistory
+from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.statistics import notices
+from portmert.tuner.ground.documents import plain
+from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError
+from portmert.tuner.texts.prepare import Preparation, Prepare
+from portmert.tuner.texts.statistics import needs_of, notices
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 METRICS = ("bleu", "port", "qmean", "ter")
-"""Metrics of a comparison that names none; those that need links only where there are some."""
+"""Metrics of a comparison that names none. Those that need links are left out without links."""
 
 
 @dataclass(frozen=True)
-class Setup:
-    """Says how to compare.
+class CompareRequest:
+    """What to compare, and how. What is left out comes from the runs, or has a default.
 
     Parameters
     ----------
+    systems
+        Each `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`. The others are compared with the
+        first.
+    test
+        The test set; what it leaves out comes from the runs.
     metrics
-        Label -> metric.
-    ready
-        What made the texts ready; goes into signatures.
+        As `registry.metric` reads them.
+    pipeline
+        What is done to texts before they are scored.
+    prepare
+        Makes texts ready for metrics, with the annotator of a run if the user names none. Without
+        it, metrics of syntax cannot be computed.
     threads
-        Never changes a number.
-    notice
-        Called with one line for what the user should know at once.
+        Changes no result.
+    runs
+        Whether to read the histories of runs: that takes reading all their lists.
     timing
-        Whether to measure times, the only numbers that differ from call to call.
+        Whether to measure times, the only values that differ from call to call.
     team
         Shares the resampled test sets; None: they are drawn here.
     """
 
-    metrics: Mapping[str, Metric]
-    ready: Preparation
-    resampling: Resampling
-    threads: int
-    notice: Callable[[str], None]
+    systems: tuple[str, ...]
+    test: TestSet = field(default_factory=TestSet)
+    metrics: tuple[str, ...] = ()
+    pipeline: TextPipeline | None = None
+    prepare: Prepare | None = None
+    resampling: Resampling = field(default_factory=Resampling)
+    threads: int = 1
+    runs: bool = False
     timing: bool = True
     team: Team | None = None
 
 
-def compare(
-    systems: Sequence[NamedSystem],
-    test: TestSet,
-    materials: Sequence[Material],
-    setup: Setup,
-    runs: Sequence[RunHistory] = (),
-) -> Comparison:
-    """Compare systems with the first of them.
+Notice = Callable[[str], None]
 
-    Parameters
-    ----------
-    materials
-        One for each set of links, see `material.read_material`.
+
+def compare_request(request: CompareRequest, notice: Notice) -> Comparison:
+    """Read, link, score and test.
 
     Raises
     ------
-    InputError
-        A metric needs what is not known of the texts.
+    PortmertError
+        Something asked for is missing, or is not what it should be.
     """
-    names, material = [system.name for system in systems], materials[0]
-    counted = tables.count(material, setup.metrics, threads=setup.threads)
-    batch = material.batch_of_all()
-    for line in dict.fromkeys(n for one in counted for n in notices(one.metric, batch)):
-        setup.notice(line)
-    described = [
-        tables.describe_metric(
-            one.label,
-            one.metric,
-            setup.ready.signature(one.metric, batch.reference_offsets),
+    given = {text: registry.metric(text) for text in request.metrics or METRICS}
+    systems = find_systems(request.systems)
+    test = find_test_files(systems, request.test)
+    recorded = _annotator_of_runs(systems)
+    metrics, ready = _metrics_and_preparation(request, given, systems, recorded, notice)
+    materials = _materials(request, systems, test, ready, notice)
+    if materials[0].links is None:
+        if not request.metrics:
+            metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}
+        _check_links(metrics, test)
+    runs = [
+        read_history(
+            system.folder,
+            name=system.name,
+            metrics=metrics,
+            threads=request.threads,
+            notice=notice,
+            lenders=[one.folder for one in systems if one.has_history and one.folder],
+            prepare=request.prepare,
+            lent_annotator=recorded,
         )
-        for one in counted
+        for system in systems
+        if request.runs and system.has_history and system.folder is not None
     ]
-    scores = tables.score_systems(names, material, counted, setup.resampling, setup.team)
-    ordering: tuple[OrderingScores, ...] = ()
-    fixed = _counted(material, ("bleu", "qmean"), counted, setup)
-    if material.links is not None:
-        ordering = tables.ordering_scores(
-            names, material, list(_counted(material, tables.ORDERING, counted, setup).values())
+    counted = tables.count(materials[0], metrics, threads=request.threads)
+    for line in _doubts([system.name for system in systems], materials[0], counted):
+        notice(line)
+    return _compared(request, systems, test, materials, counted, ready, runs)
+
+
+def _materials(
+    request: CompareRequest,
+    systems: Sequence[NamedSystem],
+    test: TestFiles,
+    ready: Preparation,
+    notice: Notice,
+) -> list[Material]:
+    """Read the texts, once for each set of links."""
+    aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
+    given = [
+        parse_link_set(text, references=len(test.references), outputs=outputs)
+        for text in request.test.links
+    ]
+    if test.source is None and (given or aligner is not None):
+        raise InputError("word alignments need the source text; give --source")
+    with tempfile.TemporaryDirectory() as folder:
+        linking = find_links(
+            systems,
+            test,
+            given,
+            aligner,
+            folder=Path(folder) / "annotations",
+            notice=notice,
         )
+        return read_material(systems, test, linking, ready)
+
+
+def _compared(
+    request: CompareRequest,
+    systems: Sequence[NamedSystem],
+    test: TestFiles,
+    materials: Sequence[Material],
+    counted: Sequence[Counted],
+    ready: Preparation,
+    runs: Sequence[RunHistory],
+) -> Comparison:
+    """Score and test all systems, and find where they differ from the first."""
+    names, material, threads = [one.name for one in systems], materials[0], request.threads
+    metrics, resampling = {one.label: one.metric for one in counted}, request.resampling
+    scores = tables.score_systems(names, material, counted, resampling, request.team)
     reordering = reference_reordering(material)
+    fixed = _counted(material, ("bleu", "qmean"), counted, threads)
     ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
-    return Comparison(
+    ordering: Sequence[Counted] = ()
+    if material.links is not None:
+        ordering = list(_counted(material, ORDERING, counted, threads).values())
+    offsets = material.batch_of_all().reference_offsets
+    found = Comparison(
         portmert=portmert.__version__,
-        headlines=tables.headlines(
-            scores,
-            described,
-            {system.name: spoken(system.name, system.tuned_on) for system in systems},
-            confidence=setup.resampling.confidence,
-        ),
+        headlines=(),
         tuning_luck_untested=tuple(s.name for s in systems if len(s.outputs) == 1),
         notes=tuple(_notes(systems, materials)),
         source=None if test.source is None else test.source.name,
         references=tuple(path.name for path in test.references),
         reference_links=material.links,
-        samples=setup.resampling.samples,
-        seed=setup.resampling.seed,
-        confidence=setup.resampling.confidence,
+        samples=resampling.samples,
+        seed=resampling.seed,
+        confidence=resampling.level,
         systems=tuple(
             System(
                 name=table.system,
@@ -134,50 +200,146 @@ def compare(
             )
             for system, table in zip(systems, ngrams, strict=True)
         ),
-        metrics=tuple(described),
+        metrics=tuple(
+            tables.describe_metric(one.label, one.metric, ready.signature(one.metric, offsets))
+            for one in counted
+        ),
         scores=scores,
-        similarity=similarities(names, material, threads=setup.threads),
-        ordering=ordering,
+        similarity=similarities(names, material, threads=threads),
+        ordering=tables.ordering_scores(names, material, ordering) if ordering else (),
         ngrams=ngrams,
-        alignments=_alignments(names, materials, counted, setup),
-        timing=time_metrics(material, setup.metrics) if setup.timing else (),
+        alignments=_alignments(names, materials, counted, threads),
+        timing=tables.time_metrics(material, metrics) if request.timing else (),
         differences=differences(names, material, counted, reordering),
         segments=segments_of(material, counted, reordering),
         runs=tuple(runs),
     )
+    said = {name: plain(getattr(found, name)) for name in ("systems", "metrics", "scores")}
+    return replace(found, headlines=headlines({**said, "confidence": resampling.level}))
+
+
+def _metrics_and_preparation(
+    request: CompareRequest,
+    given: dict[str, Metric],
+    systems: Sequence[NamedSystem],
+    recorded: Annotator | None,
+    notice: Notice,
+) -> tuple[dict[str, Metric], Preparation]:
+    """Return the metrics to score with, and what makes texts ready for them.
+
+    If the user names no metric, those that the runs were tuned on join the default ones, as far as
+    they can be computed.
+    """
+    pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
+
+    def ready(metrics: dict[str, Metric]) -> Preparation:
+        if request.prepare is None:
+            return Preparation(pipeline)
+        return request.prepare(list(metrics.values()), pipeline, recorded)
+
+    if request.metrics:
+        return given, ready(given)
+    asked = dict(given)
+    for system in systems:
+        if system.tuned_on is None:
+            continue
+        try:
+            metric = metric_of(system.tuned_on)
+            if metric in asked.values():
+                continue
+            label = _label(metric)
+            ready({label: metric})
+            if needs_of([metric]) and request.prepare is None:
+                continue
+        except (UnknownDevSet, InputError, ProgramError) as reason:
+            notice(f"not scored with what {system.name} was tuned on: {reason}")
+        else:
+            asked[label] = metric
+    return asked, ready(asked)
+
+
+def _check_links(asked: Mapping[str, Metric], test: TestFiles) -> None:
+    for metric in asked.values():
+        if "links" in metric.needs:
+            source = "" if test.source else "--source, the source text, and "
+            raise InputError(
+                f"metric {metric.name()} compares word orders and needs word alignments; give "
+                f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
+            )
+
+
+def _label(metric: Metric) -> str:
+    """Return the name of a metric, with its options if they are not the default ones."""
+    try:
+        is_default = registry.metric(metric.name()) == metric
+    except PortmertError:  # an option must be given, or it is a formula
+        is_default = False
+    return metric.name() if is_default else metric.signature
+
+
+def _annotator_of_runs(systems: Sequence[NamedSystem]) -> Annotator | None:
+    """Return the annotator of the first run that had one."""
+    known = (s.inputs.components.get("annotator") for s in systems if s.inputs is not None)
+    return next(filter(None, known), None)
+
+
+def _pipeline_of_runs(systems: Sequence[NamedSystem], notice: Notice) -> TextPipeline:
+    """Return what the first run does to texts, and say so if the others do something else."""
+    known = [(s.name, s.inputs.data.pipeline) for s in systems if s.inputs is not None]
+    for name, pipeline in known[1:]:
+        if pipeline.signature != known[0][1].signature:
+            notice(
+                f"{name} was scored with {pipeline.signature}, {known[0][0]} with "
+                f"{known[0][1].signature}; all are now scored with the latter (--text or "
+                f"--lowercase changes that)"
+            )
+    return known[0][1] if known else TextPipeline()
+
+
+def _doubts(names: Sequence[str], material: Material, counted: Sequence[Counted]) -> list[str]:
+    """Return what the user should know about the texts, one line each, as `score` says it.
+
+    Each system is looked at by itself, by its first output: among many, one that is cut into
+    subwords would not be noticed. A line that is true of all stands once, without a name.
+    """
+    found: dict[str, list[str]] = {}
+    for place, name in enumerate(names):
+        batch = material.batch(material.members(place)[0])
+        for line in dict.fromkeys(n for one in counted for n in notices(one.metric, batch)):
+            found.setdefault(line, []).append(name)
+    return [
+        line if len(owners) == len(names) else f"{', '.join(owners)}: {line}"
+        for line, owners in found.items()
+    ]
 
 
 def _counted(
-    material: Material, names: Sequence[str], counted: Sequence[Counted], setup: Setup
+    material: Material, names: Sequence[str], counted: Sequence[Counted], threads: int
 ) -> dict[str, Counted]:
     """Return statistics under the metrics of these names with default options."""
     have = {one.metric: one for one in counted}
     wanted = {name: registry.metric(name) for name in names}
     missing = {name: metric for name, metric in wanted.items() if metric not in have}
-    new = {one.label: one for one in tables.count(material, missing, threads=setup.threads)}
-    found = {}
-    for name, metric in wanted.items():
-        one = new[name] if name in new else have[metric]
-        found[name] = tables.Counted(name, one.metric, one.stats)
-    return found
+    new = {one.label: one for one in tables.count(material, missing, threads=threads)}
+    return {
+        name: replace(new[name] if name in new else have[metric], label=name)
+        for name, metric in wanted.items()
+    }
 
 
 def _alignments(
-    names: Sequence[str],
-    materials: Sequence[Material],
-    counted: Sequence[Counted],
-    setup: Setup,
+    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted], threads: int
 ) -> Alignments | None:
-    # The scores of all other metrics are the same under any links.
-    linked = {label: one for label, one in setup.metrics.items() if "links" in one.needs}
+    # Metrics that need no links have the same scores under any links.
+    linked = {one.label: one.metric for one in counted if "links" in one.metric.needs}
     rows = []
     for material in materials:
         again = [one for one in counted if one.label in linked]
         if material is not materials[0]:
-            again = tables.count(material, linked, threads=setup.threads)
+            again = tables.count(material, linked, threads=threads)
         if material.links is not None:
             rows += tables.links_scores(names, material, again)
-    return alignments(materials, rows)
+    return tables.alignments(materials, rows)
 
 
 def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> list[str]:

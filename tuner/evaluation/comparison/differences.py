@@ -1,14 +1,15 @@
-"""Finds where systems differ: kinds of segments, single segments, n-grams."""
+"""Finds where systems differ: kinds of segments, single segments, n-grams, whole outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, offsets_of
+from portmert.metrics._base import FloatArray, IntArray, Metric, Ragged, Texts, offsets_of
 from portmert.metrics._orders import word_orders
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import Material
@@ -16,10 +17,11 @@ from portmert.tuner.evaluation.comparison.model import (
     Bucket,
     Differences,
     LinkedText,
+    NgramDifference,
     Segment,
     SegmentDifference,
+    Similarity,
 )
-from portmert.tuner.evaluation.comparison.ngrams import ngram_differences
 from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.texts.corpus import IntegerArray, References, make_batch
 from portmert.tuner.texts.statistics import compute_stats
@@ -193,3 +195,237 @@ def _segments(
                 for s in (*gains, *reversed(losses))
             ]
     return tuple(found)
+
+
+MAX_ORDER = 4
+MOST = 10
+"""N-grams shown of each system and direction."""
+
+
+def ngram_differences(names: Sequence[str], material: Material) -> tuple[NgramDifference, ...]:
+    """Return, for each system but the first, the n-grams of largest gain and largest loss.
+
+    Counts are of clipped matches, summed over segments, means over replicas. Of n-grams with the
+    same difference the longer one comes first.
+    """
+    found: list[list[tuple[float, int, str, NgramDifference]]] = [[] for _ in names]
+    for order, words, means, in_references in _matches(material):
+        for i in range(1, len(names)):
+            change = means[i] - means[0]
+            for ngram in _extreme(change):
+                text = " ".join(words(ngram))
+                entry = NgramDifference(
+                    names[i],
+                    text,
+                    float(means[0, ngram]),
+                    float(means[i, ngram]),
+                    float(in_references[ngram]),
+                )
+                found[i].append((float(change[ngram]), order, text, entry))
+    kept = []
+    for entries in found:
+        gains = sorted((e for e in entries if e[0] > 0), key=lambda e: (-e[0], -e[1], e[2]))
+        losses = sorted((e for e in entries if e[0] < 0), key=lambda e: (e[0], -e[1], e[2]))
+        kept += [entry[3] for entry in (*gains[:MOST], *reversed(losses[:MOST]))]
+    return tuple(kept)
+
+
+def _extreme(change: FloatArray) -> list[int]:
+    """Return the n-grams that may be among the `MOST` of either direction, ties included."""
+    wanted = []
+    for sign in (1.0, -1.0):
+        values = sign * change
+        positive = values[values > 0]
+        if not positive.size:
+            continue
+        least = np.sort(positive)[::-1][:MOST][-1]
+        wanted.append(np.flatnonzero(values >= least))
+    return np.concatenate(wanted).tolist() if wanted else []
+
+
+class _Words:
+    """Holds the words of an n-gram, by where it first stands."""
+
+    def __init__(
+        self, vocabulary: list[str], tokens: IntArray, first: IntArray, order: int
+    ) -> None:
+        self._vocabulary, self._tokens = vocabulary, tokens
+        self._first, self._order = first, order
+
+    def __call__(self, ngram: int) -> list[str]:
+        start = int(self._first[ngram])
+        return [self._vocabulary[t] for t in self._tokens[start : start + self._order]]
+
+
+def _matches(material: Material) -> Iterator[tuple[int, _Words, FloatArray, IntArray]]:
+    """Yield for each order: its n-grams' words, (M, G) matches of systems, (G,) in references.
+
+    Matches are clipped, summed over segments, means over replicas. Of n-grams that no reference
+    has there are none, so only those of references have numbers.
+    """
+    segments = np.arange(len(material))
+    references = _Positions(
+        material.references.texts.tokens, np.repeat(segments, np.diff(material.references.offsets))
+    )
+    outputs = [_Positions(output.tokens, segments) for output in material.outputs]
+    width = len(material.references.texts.vocabulary) + 1
+    for order in range(1, MAX_ORDER + 1):
+        codes = references.codes(order, width)
+        kinds, first = np.unique(codes, return_index=True)
+        words = _Words(
+            material.references.texts.vocabulary.words,
+            references.tokens,
+            references.at[first],
+            order,
+        )
+        references.keep(codes, kinds)
+        places, times = references.counts(len(kinds))
+        # The most that a reference of a segment has.
+        keys, back = np.unique(places, return_inverse=True)
+        limits = np.zeros(len(keys), dtype=np.int64)
+        np.maximum.at(limits, back, times)
+        matched = np.zeros((len(material.replicas), len(kinds)))
+        for system, output in zip(material.systems.tolist(), outputs, strict=True):
+            output.keep(output.codes(order, width), kinds)
+            places, times = output.counts(len(kinds))
+            at = np.minimum(np.searchsorted(keys, places), max(len(keys) - 1, 0))
+            known = keys[at] == places if len(keys) else np.zeros(len(places), dtype=bool)
+            clipped = np.minimum(times, limits[at])[known] if len(keys) else times[known]
+            matched[system] += np.bincount(
+                places[known] % max(len(kinds), 1), clipped, minlength=len(kinds)
+            )
+        matched /= np.array(material.replicas)[:, np.newaxis]
+        in_references = np.bincount(
+            keys % max(len(kinds), 1), limits, minlength=len(kinds)
+        ).astype(np.int64)
+        yield order, words, matched, in_references
+
+
+class _Positions:
+    """Holds the positions of some texts at which an n-gram of a reference begins.
+
+    Parameters
+    ----------
+    rows
+        Tokens of the texts.
+    segments : (N,) int64
+        Of each text.
+    """
+
+    def __init__(self, rows: Ragged, segments: IntArray) -> None:
+        begin, end = rows.offsets[0], rows.offsets[-1]
+        self.tokens = rows.values[begin:end].astype(np.int64)
+        self._ends = np.repeat(rows.offsets[1:] - begin, rows.lengths)
+        self._text = np.repeat(np.arange(len(rows)), rows.lengths)
+        self._segments = segments
+        self.at = np.arange(len(self.tokens))
+        self._numbers = np.zeros(len(self.tokens), dtype=np.int64)
+
+    def codes(self, order: int, width: int) -> IntArray:
+        """Return n-grams, one token longer than before: their beginning and last token in one."""
+        inside = self.at + order <= self._ends[self.at]
+        self.at, self._numbers = self.at[inside], self._numbers[inside]
+        return self._numbers * width + self.tokens[self.at + order - 1]
+
+    def keep(self, codes: IntArray, kinds: IntArray) -> None:
+        """Keep positions whose n-gram is one of `kinds`, rising, and number it by its place."""
+        found = np.searchsorted(kinds, codes)
+        found[found == len(kinds)] = 0
+        known = kinds[found] == codes if len(kinds) else np.zeros(len(codes), dtype=bool)
+        self.at, self._numbers = self.at[known], found[known]
+
+    def counts(self, kinds: int) -> tuple[IntArray, IntArray]:
+        """Return segment and n-gram in one, and how often, once for each text that has it."""
+        of_text, times = np.unique(self._text[self.at] * kinds + self._numbers, return_counts=True)
+        text, ngram = of_text // max(kinds, 1), of_text % max(kinds, 1)
+        return self._segments[text] * kinds + ngram, times
+
+
+_AT_ONCE = 50_000
+"""Pairs of texts compared in one call."""
+
+
+def similarities(
+    names: Sequence[str], material: Material, *, threads: int
+) -> tuple[Similarity, ...]:
+    """Compare the outputs of all pairs of systems, and the replicas of each system."""
+    pairs = {
+        (i, j): list(_pairs(material, i, j))
+        for i, j in itertools.combinations_with_replacement(range(len(names)), 2)
+    }
+    measured = iter(_compare(material, list(itertools.chain(*pairs.values())), threads))
+    found = []
+    for (i, j), compared in pairs.items():
+        if compared:
+            identical, alike = np.mean([next(measured) for _ in compared], axis=0)
+            found.append(Similarity(names[i], names[j], float(identical), float(alike)))
+    return tuple(found)
+
+
+def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
+    """Yield outputs to compare: replica n of one system with replica n of the other.
+
+    All pairs of replicas would say the same at the square of the time. Of systems of unequal
+    numbers the last replica of the smaller one is compared with all that are left over.
+    """
+    ours, theirs = material.members(i), material.members(j)
+    if i == j:
+        yield from itertools.combinations(ours, 2)
+        return
+    for n in range(max(len(ours), len(theirs))):
+        yield ours[min(n, len(ours) - 1)], theirs[min(n, len(theirs) - 1)]
+
+
+def _compare(
+    material: Material, pairs: Sequence[tuple[int, int]], threads: int
+) -> Iterator[tuple[float, float]]:
+    """Yield of each pair of outputs the share of identical segments and 1 - TER.
+
+    TER is a mean of both directions. Two texts of a segment are compared once, whichever outputs
+    have them, and a text is not compared with itself.
+    """
+    if not pairs:
+        return
+    ter, texts, rows = registry.metric("ter"), _distinct(material), len(material.texts)
+    first, second = np.array(pairs).T
+    differ = texts[first] != texts[second]
+    codes = texts[first][differ] * rows + texts[second][differ]
+    distinct, place = np.unique(codes, return_inverse=True)
+    lengths = material.texts.tokens.lengths.reshape(texts.shape).sum(axis=1).astype(np.float64)
+    rates: list[FloatArray] = []
+    for hypotheses, references, of in (
+        (distinct // rows, distinct % rows, second),
+        (distinct % rows, distinct // rows, first),
+    ):
+        edits = _edits(ter, material.texts, hypotheses, references, threads)[place]
+        total = np.bincount(np.nonzero(differ)[0], edits, minlength=len(pairs))
+        rates.append(ter.score(np.column_stack([total, lengths[of]])))
+    identical = (~differ).mean(axis=1)
+    yield from zip(identical.tolist(), (1.0 - (rates[0] + rates[1]) / 2.0).tolist(), strict=True)
+
+
+def _edits(
+    ter: Metric, texts: Texts, hypotheses: IntArray, references: IntArray, threads: int
+) -> FloatArray:
+    """Return (P,) float64: the edits from each row of `references` to that of `hypotheses`."""
+    found = np.empty(len(hypotheses))
+    for begin in range(0, len(found), _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        offsets = np.arange(len(found[part]) + 1, dtype=np.int64)
+        of = References(texts.take(references[part]), offsets)
+        batch = make_batch(texts.take(hypotheses[part]), offsets, of)
+        found[part] = compute_stats(ter, batch, threads=threads)[:, 0]
+    return found
+
+
+def _distinct(material: Material) -> IntArray:
+    """Return (N, S) int64: of each text the first row with the same tokens in its segment."""
+    segments, tokens = len(material), material.texts.tokens
+    first: dict[tuple[int, bytes], int] = {}
+    return np.array(
+        [
+            first.setdefault((row % segments, tokens.row(row).tobytes()), row)
+            for row in range(len(tokens))
+        ],
+        dtype=np.int64,
+    ).reshape(-1, segments)

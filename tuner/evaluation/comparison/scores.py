@@ -1,28 +1,32 @@
-"""Scores of all systems, their spread, and what is shown by the differences: Table 4."""
+"""Scores all systems: means, spreads, tests, times, and scores under several sets of links."""
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, Metric
+import numpy as np
+
+from portmert.metrics._base import FloatArray, Metric, Ragged
+from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.model import (
+    Alignments,
     ComparedMetric,
+    LinksAgreement,
     LinksScore,
     NgramCounts,
     OrderCounts,
     OrderingScores,
     SystemScore,
+    Timing,
 )
-from portmert.tuner.evaluation.comparison.summary import untested_luck
+from portmert.tuner.evaluation.comparison.report import ORDERING
 from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.texts.statistics import compute_stats
-
-ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
-"""Tables 8, 9 and 10 of the PORT paper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,59 +121,6 @@ def score_systems(
     return tuple(scores)
 
 
-def headlines(
-    scores: Sequence[SystemScore],
-    metrics: Sequence[ComparedMetric],
-    called: Mapping[str, str],
-    *,
-    confidence: float,
-) -> tuple[str, ...]:
-    """Return a sentence for each system but the first and each metric: what was shown.
-
-    A difference is shown if its corrected p is below 1 - `confidence`. Of systems with one replica
-    the sentence says that it may be luck of tuning.
-
-    Parameters
-    ----------
-    called
-        Name of each system, the first one first -> what sentences call it.
-    """
-    replicas = {called[score.system]: len(score.replica_scores) for score in scores}
-    by_label = {metric.label: metric for metric in metrics}
-    first, lines = next(iter(called.values())), []
-    for score in scores:
-        if score.difference is None or score.p is None or score.p_holm is None:
-            continue
-        metric = by_label[score.metric]
-        p, corrected = (_equation(value) for value in (score.p, score.p_holm))
-        change = f"{shown(score.difference, metric, sign=True)}, p {p}"
-        if corrected != p:
-            change += f", {corrected.removeprefix('= ')} corrected"
-        if untested := untested_luck([first, called[score.system]], replicas):
-            change += f"; {untested}"
-        if score.p_holm >= 1 - confidence:
-            lines.append(
-                f"{score.metric}: no difference shown between {called[score.system]} and {first} "
-                f"({change})"
-            )
-            continue
-        is_better = (score.difference > 0) == metric.higher_is_better
-        word = "better" if is_better else "worse"
-        lines.append(f"{score.metric}: {called[score.system]} is {word} than {first} ({change})")
-    return tuple(lines)
-
-
-def _equation(p: float) -> str:
-    text = shown_p(p)
-    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def shown(score: float, metric: ComparedMetric, *, sign: bool = False) -> str:
-    """Return a score as it is printed: in percent, or as it is if it is no share."""
-    plus = "+" if sign else ""
-    return f"{100.0 * score:{plus}.2f}" if metric.in_percent else f"{score:{plus}.4f}"
-
-
 def ordering_scores(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
 ) -> tuple[OrderingScores, ...]:
@@ -234,3 +185,68 @@ def links_scores(
 def _mean_parts(counted: Counted, members: Sequence[int]) -> dict[str, float]:
     rows = [counted.metric.parts(row) for row in counted.stats[list(members)].sum(axis=1)]
     return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
+
+
+ROUNDS = 3
+"""The fastest counts: what else the machine does only makes a round slower."""
+
+
+def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> tuple[Timing, ...]:
+    """Time the statistics of the first output, on one thread.
+
+    The metrics have been computed before: their code is compiled and loaded.
+    """
+    bleu = _seconds(material, registry.metric("bleu"))
+    return tuple(
+        Timing(label, seconds, seconds / bleu)
+        for label, metric in metrics.items()
+        for seconds in [bleu if label == "bleu" else _seconds(material, metric)]
+    )
+
+
+def _seconds(material: Material, metric: Metric) -> float:
+    fastest = float("inf")
+    for _ in range(ROUNDS):
+        batch = material.batch(0)  # a new one: it keeps what it has computed once
+        begin = time.perf_counter()
+        compute_stats(metric, batch)
+        fastest = min(fastest, time.perf_counter() - begin)
+    return fastest
+
+
+def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> Alignments | None:
+    """Return Table 7; None where there are not two sets of links."""
+    if len(materials) < 2:
+        return None
+    agreement = []
+    for one, other in itertools.combinations(materials, 2):
+        first, second = one.references.texts.links, other.references.texts.links
+        assert first is not None  # noqa: S101
+        assert second is not None  # noqa: S101
+        agreement.append(
+            LinksAgreement(str(one.links), str(other.links), error_rate(first, second))
+        )
+    return Alignments(
+        sets=tuple(str(material.links) for material in materials),
+        scores=tuple(scores),
+        agreement=tuple(agreement),
+    )
+
+
+def error_rate(first: Ragged, second: Ragged) -> float:
+    """Return the alignment error rate of two sets of links of the same texts.
+
+    All links are taken as sure, so that it does not matter which set is held against which:
+    1 - 2 |A n B| / (|A| + |B|) (Och and Ney 2003); 0 if both are empty.
+    """
+    one, other = _keys(first), _keys(second)
+    if not len(one) + len(other):
+        return 0.0
+    return 1.0 - 2.0 * len(np.intersect1d(one, other)) / (len(one) + len(other))
+
+
+def _keys(links: Ragged) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a number for each link that tells text, source and target position."""
+    values = links.values[links.offsets[0] : links.offsets[-1]].astype(np.int64).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
+    return np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1])

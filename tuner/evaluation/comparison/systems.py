@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from portmert.aligners._base import Aligner
+from portmert.tuner.components import registry
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import file_digest, read_bytes
@@ -67,9 +69,44 @@ class NamedSystem:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Holds files of the test set; `source` is None where it is not known."""
+    """The files of a test set.
 
-    __test__ = False  # not one of pytest's
+    Parameters
+    ----------
+    references
+        A file for each reference. None given: those of the first run compared.
+    source
+        Needed for metrics of word order.
+    links
+        Sets of word alignments, `name=FILE,FILE`: a file for each reference, then maybe one for
+        each output.
+    aligner, options
+        Aligns references, and outputs whose decoder gave no links.
+    """
+
+    __test__ = False  # pytest takes the name for that of a test
+
+    references: Sequence[Path | str] = ()
+    source: Path | str | None = None
+    links: Sequence[str] = ()
+    aligner: str | Aligner | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def named_aligner(self) -> tuple[str, Aligner] | None:
+        """The aligner and its name, if there is one."""
+        if isinstance(self.aligner, str):
+            return self.aligner, registry.aligner(self.aligner, self.options, where="--aligner")
+        return (
+            None if self.aligner is None else (type(self.aligner).__name__.lower(), self.aligner)
+        )
+
+
+@dataclass(frozen=True)
+class TestFiles:
+    """The references of a test set, and the source if it is known."""
+
+    __test__ = False
 
     source: Path | None
     references: tuple[Path, ...]
@@ -96,23 +133,22 @@ def find_systems(texts: Sequence[str]) -> list[NamedSystem]:
     return systems
 
 
-def find_test_set(
-    systems: Sequence[NamedSystem], source: Path | None, references: Sequence[Path]
-) -> TestSet:
-    """Return the test set given, or else that of the first run that says what its own is.
+def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles:
+    """Return the test set given, or else that of the first run that names one.
 
     Raises
     ------
     InputError
-        Nothing says what the references are, or a run was made with another test set.
+        No references are given or recorded, or a run was made with another test set.
     """
-    if references:
-        found = TestSet(source, tuple(references))
+    source = None if given.source is None else Path(given.source)
+    if given.references:
+        found = TestFiles(source, tuple(map(Path, given.references)))
     else:
         known = [s.inputs.data for s in systems if s.inputs is not None and s.inputs.data]
         if not known:
             raise InputError("no system says what its references are; give --ref")
-        found = TestSet(source or known[0].test_source, known[0].test_references)
+        found = TestFiles(source or known[0].test_source, known[0].test_references)
     for path in (*found.references, *((found.source,) if found.source else ())):
         read_bytes(path)  # a missing file is a fault of its own, not of another test set
     for system in systems:
@@ -181,7 +217,7 @@ def _run(name: str, folder: Path) -> NamedSystem:
     return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
 
 
-def _check_same(system: NamedSystem, test: TestSet) -> None:
+def _check_same(system: NamedSystem, test: TestFiles) -> None:
     """Compare the test set with what the run recorded of its own: its files' contents."""
     if system.folder is None:
         return

@@ -1,8 +1,8 @@
 """Finds weights on part of the segments, once for each choice, split and seed.
 
-A cell is one such search. What it found is kept in a file that is named after all that it
-depends on: whoever asks again, after a kill or with more choices, splits or seeds, gets it from
-there.
+A choice is one way to find weights. A cell is one search. Its result is kept in a file that is
+named after all that it depends on: a later call, after a kill or with more choices, splits or
+seeds, reads it from there.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,17 +21,94 @@ from numpy.typing import NDArray
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.tuner.evaluation.crossval.choices import Choice, leave_out
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import InputError, StateError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, StateError, counted, suggest
 from portmert.tuner.ground.files import clear_parts, make_folder, read_bytes, write_text
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
-from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.constraints import Constraints, columns_of
 from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats
+from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Holds one way to find weights.
+
+    Parameters
+    ----------
+    tuned_on
+        The metric, as it was written.
+    by
+        The optimizer, as it was written; `optimizer` is itself.
+    without
+        Features left out.
+    prior
+        Strength of the pull towards the start weights; 0 for none.
+    """
+
+    tuned_on: str
+    by: str
+    optimizer: Optimizer = field(repr=False)
+    without: tuple[str, ...] = ()
+    prior: float = 0.0
+
+
+def choices_of(
+    metrics: Sequence[str],
+    optimizers: Mapping[str, Optimizer],
+    without: Sequence[tuple[str, ...]],
+    priors: Sequence[float],
+) -> list[Choice]:
+    """Return every metric with every optimizer, prior and set of features left out.
+
+    The first leaves none out; sets that are named come after it.
+    """
+    return [
+        Choice(metric, by, optimizer, left_out, prior)
+        for metric, left_out, prior, (by, optimizer) in product(
+            metrics, ((), *without), priors, optimizers.items()
+        )
+    ]
+
+
+def leave_out(nbest: NBest, names: Sequence[str]) -> NBest:
+    """Return the lists with some features 0 in all hypotheses, so that no weight moves anything.
+
+    Parameters
+    ----------
+    names
+        Of features, of one value of a feature (`TM0_1`), or of sparse features.
+
+    Raises
+    ------
+    ConfigError
+        The lists have no such feature.
+    """
+    if not names:
+        return nbest
+    features, sparse = nbest.features.copy(order="F"), nbest.sparse
+    known = () if sparse is None else sparse.names
+    for name in names:
+        if name not in known:
+            features[:, _columns(name, nbest, known)] = 0.0
+    if sparse is not None:
+        is_kept = np.array([name not in names for name in sparse.names])
+        sparse = replace(sparse, values=sparse.values * is_kept[sparse.columns])
+    return replace(nbest, features=features, sparse=sparse)
+
+
+def _columns(name: str, nbest: NBest, sparse: Sequence[str]) -> list[int]:
+    try:
+        return columns_of(name, nbest.feature_names)
+    except ConfigError:
+        known = (*(dense for dense, _ in nbest.feature_names), *sparse)
+        raise ConfigError(
+            f"--without {name}: the lists have no such feature{suggest(name, known)}"
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +130,7 @@ class Judge:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CrossPlan:
     """Says what is tuned and judged.
 
     Parameters
@@ -120,7 +198,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredChoice:
     """Holds what was measured of one choice, (splits, seeds) arrays on the metrics' scales.
 
     Parameters
@@ -141,14 +219,14 @@ class Measured:
 
 
 def measure(
-    plan: Plan,
+    plan: CrossPlan,
     choices: list[Choice],
     *,
     team: Team,
     folder: Path | None,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
-) -> list[Measured]:
+) -> list[MeasuredChoice]:
     """Tune and judge: one record for each choice, then that of the untuned weights.
 
     Parameters
@@ -197,7 +275,7 @@ def measure(
     return [*measured, _measured(plan, None, untuned)]
 
 
-def _travelling(plan: Plan, notice: Callable[[str], None]) -> Plan:
+def _travelling(plan: CrossPlan, notice: Callable[[str], None]) -> CrossPlan:
     """Return the plan without texts, which nobody reads; all statistics are known."""
     for judged in plan.judges.values():
         judged.stats.complete(notice)
@@ -215,7 +293,7 @@ class _Done(NamedTuple):
 
 
 def _search(
-    plan: Plan,
+    plan: CrossPlan,
     choice: Choice,
     split: int,
     repeat: int,
@@ -232,7 +310,7 @@ def _search(
 
 
 def _found(
-    plan: Plan,
+    plan: CrossPlan,
     choice: Choice,
     nbest: NBest,
     split: int,
@@ -263,7 +341,7 @@ def _found(
 
 
 def _judged(
-    plan: Plan, nbest: NBest, weights: FeatureWeights, split: int
+    plan: CrossPlan, nbest: NBest, weights: FeatureWeights, split: int
 ) -> dict[str, tuple[float, float]]:
     """Return the score by each metric on the segments learnt from and on the others."""
     best = best_hypotheses(nbest, model_scores(nbest, weights))
@@ -279,14 +357,14 @@ def _judged(
 
 
 def _measured(
-    plan: Plan, choice: Choice | None, row: list[tuple[Cell, dict[str, tuple[float, float]]]]
-) -> Measured:
+    plan: CrossPlan, choice: Choice | None, row: list[tuple[Cell, dict[str, tuple[float, float]]]]
+) -> MeasuredChoice:
     shape = (plan.splits, plan.seeds)
 
     def array(numbers: list[float] | list[float | None]) -> FloatArray:
         return np.array(numbers, dtype=np.float64).reshape(shape)  # None becomes NaN
 
-    return Measured(
+    return MeasuredChoice(
         choice,
         {label: array([scores[label][0] for _, scores in row]) for label in plan.judges},
         {label: array([scores[label][1] for _, scores in row]) for label in plan.judges},
@@ -295,7 +373,7 @@ def _measured(
     )
 
 
-def _key(plan: Plan, choice: Choice, lists: str, split: int, repeat: int) -> str:
+def _key(plan: CrossPlan, choice: Choice, lists: str, split: int, repeat: int) -> str:
     """Return all that a cell depends on."""
     judged = plan.judges[choice.tuned_on]
     return json.dumps(

@@ -1,14 +1,20 @@
-"""Shows what `portmert report` says of one run: a document for the page, and plain text."""
+"""Shows how runs went: sentences, text and charts.
+
+A run is given as plain data, as `plain(RunHistory)` returns it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import portmert
-from portmert.tuner.evaluation.history.model import Pass, ReplicaHistory, RunHistory
+from portmert.tuner.evaluation.documents import Chart, chart, option, shown
+from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.tables import aligned, fold, inert
+from portmert.tuner.ground.tables import Table, fold, inert
+
+Run = Mapping[str, Any]
 
 COLUMNS = (
     "dev: of the decoder's own best output under the iteration's weights. projected: of the "
@@ -16,6 +22,8 @@ COLUMNS = (
     "of the best choice of hypotheses from these lists. change: of the weights, 0 to 2."
 )
 """What the columns of an iteration mean."""
+MOST_FEATURES = 40
+"""Features in a chart of weights; the table beside it has all."""
 
 
 def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -24,112 +32,299 @@ def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[
     Parameters
     ----------
     test
-        The comparison of the run's output of its test set with nothing, where there is one.
+        The scores of the run's output of its test set, as a comparison of one system, if known.
     """
-    alone = {
-        "kind": "run",
-        "portmert": portmert.__version__,
-        "headlines": headlines(run),
-        "runs": [plain(run)],
-    }
-    return {"notes": [], **(test or {}), **alone}
+    held = plain(run)
+    alone = {"kind": "run", "portmert": portmert.__version__, "headlines": headlines(held)}
+    return {"notes": [], **(test or {}), **alone, "runs": [held]}
 
 
-def headlines(run: RunHistory) -> list[str]:
-    """Return one sentence on the run, and one on each replica where there are several."""
-    lines = [_progress(run, replica) for replica in run.replicas]
-    if not lines:
-        return [f"{run.name}: nothing has been scored yet"]
-    if len(lines) == 1:
-        return [f"{run.name}: {lines[0]}"]
-    done = [replica for replica in run.replicas if replica.state == "finished"]
-    whole = f"{run.name}: {len(done)} of {len(lines)} replicas begun are finished"
-    named = zip(run.replicas, lines, strict=True)
-    return [whole, *(f"{replica.name}: {line}" for replica, line in named)]
-
-
-def _progress(run: RunHistory, replica: ReplicaHistory) -> str:
-    """Return how far one tuning came."""
-    scored = [one for one in replica.passes if one.dev_score is not None]
-    if not scored or replica.best is None:
-        return f"{replica.state}, nothing scored yet"
-    best = replica.passes[replica.best - 1]
-    return (
-        f"dev {run.metric} {_shown(run, scored[0].dev_score)} → {_shown(run, best.dev_score)} "
-        f"in iteration {best.number} of {len(scored)}, {replica.state}"
-    )
-
-
-def as_text(run: RunHistory) -> str:
-    """Return the run as aligned tables."""
-    labels = [label for label in run.percents or () if label != run.metric]
-    columns = ["iteration", "hypotheses", "new", f"dev {run.metric}", "held out", "projected",
-               "oracle", "change", *(f"dev {label}" for label in labels)]  # fmt: skip
-    is_held_out = any(
-        one.held_out_score is not None for replica in run.replicas for one in replica.passes
-    )
-    left_out = () if is_held_out else (columns.index("held out"),)
-    blocks = ["\n".join(headlines(run))]
-    for replica in run.replicas:
-        table = aligned(
-            _without(columns, left_out),
-            [_without(_row(run, one, labels), left_out) for one in replica.passes],
-            sides="r" * (len(columns) - len(left_out)),
-        )
-        counts = [one.annotations for one in replica.passes if one.annotations]
-        if counts:
-            hits, misses, failed = (
-                sum(one[key] for one in counts) for key in ("hits", "misses", "failed")
-            )
-            table += (
-                f"\n\nsentences annotated: {hits} from the cache, {misses} new, {failed} without "
-                f"a parse"
-            )
-        state = replica.stopped or replica.doing
-        title = f"{replica.name}: {replica.state}" + (f" ({state})" if state else "")
-        blocks.append(f"{title}\n\n{table}")
-    blocks.append(fold(COLUMNS))
-    if run.weights:
-        rows = [
-            [weight.feature, f"{weight.start:.4f}", f"{weight.mean:.4f}",
-             "" if weight.sd is None else f"{weight.sd:.4f}"]
-            for weight in run.weights
-        ]  # fmt: skip
-        table = aligned(
-            ["feature", "start", "mean", "s"], [[inert(cell) for cell in row] for row in rows]
-        )
-        blocks.append(
-            f"weights, absolute values adding to 1; s: standard deviation over replicas\n\n{table}"
-        )
-    blocks += [f"note: {note}" for note in run.notes]
-    return inert("\n\n".join(blocks))
-
-
-def _without(cells: Sequence[str], places: Sequence[int]) -> list[str]:
-    """Return the cells but those of these places, safe to print."""
-    return [inert(cell) for place, cell in enumerate(cells) if place not in places]
-
-
-def _row(run: RunHistory, one: Pass, labels: list[str]) -> list[str]:
-    percents, scores = run.percents or {}, one.scores or {}
+def headlines(run: Run) -> list[str]:
+    """Return one sentence on the run, and one on each replica if there are several."""
+    replicas = run["replicas"]
+    if not replicas:
+        return [f"{run['name']}: nothing has been scored yet"]
+    if len(replicas) == 1:
+        return [f"{run['name']}: {_progress(run, replicas[0])}"]
+    done = sum(replica["state"] == "finished" for replica in replicas)
     return [
-        str(one.number),
-        "" if one.hypotheses is None else str(one.hypotheses),
-        "" if one.new is None else str(one.new),
-        _shown(run, one.dev_score),
-        _shown(run, one.held_out_score),
-        _shown(run, one.optimized_score),
-        _shown(run, one.oracle_score),
-        "" if one.change is None else f"{one.change:.4f}",
-        *(_score(scores.get(label), percent=percents.get(label, True)) for label in labels),
+        f"{run['name']}: {done} of {len(replicas)} replicas begun are finished",
+        *(f"{replica['name']}: {_progress(run, replica)}" for replica in replicas),
     ]
 
 
-def _shown(run: RunHistory, score: float | None) -> str:
-    return _score(score, percent=run.in_percent)
+def _progress(run: Run, replica: Mapping[str, Any]) -> str:
+    """Return how far one tuning came."""
+    scored = [one for one in replica["passes"] if one["dev_score"] is not None]
+    if not scored or replica["best"] is None:
+        return f"{replica['state']}, nothing scored yet"
+    best = replica["passes"][replica["best"] - 1]
+    return (
+        f"dev {run['metric']} {shown(scored[0]['dev_score'], run)} → "
+        f"{shown(best['dev_score'], run)} in iteration {best['number']} of {len(scored)}, "
+        f"{replica['state']}"
+    )
 
 
-def _score(score: float | None, *, percent: bool) -> str:
-    if score is None:
-        return ""
-    return f"{100 * score:.2f}" if percent else f"{score:.4f}"
+def as_text(history: RunHistory) -> str:
+    """Return the run as sentences and aligned tables."""
+    run = plain(history)
+    blocks = ["\n".join(headlines(run)), *(_replica(run, one) for one in run["replicas"])]
+    blocks.append(fold(COLUMNS))
+    if run["weights"]:
+        rows = [
+            [one["feature"], *("" if one[key] is None else f"{one[key]:.4f}"
+                               for key in ("start", "mean", "sd"))]
+            for one in run["weights"]
+        ]  # fmt: skip
+        title = "weights, absolute values adding to 1; s: standard deviation over replicas"
+        blocks.append(Table(title, ["feature", "start", "mean", "s"], rows).text())
+    blocks += [f"note: {note}" for note in run["notes"]]
+    return inert("\n\n".join(blocks))
+
+
+def _replica(run: Run, replica: Mapping[str, Any]) -> str:
+    """Return a row for each iteration of one tuning."""
+    percents = run["percents"] or {}
+    labels = [label for label in percents if label != run["metric"]]
+    held_out = any(p["held_out_score"] is not None for r in run["replicas"] for p in r["passes"])
+    scores = {
+        f"dev {run['metric']}": "dev_score",
+        **({"held out": "held_out_score"} if held_out else {}),
+        "projected": "optimized_score",
+        "oracle": "oracle_score",
+    }
+    rows = []
+    for one in replica["passes"]:
+        others = (_known((one["scores"] or {}).get(x), in_percent=percents[x]) for x in labels)
+        rows.append(
+            [
+                str(one["number"]),
+                *("" if one[key] is None else str(one[key]) for key in ("hypotheses", "new")),
+                *(_known(one[key], in_percent=run["in_percent"]) for key in scores.values()),
+                "" if one["change"] is None else f"{one['change']:.4f}",
+                *others,
+            ]
+        )
+    state = replica["stopped"] or replica["doing"]
+    title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
+    columns = ["iteration", "hypotheses", "new", *scores, "change"]
+    text = Table(title, [*columns, *(f"dev {x}" for x in labels)], rows, left=0).text()
+    counts = [one["annotations"] for one in replica["passes"] if one["annotations"]]
+    if not counts:
+        return text
+    hits, misses, failed = (
+        sum(one[key] for one in counts) for key in ("hits", "misses", "failed")
+    )
+    return (
+        f"{text}\n\nsentences annotated: {hits} from the cache, {misses} new, {failed} without a "
+        f"parse"
+    )
+
+
+def _known(score: float | None, *, in_percent: bool) -> str:
+    return "" if score is None else shown(score, {"in_percent": in_percent})
+
+
+# Charts.
+
+
+def run_colours(document: Mapping[str, Any]) -> list[int]:
+    """Return the colour of each run: that of the system with its name."""
+    colours = {system["name"]: n for n, system in enumerate(document.get("systems", ()))}
+    return [colours.get(run["name"], n) for n, run in enumerate(document.get("runs") or ())]
+
+
+Numbered = Sequence[tuple[int, Run]]
+"""Runs, each with its colour."""
+
+
+def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
+    """Yield how runs went: all runs share a chart, but each has its own error surfaces."""
+    runs = list(zip(run_colours(document), document.get("runs") or (), strict=True))
+    if not runs:
+        return
+    yield _weights(runs)
+    yield _lines(
+        "dev", "Dev score of each iteration", "dev score", _dev_choices(runs),
+        "Of the decoder's own best output under the weights of that iteration.",
+    )  # fmt: skip
+    yield _lines(
+        "projected", "Projected, real, possible", "dev score", _projected_choices(runs),
+        "Projected: the score that the weights of an iteration had over the lists they were found "
+        "on. Real: what the decoder then made of them. Oracle: one hypothesis a segment chosen by "
+        "score alone; what lies between is headroom.",
+    )  # fmt: skip
+    yield _lines(
+        "hypotheses", "Growth of the n-best lists", "hypotheses",
+        _one_choice(runs, lambda one: one["hypotheses"]),
+        "Distinct hypotheses of all lists so far.",
+    )  # fmt: skip
+    yield _lines(
+        "change", "How far the weights moved", "change of weights",
+        _one_choice(runs, lambda one: one["change"]),
+        "From each iteration to the next, each vector scaled to absolute values that add to 1; 2 "
+        "would be all of it.",
+    )  # fmt: skip
+    yield _lines(
+        "annotations", "Annotation", "sentences",
+        [
+            {**found, "label": label}
+            for key, label in (("hits", "from the cache"), ("misses", "annotated"),
+                               ("failed", "without a parse"))
+            for found in _one_choice(runs, _counter(key))
+        ],
+        "Distinct sentences that the metric had annotated in each iteration.",
+    )  # fmt: skip
+    for number, run in runs:
+        yield _surface(number, run)
+
+
+def _counter(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda one: (one["annotations"] or {}).get(key)
+
+
+def _lines(name: str, title: str, y: str, choices: Any, caption: str) -> Chart:
+    """Return a chart over the iterations of runs."""
+    more = {"caption": caption, "x": "iteration", "y": y, "whole": True}
+    return chart(name, "runs", "lines", title, choices, **more)
+
+
+def _line(name: str, system: int, dash: int, points: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return a series of the points that have a value, if there are any."""
+    known = [point for point in points if point[1] is not None]
+    return [{"name": name, "system": system, "dash": dash, "points": known}] if known else []
+
+
+def _series(runs: Numbered, value: Callable[[Mapping[str, Any]], Any]) -> list[dict[str, Any]]:
+    """Return a series for each replica: `value` of every iteration."""
+    return [
+        line
+        for number, run in runs
+        for dash, replica in enumerate(run["replicas"])
+        for line in _line(
+            _name(run, replica), number, dash,
+            [[one["number"], value(one)] for one in replica["passes"]],
+        )
+    ]  # fmt: skip
+
+
+def _name(run: Run, replica: Mapping[str, Any]) -> str:
+    return run["name"] if len(run["replicas"]) == 1 else f"{run['name']}, {replica['name']}"
+
+
+def _one_choice(runs: Numbered, value: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
+    series = _series(runs, value)
+    return [option("", series)] if series else []
+
+
+def _weights(runs: Numbered) -> Chart:
+    """Return weights side by side, the spread over replicas as a whisker."""
+    sizes: dict[str, float] = {}
+    for _, run in runs:
+        for weight in run["weights"]:
+            name = weight["feature"]
+            sizes[name] = max(sizes.get(name, 0.0), abs(weight["mean"]), abs(weight["start"]))
+    kept = set(sorted(sizes, key=lambda name: -sizes[name])[:MOST_FEATURES])
+    features = [name for name in sizes if name in kept]
+    series = []
+    for number, run in runs:
+        found = {weight["feature"]: weight for weight in run["weights"]}
+        rows = [found.get(name, {"mean": None, "sd": None}) for name in features]
+        ends = {
+            key: [None if one["sd"] is None else one["mean"] + sign * one["sd"] for one in rows]
+            for key, sign in (("low", -1), ("high", 1))
+        }
+        values = [one["mean"] for one in rows]
+        series.append({"name": run["name"], "system": number, "values": values, **ends})
+    more = "" if len(features) == len(sizes) else f" The {MOST_FEATURES} largest of {len(sizes)}."
+    return chart(
+        "weights",
+        "runs",
+        "bars",
+        "Weights",
+        [option("", series, categories=features, marker=0)] if features else [],
+        caption="Each vector scaled to absolute values that add to 1; mean and standard deviation "
+        f"over replicas.{more}",
+        x="weight",
+        wide=True,
+        tall=70 + len(features) * max(24, 17 * len(runs)),
+    )
+
+
+def _dev_choices(runs: Numbered) -> list[dict[str, Any]]:
+    """Return the dev score of each iteration on the metric tuned on and on all others."""
+    passes = [one for _, run in runs for replica in run["replicas"] for one in replica["passes"]]
+    labels = dict.fromkeys(label for one in passes for label in one["scores"] or {})
+    tuned_on = dict.fromkeys(run["metric"] for _, run in runs)
+    found = [
+        option(
+            label,
+            _series(runs, lambda one, label=label: (one["scores"] or {}).get(label)),  # type: ignore[misc]
+            in_percent=any((run["percents"] or {}).get(label, True) for _, run in runs),
+        )
+        for label in sorted(labels, key=lambda label: label not in tuned_on)
+    ]
+    for name in tuned_on:
+        same = [(number, run) for number, run in runs if run["metric"] == name]
+        if name not in labels:
+            series = _series(same, lambda one: one["dev_score"])
+            percent = same[0][1]["in_percent"]
+            found.append(option(f"{name} (tuned on)", series, in_percent=percent))
+    held = _series(runs, lambda one: one["held_out_score"])
+    found.append(option("held out", held, in_percent=runs[0][1]["in_percent"]))
+    return [one for one in found if one["series"]]
+
+
+def _projected_choices(runs: Numbered) -> list[dict[str, Any]]:
+    """Return for each replica what was promised, what came, and what the lists would allow."""
+    found = []
+    for number, run in runs:
+        for replica in run["replicas"]:
+            series = [
+                line
+                for dash, (name, key, later) in enumerate(
+                    (
+                        ("real", "dev_score", 0),
+                        ("projected", "optimized_score", 1),
+                        ("oracle of the lists", "oracle_score", 0),
+                    )
+                )
+                for line in _line(
+                    name, number, dash, [[p["number"] + later, p[key]] for p in replica["passes"]]
+                )
+            ]
+            if series:
+                label = f"{_name(run, replica)} ({run['metric']})"
+                found.append(option(label, series, in_percent=run["in_percent"]))
+    return found
+
+
+def _surface(number: int, run: Run) -> Chart:
+    ended = f" ({run['sliced']})." if len(run["replicas"]) > 1 else "."
+    return chart(
+        f"surface-{number}",
+        "surface",
+        "steps",
+        f"{run['name']}: {run['metric']} along one weight",
+        [
+            option(
+                piece["feature"],
+                _line(
+                    run["metric"], number, 0,
+                    [*map(list, zip(piece["ends"], piece["scores"], strict=False)),
+                     [piece["ends"][-1], piece["scores"][-1]]],
+                ),
+                in_percent=run["in_percent"],
+                marker=piece["weight"],
+                low=piece["ends"][0],
+                high=piece["ends"][-1],
+            )
+            for piece in run["slices"]
+        ],
+        caption="The score of the best hypotheses of all lists as one weight moves and the others "
+        "stay: the exact function, every step of it. The dashed line is where tuning ended"
+        f"{ended} Weights are the decoder's own, not scaled.",
+        x="weight",
+        y=f"dev {run['metric']}",
+    )  # fmt: skip

@@ -1,19 +1,24 @@
-"""Writes and reads a judge's sheet, as CSV and as a spreadsheet."""
+"""Writes the folder of an evaluation, and reads and writes the judges' sheets."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
+import json
 import re
+import secrets
+import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation
+from portmert.tuner.ground.errors import InputError, PortmertError, counted
+from portmert.tuner.ground.files import write_text, writing
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
@@ -187,3 +192,85 @@ def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
                 f"one"
             )
     return names
+
+
+def as_html(evaluation: Evaluation, judge: str) -> bytes:
+    """Return the form; it knows neither systems nor segments."""
+    import jinja2  # noqa: PLC0415  start-up time
+
+    folder = resources.files("portmert.tuner.evaluation.humaneval")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    # Sorted and in ASCII: the same bytes wherever it is made.
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "ensure_ascii": True}
+    environment.policies["json.dumps_function"] = json.dumps
+    template = environment.from_string((folder / "form.html.jinja").read_text(encoding="utf-8"))
+    page = template.render(
+        judge=judge,
+        style=(folder / "form.css").read_text(encoding="utf-8"),
+        script=(folder / "form.js").read_text(encoding="utf-8"),
+        sheet={
+            "form": FORM,
+            "evaluation": evaluation.id,
+            "judge": judge,
+            "items": [
+                {"item": placed.item, **evaluation.row(placed)}
+                for placed in evaluation.sheets[judge]
+            ],
+        },
+    )
+    return page.encode("utf-8")
+
+
+KEY = "key.json"
+JUDGES = "judges"
+
+
+def check_absent(out: Path) -> None:
+    """Raise PortmertError if there is something at `out`: answers may be in it."""
+    if out.exists():
+        raise PortmertError(f"{out}: is there already; name another folder, or take it away")
+    if not out.resolve().parent.is_dir():
+        raise PortmertError(f"{out}: there is no folder {out.parent}; make it")
+
+
+def write(evaluation: Evaluation, out: Path) -> None:
+    """Write the whole folder, or nothing."""
+    check_absent(out)
+    aside = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
+    try:
+        aside.mkdir()
+        (aside / JUDGES).mkdir()
+        for judge in evaluation.sheets:
+            for suffix, make in ((".csv", as_csv), (".xlsx", as_xlsx), (".html", as_html)):
+                with writing(aside / JUDGES / f"{judge}{suffix}") as file:
+                    file.write(make(evaluation, judge))
+        write_text(aside / KEY, json.dumps(evaluation.as_json(), indent=1) + "\n")
+        aside.rename(out)
+    except OSError as error:
+        raise PortmertError(f"{out}: cannot write: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def find_keys(sheets: Sequence[Path]) -> list[Path]:
+    """Return the keys beside the sheets or one folder above, each once.
+
+    Raises
+    ------
+    InputError
+        A sheet has no key near it.
+    """
+    found: dict[Path, Path] = {}
+    for sheet in sheets:
+        if sheet.is_dir():
+            raise InputError(f"{sheet}: is a folder; name the judges' sheets, as kit/judges/*.csv")
+        if not sheet.is_file():
+            raise InputError(f"{sheet}: there is no such file; expected a judge's sheet")
+        near = [folder / KEY for folder in (sheet.parent, sheet.parent / "..")]
+        key = next((path for path in near if path.is_file()), None)
+        if key is None:
+            raise InputError(
+                f"{sheet}: no {KEY} beside it or in the folder above; name the key (--key)"
+            )
+        found.setdefault(key.resolve(), key)
+    return list(found.values())

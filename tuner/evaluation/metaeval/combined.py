@@ -13,7 +13,7 @@ from portmert.tuner.evaluation.metaeval.differences import Permuted, permute, pe
 from portmert.tuner.evaluation.metaeval.evaluation import (
     Differences,
     Estimate,
-    Measured,
+    MeasuredSet,
     MetaEvaluation,
     Settings,
     differences_of,
@@ -99,7 +99,7 @@ class Combined:
 
 
 def combine(
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredSet],
     *,
     groups: Sequence[str],
     scenarios: Sequence[str],
@@ -148,11 +148,11 @@ def combine(
     )
 
 
-def _names(parts: Sequence[Measured]) -> tuple[str, ...]:
+def _names(parts: Sequence[MeasuredSet]) -> tuple[str, ...]:
     return tuple(part.found.name for part in parts)
 
 
-def _means(parts: Sequence[Measured]) -> list[dict[str, FloatArray]]:
+def _means(parts: Sequence[MeasuredSet]) -> list[dict[str, FloatArray]]:
     """Return of each metric the samples of means over test sets, of measures that all have."""
     return [
         {
@@ -164,7 +164,7 @@ def _means(parts: Sequence[Measured]) -> list[dict[str, FloatArray]]:
     ]
 
 
-def _mean_column(name: str, parts: Sequence[Measured], settings: Settings) -> Column:
+def _mean_column(name: str, parts: Sequence[MeasuredSet], settings: Settings) -> Column:
     samples = _means(parts)
     permuted = [part.permuted for part in parts if part.permuted is not None]
     mean = Permuted.mean(permuted) if permuted else None
@@ -178,7 +178,7 @@ def _mean_column(name: str, parts: Sequence[Measured], settings: Settings) -> Co
 
 
 def _pooled_column(
-    name: str, parts: Sequence[Measured], settings: Settings, number: int
+    name: str, parts: Sequence[MeasuredSet], settings: Settings, number: int
 ) -> Column:
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
     systems = max(len(part.found.judged.systems) for part in parts)
@@ -206,7 +206,7 @@ def _pooled_column(
 
 
 def _pooled_permuted(
-    parts: Sequence[Measured], levels: Sequence[str], settings: Settings, number: int
+    parts: Sequence[MeasuredSet], levels: Sequence[str], settings: Settings, number: int
 ) -> Permuted | None:
     if parts[0].permuted is None:
         return None
@@ -228,7 +228,7 @@ def _pooled_permuted(
 
 
 def _scenarios(
-    measured: Sequence[Measured], names: Sequence[str], settings: Settings
+    measured: Sequence[MeasuredSet], names: Sequence[str], settings: Settings
 ) -> tuple[Scenario, ...]:
     found: list[Scenario] = []
     before: list[dict[str, FloatArray]] | None = None

@@ -1,10 +1,20 @@
-"""Holds human scores beside the statistics of metrics, for a meta-evaluation."""
+"""Human scores beside the statistics of metrics, and bootstrap samples of both.
+
+`Likeness` tells whether metrics find people's translations better than machines': KING and ORANGE.
+Each reference in turn is held out and scored beside the systems against the others.
+
+References
+----------
+Amigo, Gonzalo, Penas & Verdejo, "QARLA: A Framework for the Evaluation of Text Summarization
+Systems", ACL 2005; Lin & Och, "ORANGE", COLING 2004.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +22,14 @@ from numpy.typing import NDArray
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.evaluation.correlation import Pairs, rounded
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
-from portmert.tuner.evaluation.metaeval.likeness import Likeness, likeness
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.statistics import compute_stats
 
 BoolArray = NDArray[np.bool_]
+Resampled = Literal["both", "segments", "systems"]
+"""What bootstrap samples are drawn from."""
+RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +223,14 @@ class MetricScores:
         return np.asarray(self.metric.oriented(self.metric.score(stats))) + 0.0
 
     @cached_property
+    def unrounded_scores(self) -> FloatArray:
+        """(S, M), higher is better; differences are taken of these."""
+        return self.oriented(self.stats)
+
+    @cached_property
     def segment_scores(self) -> FloatArray:
         """(S, M), higher is better; segments that tie have the same score to the last bit."""
-        return rounded(self.oriented(self.stats))
+        return rounded(self.unrounded_scores)
 
     @cached_property
     def system_scores(self) -> FloatArray:
@@ -324,3 +342,122 @@ def _reference_lengths(batch: Batch) -> FloatArray:
     counts = np.diff(batch.reference_offsets)
     total = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     return np.asarray(total / counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Holds B samples: the data itself, and bootstrap samples of it.
+
+    Parameters
+    ----------
+    rows : (B, N) float64
+        How often each row (a segment or a document) is in each sample.
+    systems : (B, M) int64
+        Which systems are in each sample.
+    """
+
+    rows: FloatArray
+    systems: IntArray
+
+    @classmethod
+    def draw(
+        cls,
+        rows: int,
+        systems: int,
+        *,
+        samples: int,
+        resampled: Resampled,
+        rng: np.random.Generator,
+    ) -> Draws:
+        """Draw as many as there are, with replacement; one row alone cannot be resampled."""
+        every = np.tile(np.arange(systems, dtype=np.int64), (samples + 1, 1))
+        times = np.ones((samples + 1, rows))
+        if rows > 1:
+            if resampled != "systems":
+                times[1:] = rng.multinomial(rows, np.full(rows, 1 / rows), size=samples)
+            if resampled != "segments":
+                every[1:] = rng.integers(0, systems, size=(samples, systems))
+        return cls(times, every)
+
+    @property
+    def times(self) -> FloatArray:
+        """(B, M) how often each system is in each sample."""
+        found = np.zeros(self.systems.shape)
+        np.add.at(found, (np.arange(len(found))[:, None], self.systems), 1.0)
+        return found
+
+    def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return (B, P): how often each pair of systems is in each sample."""
+        times = self.times
+        return times[:, first] * times[:, second]
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Holds how references fare among the systems on each of S segments, means over references.
+
+    Parameters
+    ----------
+    king : (S,) float64
+        Whether the reference held out scores as high as every system.
+    orange : (S, M) float64
+        Whether it scores as high as each.
+    """
+
+    king: FloatArray
+    orange: FloatArray
+
+    @classmethod
+    def of(cls, references: FloatArray, systems: FloatArray) -> Likeness:
+        """Return what scores say, of R references (R, S) and of systems (R, S, M) beside each."""
+        wins = rounded(references)[:, :, np.newaxis] >= rounded(systems)
+        return cls(wins.all(axis=2).mean(axis=0), wins.mean(axis=0))
+
+    def samples(self, draws: Draws) -> dict[str, FloatArray]:
+        """Return (B,) KING and ORANGE; KING is of all systems, whichever are in a sample."""
+        weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
+        orange = (weights @ self.orange) * draws.times
+        return {
+            "king": weights @ self.king,
+            "orange": orange.sum(axis=1) / draws.systems.shape[1],
+        }
+
+
+def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) -> Likeness:
+    """Score each reference and the systems against the other references.
+
+    Parameters
+    ----------
+    kept : (S,) int64
+        Segments to tell of.
+
+    Raises
+    ------
+    InputError
+        There is one reference only, or not all segments have as many.
+    """
+    each = np.unique(np.diff(batch.reference_offsets))
+    if len(each) != 1 or each[0] < 2:
+        raise InputError(
+            "KING and ORANGE hold out one reference and score it against the others: every "
+            f"segment needs at least two references, here it has {each.min()}; repeat --ref, or "
+            "name more refs of the test set"
+        )
+    count, segments = int(each[0]), len(batch)
+    scores = []
+    for held_out in range(count):
+        others = with_references(batch, [n for n in range(count) if n != held_out])
+        alone = replace(
+            others,
+            hypotheses=with_references(batch, [held_out]).references,
+            offsets=np.arange(segments + 1, dtype=np.int64),
+        )
+        pair = []
+        for part in (alone, others):
+            stats = compute_stats(metric, part, threads=threads)
+            found = np.asarray(metric.oriented(metric.score(stats)))
+            pair.append(found.reshape(segments, -1)[kept])
+        scores.append(pair)
+    return Likeness.of(
+        np.stack([one[:, 0] for one, _ in scores]), np.stack([other for _, other in scores])
+    )

@@ -42,7 +42,7 @@ _REMOVED = ("pearson_mean_removed", "pearson_mean_removed_weighted")
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ScoredPoints:
     """Holds what several metrics say of the data points of one test set.
 
     Parameters
@@ -120,7 +120,7 @@ def metric_pairs(count: int) -> IntArray:
 
 
 def permute(
-    blocks: Sequence[Block], level: str, *, permutations: int, rng: np.random.Generator
+    blocks: Sequence[ScoredPoints], level: str, *, permutations: int, rng: np.random.Generator
 ) -> Permuted:
     """Swap scores of each two metrics, and compare what they agree with people then.
 
@@ -181,7 +181,7 @@ def permute_rows(
     return observed, found
 
 
-def _standardised(blocks: Sequence[Block]) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _standardised(blocks: Sequence[ScoredPoints]) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield of each block (n, N, M) scores of one scale, and the same with means removed."""
     counts = np.concatenate([block.points.counts.ravel() for block in blocks])
     bounds = np.cumsum([block.points.human.size for block in blocks])[:-1]
@@ -225,7 +225,7 @@ class _Test:
 
     def __init__(
         self,
-        block: Block,
+        block: ScoredPoints,
         scores: tuple[FloatArray, FloatArray],
         human: tuple[float, float],
     ) -> None:

@@ -1,28 +1,42 @@
-"""Evaluates several metrics against human scores, on one test set or on several."""
+"""Evaluates several metrics against human scores, on one test set or on several.
+
+References
+----------
+Deutsch, Foster & Freitag, "Ties Matter", EMNLP 2023, for the accuracy with ties; Thompson, Mathur,
+Deutsch & Khayrallah, "Improving Statistical Significance in Human Evaluation of Automatic Metrics
+via Soft Pairwise Accuracy", WMT 2024.
+"""
+
+# Long because every measure of agreement is computed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.correlation import VARIANTS, pearson, rounded, spearman, williams
-from portmert.tuner.evaluation.metaeval.accuracies import SoftAccuracy, calibrated
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.correlation import (
+    VARIANTS,
+    Pairs,
+    pearson,
+    rounded,
+    spearman,
+    williams,
+)
+from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Resampled
 from portmert.tuner.evaluation.metaeval.differences import (
-    Block,
     Permuted,
+    ScoredPoints,
     metric_pairs,
     permute,
     permute_rows,
 )
 from portmert.tuner.evaluation.metaeval.intervals import (
-    Draws,
     PearsonSums,
-    Resampled,
     correct_pairs,
     interval,
     pair_correlations,
@@ -31,6 +45,7 @@ from portmert.tuner.evaluation.metaeval.intervals import (
     row_correlations,
     system_samples,
 )
+from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import streams
 
 PEARSONS = (
@@ -39,7 +54,10 @@ PEARSONS = (
     "pearson_mean_removed",
     "pearson_mean_removed_weighted",
 )
-SYSTEMS = tuple(f"system.{name}" for name in ("spearman", "pearson", "pairwise", "soft_pairwise"))
+SYSTEMS = tuple(
+    f"system.{name}"
+    for name in ("spearman", "pearson", "pairwise", "soft_pairwise", "soft_pairwise_segments")
+)
 KENDALLS = tuple(f"segment.{name}" for name in (*VARIANTS, "acc_eq"))
 SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
 DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
@@ -49,25 +67,17 @@ MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Says how uncertainty is estimated.
+class Settings(Resampling):
+    """How uncertainty is estimated: by bootstrap samples and as many permutations.
 
     Parameters
     ----------
-    samples
-        Bootstrap samples, and permutations.
-    level
-        Share of the samples within an interval.
     resampled
         What a bootstrap sample is drawn from.
-    seed
-        Of both.
     """
 
     samples: int = 1000
-    level: float = 0.95
     resampled: Resampled = "both"
-    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MetricDifference:
     """Holds two metrics under one measure.
 
     Parameters
@@ -127,7 +137,7 @@ class Difference:
     p_williams: float | None
 
 
-Differences = dict[tuple[int, int], dict[str, Difference]]
+Differences = dict[tuple[int, int], dict[str, MetricDifference]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +168,7 @@ class MetaEvaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredSet:
     """Holds what one test set gives, and what several are put together from.
 
     Parameters
@@ -181,7 +191,7 @@ class Measured:
     samples: tuple[dict[str, FloatArray], ...]
     pearsons: tuple[dict[str, PearsonSums], ...]
     pairs: tuple[FloatArray, ...]
-    blocks: dict[str, Block]
+    blocks: dict[str, ScoredPoints]
     rows: dict[str, tuple[FloatArray, FloatArray]]
     permuted: Permuted | None
 
@@ -206,7 +216,7 @@ def measure(
     *,
     name: str = "",
     number: int = 1,
-) -> Measured:
+) -> MeasuredSet:
     """Evaluate metrics on one test set, and keep what it is put together with others from.
 
     Parameters
@@ -268,11 +278,11 @@ def measure(
     )  # fmt: skip
     pairs = tuple(one.pairs for one in each if one.pairs is not None)
     pearsons = tuple(one.pearsons for one in each)
-    return Measured(found_here, samples, pearsons, pairs, levels, rows, permuted)
+    return MeasuredSet(found_here, samples, pearsons, pairs, levels, rows, permuted)
 
 
 class _OfMetric(NamedTuple):
-    """Holds of one metric what `Measured` and `Agreement` hold of all."""
+    """Holds of one metric what `MeasuredSet` and `Agreement` hold of all."""
 
     samples: dict[str, FloatArray]
     pearsons: dict[str, PearsonSums]
@@ -285,7 +295,7 @@ def _of_metric(
     place: int,
     scores: MetricScores,
     draws: Mapping[str, Draws],
-    levels: Mapping[str, Block],
+    levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
 ) -> _OfMetric:
     """Compute every measure of the metric that is `place` among the scores of `levels`."""
@@ -294,9 +304,11 @@ def _of_metric(
     pairs = epsilon = None
     if soft is not None:
         found |= _named("system", system_samples(data, scores, draws["segment"]))
-        found["system.soft_pairwise"] = soft.samples(scores)
-        epsilon = calibrated(data.pairs, scores.segment_scores)
-        pairs = pair_sums(data, scores.segment_scores, draws["segment"], epsilon=epsilon)
+        found["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
+        of_segments = scores.unrounded_scores[..., None]
+        found["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
+        epsilon = calibrated(data.pairs, scores.unrounded_scores)
+        pairs = pair_sums(data, scores, draws["segment"], epsilon=epsilon)
         found |= _named("segment", pair_correlations(pairs))
     for level, block in levels.items():
         pearsons[level] = pearson_sums(block.points, block.scores[place], draws[level])
@@ -322,16 +334,16 @@ def _named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]
     return {f"{level}.{name}": values for name, values in found.items()}
 
 
-def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, Block]:
+def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
     """Return the data points of segments and, where they are known, of documents."""
     segments = np.stack([one.segment_scores for one in scores])
     several = len(data.systems) > 1
-    found = {"segment": Block(data.points, segments, data.pairs if several else None)}
+    found = {"segment": ScoredPoints(data.points, segments, data.pairs if several else None)}
     if data.documents is not None:
         points = data.points
         judged = (points.counts > 0).astype(np.float64)
         weights = data.by_document(judged)
-        found["document"] = Block(
+        found["document"] = ScoredPoints(
             data.document_points,
             np.stack(
                 [
@@ -354,7 +366,7 @@ def _rows(
         pairs = data.pairs
         total = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
         right = [
-            correct_pairs(pairs, one.segment_scores, epsilon or 0.0).sum(axis=1)
+            correct_pairs(pairs, one.unrounded_scores, epsilon or 0.0).sum(axis=1)
             for one, epsilon in zip(scores, epsilons, strict=True)
         ]
         found["segment.acc_eq"] = (
@@ -370,7 +382,7 @@ def _rows(
 
 
 def _permuted(
-    levels: Mapping[str, Block],
+    levels: Mapping[str, ScoredPoints],
     rows: Mapping[str, tuple[FloatArray, FloatArray]],
     settings: Settings,
     seed: int,
@@ -451,7 +463,7 @@ def differences_of(
             value = float(samples[i][name][0] - samples[j][name][0])
             if np.isnan(value):  # people tied all systems on all segments
                 continue
-            row[name] = Difference(
+            row[name] = MetricDifference(
                 value,
                 float(permuted.observed[name][place]),
                 float(p_values[name][place]),
@@ -490,3 +502,115 @@ def _with_williams(
             if not np.isnan(p):
                 found[i, j][name] = replace(row[name], p_williams=p)
     return found
+
+
+_CHUNK = 1 << 22
+"""Numbers of the largest array of a chunk of permutations."""
+_ROUNDING = 1e-12
+"""Differences nearer than this are equal."""
+
+
+def calibrated(pairs: Pairs, scores: FloatArray) -> float:
+    """Return epsilon: the metric is right most often if smaller differences count as ties.
+
+    It is 0 or one of the observed differences; of equally good ones the smallest. Differences that
+    rounding alone parts are one, and the largest of them stands for all.
+
+    Parameters
+    ----------
+    scores : (S, M) float64
+        Not rounded: from rounded scores, equal differences would part.
+    """
+    difference = (scores[:, pairs.first] - scores[:, pairs.second]).ravel()
+    ordered = np.where(difference > 0, pairs.better.ravel(), pairs.worse.ravel())
+    size = np.abs(difference)
+    order = np.argsort(size, kind="stable")
+    size = size[order]
+    # A pair that becomes a tie is right where people tie it, and no longer where they do not.
+    gain = np.where(size > _ROUNDING, pairs.tied.ravel()[order] - ordered[order], 0.0)
+    reached = np.cumsum(gain)
+    last = np.flatnonzero(np.append(np.diff(size) > _ROUNDING, True))  # of each size
+    if not len(last):
+        return 0.0
+    best = last[np.argmax(reached[last])]
+    return float(size[best]) if reached[best] > 0 else 0.0
+
+
+def better_than(
+    stats: FloatArray, score: Callable[[FloatArray], FloatArray], swaps: FloatArray
+) -> FloatArray:
+    """Return (P,) one-sided p of "the first system is better" of each two, rising.
+
+    Parameters
+    ----------
+    stats : (S, M, K) float64
+        Sums over segments make the score of a system.
+    score
+        Returns scores (...) of sums (..., K), higher is better.
+    swaps : (R, S) float64
+        1 where a permutation leaves the two systems' segment as it is, -1 where it swaps them.
+    """
+    segments, systems, size = stats.shape
+    first, second = np.triu_indices(systems, 1)
+    total = stats.sum(axis=0)
+    middle = (total[first] + total[second]) / 2
+    observed = score(total)
+    observed = rounded(observed[first] - observed[second])
+    as_large = np.zeros(len(first))
+    step = max(1, _CHUNK // (max(len(first), systems) * size))
+    for start in range(0, len(swaps), step):
+        moved = (swaps[start : start + step] @ stats.reshape(segments, -1)).reshape(
+            -1, systems, size
+        )
+        half = (moved[:, first] - moved[:, second]) / 2
+        difference = score(middle + half) - score(middle - half)
+        as_large += np.count_nonzero(difference >= observed - _ROUNDING, axis=0)
+    return np.asarray((1 + as_large) / (len(swaps) + 1))
+
+
+def human_better_than(data: Judged, swaps: FloatArray) -> FloatArray:
+    """Return (P,) one-sided p of people's scores, means over judgments."""
+    points = data.points
+    stats = np.stack([points.counts * points.human, points.counts], axis=2)
+    return better_than(stats, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1e-300), swaps)
+
+
+class SoftAccuracy:
+    """Soft pairwise accuracy, in two forms.
+
+    Of each two systems it compares people's p of "the first is better" with the metric's, both by
+    permutations of segments. Ours swaps the segments' statistics, so that the metric's own corpus
+    score is tested. The official code of WMT (mt-metrics-eval) adds up segment scores instead: the
+    measure `soft_pairwise_segments`. For BLEU the two are up to 0.12 apart.
+    """
+
+    def __init__(self, data: Judged, draws: Draws, settings: Settings, *, seed: int) -> None:
+        rng = streams.system_swaps(seed)
+        swaps = rng.integers(0, 2, size=(settings.samples, len(data.human)), dtype=np.int8)
+        self.swaps = 2 * swaps.astype(np.float64) - 1
+        self.human = human_better_than(data, self.swaps)
+        self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
+        if settings.resampled == "segments":  # p-values are of all segments
+            self.of_pair[1:] = 0.0
+
+    def samples(self, stats: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return (B,) means over the pairs of systems of each sample; NaN without a pair.
+
+        Parameters
+        ----------
+        stats, score
+            Of the metric, as of `better_than`.
+        """
+        agreement = 1.0 - np.abs(self.human - better_than(stats, score, self.swaps))
+        total = self.of_pair.sum(axis=1)
+        mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
+        return np.where(total > 0, mean, np.nan)
+
+
+def warm_up() -> None:
+    """Run every kernel of a meta-evaluation on two systems and two segments."""
+    metric = registry.metric("bleu")
+    stats = np.ones((2, 2, len(metric.stat_names)))
+    human = np.array([[0.0, 1.0], [2.0, 0.0]])
+    scores = [MetricScores(label, metric, label, stats) for label in ("one", "other")]
+    evaluate(Judged(("A", "B"), human, np.ones(2)), scores, Settings(samples=2))

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._base import FloatArray
 from portmert.tuner.evaluation.correlation import (
     VARIANTS,
     Pairs,
@@ -25,10 +24,7 @@ from portmert.tuner.evaluation.correlation import (
     rounded,
 )
 from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Points
-
-Resampled = Literal["both", "segments", "systems"]
-RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
+from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
 
 _CHUNK = 1 << 22
 """Numbers of the largest array of a chunk of samples."""
@@ -36,54 +32,6 @@ _ROUNDING = 1e-12
 """A variance of standardised scores below this is none."""
 _HALF = 9
 """Of the numbers of `row_sums`: those that are not weighted by length."""
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Holds B samples: the data itself, and bootstrap samples of it.
-
-    Parameters
-    ----------
-    rows : (B, N) float64
-        How often each row (a segment or a document) is in each sample.
-    systems : (B, M) int64
-        Which systems are in each sample.
-    """
-
-    rows: FloatArray
-    systems: IntArray
-
-    @classmethod
-    def draw(
-        cls,
-        rows: int,
-        systems: int,
-        *,
-        samples: int,
-        resampled: Resampled,
-        rng: np.random.Generator,
-    ) -> Draws:
-        """Draw as many as there are, with replacement; one row alone cannot be resampled."""
-        every = np.tile(np.arange(systems, dtype=np.int64), (samples + 1, 1))
-        times = np.ones((samples + 1, rows))
-        if rows > 1:
-            if resampled != "systems":
-                times[1:] = rng.multinomial(rows, np.full(rows, 1 / rows), size=samples)
-            if resampled != "segments":
-                every[1:] = rng.integers(0, systems, size=(samples, systems))
-        return cls(times, every)
-
-    @property
-    def times(self) -> FloatArray:
-        """(B, M) how often each system is in each sample."""
-        found = np.zeros(self.systems.shape)
-        np.add.at(found, (np.arange(len(found))[:, None], self.systems), 1.0)
-        return found
-
-    def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return (B, P): how often each pair of systems is in each sample."""
-        times = self.times
-        return times[:, first] * times[:, second]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,28 +180,27 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
     }
 
 
-def pair_sums(data: Judged, scores: FloatArray, draws: Draws, *, epsilon: float) -> FloatArray:
+def pair_sums(data: Judged, scores: MetricScores, draws: Draws, *, epsilon: float) -> FloatArray:
     """Return (B, 5): right, wrong and all pairs, rows' accuracies with ties, and rows.
 
     A pair counts as often as both its systems are in a sample.
 
     Parameters
     ----------
-    scores : (S, M) float64
     epsilon
-        The metric ties two outputs whose scores differ by no more.
+        Two outputs tie for the metric if their scores differ by no more.
     """
     pairs = data.pairs
     of_pair = draws.of_pairs(pairs.first, pairs.second).astype(np.float32)
     every = pairs.better + pairs.worse + pairs.tied
-    right, wrong = pairs.outcomes(scores)
+    right, wrong = pairs.outcomes(scores.segment_scores)
 
     def by_row(counts: FloatArray) -> FloatArray:
         # Whole numbers, far too small to be rounded in single precision.
         return np.asarray(of_pair @ counts.T.astype(np.float32), dtype=np.float64)
 
     total = by_row(every)
-    accuracy = _share(by_row(correct_pairs(pairs, scores, epsilon)), total)
+    accuracy = _share(by_row(correct_pairs(pairs, scores.unrounded_scores, epsilon)), total)
     weights = draws.rows
     return np.stack(
         [
@@ -268,10 +215,16 @@ def pair_sums(data: Judged, scores: FloatArray, draws: Draws, *, epsilon: float)
 
 
 def correct_pairs(pairs: Pairs, scores: FloatArray, epsilon: float) -> FloatArray:
-    """Return (S, P): judgments that a metric agrees with that ties what differs little."""
-    difference = rounded(scores[:, pairs.first] - scores[:, pairs.second])
+    """Return (S, P): judgments that the metric agrees with, small differences being ties.
+
+    Parameters
+    ----------
+    scores : (S, M) float64
+        Not rounded.
+    """
+    difference = scores[:, pairs.first] - scores[:, pairs.second]
     return np.where(
-        np.abs(difference) <= epsilon,
+        np.abs(difference) <= max(epsilon, _ROUNDING),
         pairs.tied,
         np.where(difference > 0, pairs.better, pairs.worse),
     )

@@ -1,7 +1,10 @@
-"""Shows what a meta-evaluation found, as tables and as JSON."""
+"""Shows what a meta-evaluation found: tables, JSON, and a summary for the screen."""
+
+# Long because it has every table of a meta-evaluation.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.metaeval.combined import Combined
+from portmert.tuner.evaluation.documents import LIKELY
+from portmert.tuner.evaluation.metaeval.combined import Column, Combined
 from portmert.tuner.evaluation.metaeval.evaluation import (
     DOCUMENTS,
     KENDALLS,
@@ -21,7 +25,9 @@ from portmert.tuner.evaluation.metaeval.evaluation import (
     Estimate,
     MetaEvaluation,
 )
-from portmert.tuner.ground.tables import Table
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import Table, fold
 
 _DECIMALS = 10
 """Of numbers in JSON: what lies behind depends on how a processor adds."""
@@ -32,6 +38,7 @@ NAMES = {
     "system.pearson": "Pearson",
     "system.pairwise": "pairwise",
     "system.soft_pairwise": "soft pairwise",
+    "system.soft_pairwise_segments": "soft of segments",
     "segment.wmt10": "tau WMT10",
     "segment.wmt13": "tau WMT13",
     "segment.wmt14": "tau WMT14",
@@ -192,9 +199,9 @@ def difference_table(labels: Sequence[str], differences: Differences) -> Table:
                 name.partition(".")[0],
                 named(name),
                 shown(one.value),
-                p_value(one.p_perm_both),
-                p_value(one.p_corrected),
-                p_value(one.p_williams),
+                _p(one.p_perm_both),
+                _p(one.p_corrected),
+                _p(one.p_williams),
             ]
             for (i, j), row in differences.items()
             for name, one in row.items()
@@ -212,7 +219,9 @@ def as_json(found: MetaEvaluation) -> dict[str, Any]:
         "systems": list(judged.systems),
         "documents": list(judged.document_names),
         "human": judged.system_scores.tolist(),
-        "settings": asdict(settings),
+        "settings": {
+            key: getattr(settings, key) for key in ("samples", "level", "resampled", "seed")
+        },
         "metrics": [
             {
                 "label": one.label,
@@ -231,8 +240,7 @@ def as_json(found: MetaEvaluation) -> dict[str, Any]:
         document["documents_at_least"] = found.at_least.tolist()
     if judged.each is not None:
         document["judgments"] = len(judged.each.scores)
-    rounded: dict[str, Any] = _rounded(document)
-    return rounded
+    return {key: _rounded(item) for key, item in document.items()}
 
 
 def _listed(labels: Sequence[str], differences: Differences) -> list[dict[str, Any]]:
@@ -246,15 +254,19 @@ def _listed(labels: Sequence[str], differences: Differences) -> list[dict[str, A
     ]
 
 
+def of_metrics(
+    labels: Sequence[str], rows: Sequence[Mapping[str, Estimate]]
+) -> list[dict[str, Any]]:
+    """Return the correlations of each metric as plain data."""
+    return [
+        {"label": label, "correlations": {key: asdict(value) for key, value in row.items()}}
+        for label, row in zip(labels, rows, strict=True)
+    ]
+
+
 def combined_as_json(found: Combined) -> dict[str, Any]:
     """Return all that was found on several test sets as a JSON object."""
     labels = [one.label for one in found.parts[0].agreements]
-
-    def of_metrics(rows: Sequence[Mapping[str, Estimate]]) -> list[dict[str, Any]]:
-        return [
-            {"label": label, "correlations": {key: asdict(value) for key, value in row.items()}}
-            for label, row in zip(labels, rows, strict=True)
-        ]
 
     document = {
         "sets": [as_json(part) for part in found.parts],
@@ -263,7 +275,7 @@ def combined_as_json(found: Combined) -> dict[str, Any]:
                 "name": column.name,
                 "kind": column.kind,
                 "sets": list(column.sets),
-                "metrics": of_metrics(column.correlations),
+                "metrics": of_metrics(labels, column.correlations),
                 "differences": _listed(labels, column.differences),
             }
             for column in found.columns
@@ -272,16 +284,15 @@ def combined_as_json(found: Combined) -> dict[str, Any]:
             {
                 "name": one.name,
                 "sets": list(one.sets),
-                "metrics": of_metrics(one.correlations),
-                "drops": of_metrics(one.drops),
+                "metrics": of_metrics(labels, one.correlations),
+                "drops": of_metrics(labels, one.drops),
             }
             for one in found.scenarios
         ],
         "sets_better": {name: one.tolist() for name, one in found.better.items()},
         "sets_at_least": {name: one.tolist() for name, one in found.at_least.items()},
     }
-    rounded: dict[str, Any] = _rounded(document)
-    return rounded
+    return {key: _rounded(item) for key, item in document.items()}
 
 
 def combined_tables(found: Combined) -> list[Table]:
@@ -397,8 +408,182 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def p_value(value: float | None) -> str:
-    """Return a p as it is printed."""
-    if value is None:
-        return "-"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+def _p(value: float | None) -> str:
+    return "-" if value is None else shown_p(value)
+
+
+# The summary.
+
+MOST_ROWS = 15
+"""Metrics of a table of the summary; `--all` has the others."""
+MOST_NAMED = 5
+"""Metrics that a sentence names."""
+BOTH = ("system.soft_pairwise", "segment.acc_eq")
+"""What is averaged to sort metrics, as in the shared task of 2024."""
+COMPARED = ("system.pairwise", "segment.acc_eq", "segment.pearson_mean_removed", "segment.pearson")
+"""What sentences say who beats whom on."""
+SHOWN = (
+    "system.spearman", "system.pairwise", "system.soft_pairwise", "segment.wmt10",
+    "segment.acc_eq", "segment.pearson", "segment.pearson_mean_removed", "likeness.king",
+)  # fmt: skip
+_LEGEND = {
+    "agreement": "agreement: mean of soft pairwise accuracy (systems) and acc_eq (segments), as "
+    "in WMT 2024",
+    "tau": "tau: Kendall's, WMT10",
+    "r": "r: Pearson's of segments",
+    "removed": "removed: the same without the mean of each segment",
+    "beats": "beats: how many others it beats beyond chance on {measure}, corrected p below 0.05",
+}
+
+
+def summary(found: MetaEvaluation) -> str:
+    """Return metrics by agreement, and what beats what beyond chance, on one test set."""
+    labels = [one.label for one in found.agreements]
+    rows = [one.correlations for one in found.agreements]
+    return "\n\n".join(
+        [
+            _ranking("Agreement with people, best first", labels, rows, found.differences).text(),
+            *_beaten(labels, found.differences, rows),
+        ]
+    )
+
+
+def combined_summary(found: Combined) -> str:
+    """Return the same of several test sets: means over all, then groups and scenarios."""
+    labels = [one.label for one in found.parts[0].agreements]
+    means = [column for column in found.columns if column.kind == "mean"]
+    whole = means[-1] if means else None
+    parts = [] if whole is not None else [summary(found.parts[0])]
+    if whole is not None:
+        title = (
+            f"Agreement with people, means over {counted(len(whole.sets), 'test set')}, best first"
+        )
+        parts.append(_ranking(title, labels, whole.correlations, whole.differences).text())
+        parts += _beaten(labels, whole.differences, whole.correlations)
+    groups = _groups(found.columns, labels)
+    if groups is not None:
+        parts.append(groups.text())
+    for name in ("segment.acc_eq", "segment.pearson"):
+        table = scenario_table(found, labels[:MOST_ROWS], name)
+        if table is not None:
+            parts.append(table.text())
+            break
+    return "\n\n".join(parts)
+
+
+def agreement(row: Mapping[str, Estimate]) -> float | None:
+    """Return what metrics are sorted by; of one system the correlation of segments."""
+    if any(name in row for name in BOTH):
+        values = [row[name].value for name in BOTH if name in row]
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known else None
+    return row["segment.pearson"].value
+
+
+def main_measure(rows: Sequence[Mapping[str, Estimate]]) -> str:
+    """Return the measure that metrics are compared on."""
+    return BOTH[1] if BOTH[1] in rows[0] else "segment.pearson"
+
+
+def by_agreement(rows: Sequence[Mapping[str, Estimate]]) -> list[int]:
+    """Return the places of metrics, those that agree best first; of equal ones the first."""
+    values = [agreement(row) for row in rows]
+    return sorted(
+        range(len(rows)),
+        key=lambda place: (values[place] is None, -round(values[place] or 0.0, 12)),
+    )
+
+
+def winners(differences: Differences, measure: str) -> dict[int, list[int]]:
+    """Return for each metric those it beats beyond chance."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for (i, j), row in differences.items():
+        one = row.get(measure)
+        if one is not None and one.p_corrected < LIKELY:
+            better, worse = (i, j) if one.value > 0 else (j, i)
+            found[better].append(worse)
+    return found
+
+
+def _ranking(
+    title: str,
+    labels: Sequence[str],
+    rows: Sequence[Mapping[str, Estimate]],
+    differences: Differences,
+) -> Table:
+    several = BOTH[1] in rows[0]
+    names = [name for name in SHOWN if name in rows[0]]
+    measure = main_measure(rows)
+    beats = winners(differences, measure)
+    order = by_agreement(rows)
+    headers = ["metric", *(["agreement"] if several else []), *map(_header, names)]
+    headers += ["beats"] if differences else []
+    cells = []
+    for place in order[:MOST_ROWS]:
+        row = [labels[place], *([shown(agreement(rows[place]))] if several else [])]
+        row += [shown(rows[place][name].value) for name in names]
+        cells.append(row + ([str(len(beats[place]))] if differences else []))
+    notes = [
+        text.format(measure=named(measure)) for key, text in _LEGEND.items() if key in headers
+    ]
+    if len(order) > MOST_ROWS:
+        notes.append(f"{len(order) - MOST_ROWS} more metrics: --all")
+    return Table(title, headers, cells, note="; ".join(notes) + "." if notes else "")
+
+
+def _header(name: str) -> str:
+    return {
+        "system.soft_pairwise": "soft",
+        "segment.wmt10": "tau",
+        "segment.pearson": "r",
+        "segment.pearson_mean_removed": "removed",
+    }.get(name) or named(name)
+
+
+def _beaten(
+    labels: Sequence[str], differences: Differences, rows: Sequence[Mapping[str, Estimate]]
+) -> list[str]:
+    """Return what beats what, a sentence for each measure that metrics are compared on."""
+    if not differences:
+        return []
+    return [
+        "\n".join(
+            _sentence(labels, winners(differences, measure), by_agreement(rows), measure)
+            for measure in COMPARED
+            if measure in rows[0]
+        )
+    ]
+
+
+def _sentence(
+    labels: Sequence[str], beats: Mapping[int, list[int]], order: Sequence[int], measure: str
+) -> str:
+    lines: list[str] = []
+    for place in order:
+        worse = beats.get(place, [])
+        if worse and len(lines) < MOST_NAMED:
+            more = len(worse) - MOST_NAMED
+            listed = ", ".join(labels[one] for one in worse[:MOST_NAMED])
+            lines.append(
+                f"{labels[place]} beats {listed}{f' and {more} more' if more > 0 else ''}"
+            )
+    found = "; ".join(lines) or "no metric beats another"
+    return fold(f"Beyond chance, {measure.partition('.')[0]}s, {named(measure)}: {found}.")
+
+
+def _groups(columns: Sequence[Column], labels: Sequence[str]) -> Table | None:
+    """Return the pooled correlations of groups and of all, those of the EDPM draft's tables."""
+    pooled = [column for column in columns if column.kind == "pooled"]
+    if len(pooled) < 2:
+        return None
+    name = "segment.pearson_mean_removed"
+    if name not in pooled[-1].correlations[0]:
+        name = "segment.pearson"
+    return Table(
+        f"Segments, {named(name)}: data points of each group together",
+        ["metric", *(column.name for column in pooled)],
+        [
+            [label, *(shown(column.correlations[place][name].value) for column in pooled)]
+            for place, label in enumerate(labels[:MOST_ROWS])
+        ],
+    )

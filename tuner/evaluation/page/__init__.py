@@ -1,4 +1,4 @@
-"""Shows documents of comparisons and runs as one HTML file.
+"""Shows what a command found as one HTML file.
 
-It imports comparison (how numbers are written, the sentences of a summary), never the other way.
+It stands above all other rooms of evaluation and imports their reports.
 """

@@ -12,14 +12,18 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from portmert.tuner.evaluation.comparison.formats import (
+from portmert.tuner.evaluation.comparison import report as comparison
+from portmert.tuner.evaluation.crossval import report as crossval
+from portmert.tuner.evaluation.documents import (
+    Chart,
     fixed,
     p_value,
     percent,
@@ -28,12 +32,9 @@ from portmert.tuner.evaluation.comparison.formats import (
     signed_count,
     whole,
 )
-from portmert.tuner.evaluation.comparison.summary import summaries, tuned_apart
-from portmert.tuner.evaluation.page._agreement_charts import agreement_charts
-from portmert.tuner.evaluation.page._chart import Chart
-from portmert.tuner.evaluation.page._comparison_charts import difference_chart, group_charts
-from portmert.tuner.evaluation.page._crossval_charts import crossval_charts
-from portmert.tuner.evaluation.page._run_charts import run_charts, run_colours
+from portmert.tuner.evaluation.history import report as history
+from portmert.tuner.evaluation.metaeval import page as metaeval
+from portmert.tuner.ground.tables import Table, as_latex
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -48,6 +49,40 @@ _CONTROL = re.compile(
 )
 _BIDI = range(0x202A, 0x206A)
 _DELETE = 0x7F
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a command found, in every form; `str()` of it is what the command prints.
+
+    Parameters
+    ----------
+    text
+        For a terminal.
+    tables
+        All tables.
+    document
+        Everything as plain data.
+    """
+
+    text: str
+    tables: Sequence[Table] = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return everything as plain data."""
+        return self.document
+
+    def as_latex(self) -> str:
+        """Return the tables for LaTeX (booktabs)."""
+        return as_latex(self.tables)
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        return render(self.document)
 
 
 def render(document: Mapping[str, Any]) -> str:
@@ -105,12 +140,13 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
             data=_json_block(data),
-            leads=summaries(document) or list(document.get("headlines") or ())[:1],
+            leads=comparison.summaries(document) or list(document.get("headlines") or ())[:1],
             others=[] if several else list(document.get("headlines") or ())[1:],
             charts=data["charts"],
-            colours=run_colours(document),
+            tables=_tables(document),
+            colours=history.run_colours(document),
             opening=_opening(document),
-            matrix=tuned_apart([system["tuned_on"] for system in document.get("systems", ())]),
+            matrix=comparison.tuned_apart(document),
             links_left_out=not keep_links,
             segments_left_out=not keep_segments,
         )
@@ -281,10 +317,25 @@ def _environment() -> jinja2.Environment:
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     """Return all charts that a document has the numbers for."""
     made = (
-        *agreement_charts(document),
-        *crossval_charts(document),
-        difference_chart(document),
-        *group_charts(document),
-        *run_charts(document),
+        *metaeval.charts(document),
+        *crossval.charts(document),
+        *comparison.charts(document),
+        *history.charts(document),
     )
-    return [chart for chart in made if chart is not None and chart["choices"]]
+    return [chart for chart in made if chart["choices"]]
+
+
+def _tables(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables that the page shows as they are printed in text and LaTeX."""
+    found: dict[str, Any] = {}
+    if document.get("crossval"):
+        found["crossval"] = crossval.tables_of(document["crossval"])
+    if document.get("ordering"):
+        found["ordering"] = comparison.ordering_table(document, "ordering", "Word order")
+    if document.get("similarity"):
+        found["similarity"] = comparison.similarity_table(document)
+    if document.get("alignments"):
+        found["agreement"] = comparison.agreement_table(document)
+    if document.get("timing"):
+        found["timing"] = comparison.timing_table(document)
+    return found

@@ -12,10 +12,10 @@ from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.evaluation.comparison.alignment import error_rate
-from portmert.tuner.evaluation.comparison.linking import parse_link_set
+from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
+from portmert.tuner.evaluation.comparison.material import parse_link_set
 from portmert.tuner.evaluation.comparison.model import Comparison
-from portmert.tuner.evaluation.comparison.request import Request, compare_request
+from portmert.tuner.evaluation.comparison.scores import error_rate
 from portmert.tuner.evaluation.reproduction.document import Shown, document
 from portmert.tuner.evaluation.reproduction.published import Published, read_published
 from portmert.tuner.evaluation.significance import Resampling
@@ -115,7 +115,7 @@ def reproduce(
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
     prepare
-        As of a `Request`, for metrics that compare syntax.
+        As of a `CompareRequest`, for metrics that compare syntax.
     team
         What tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
         on all machines, and a task that is tried again goes on where it was.
@@ -135,7 +135,7 @@ def reproduce(
             log(f"tuning on {name}: {experiment.tune.output}")
             replicas.run(experiment, log=replicas.named(log, name), progress=progress)
     log("comparing the systems")
-    request = Request(
+    request = CompareRequest(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
         metrics=tuple(scored_with),
         prepare=prepare,

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
-from portmert.tuner.evaluation.comparison.alignment import alignments, error_rate
 from portmert.tuner.evaluation.comparison.model import LinksScore
+from portmert.tuner.evaluation.comparison.scores import alignments, error_rate
 from tests.oracles.comparison import agreement_error
 from tests.support.strategies_comparison import material_of
 

@@ -1,4 +1,4 @@
-from portmert.tuner.evaluation.comparison.formats import spoken
+from portmert.tuner.evaluation.comparison.report import spoken
 
 
 def test_a_system_named_as_its_metric_is_told_apart():

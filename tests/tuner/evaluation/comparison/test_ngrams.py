@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 
-from portmert.tuner.evaluation.comparison.ngrams import MOST, ngram_differences
+from portmert.tuner.evaluation.comparison.differences import MOST, ngram_differences
 from tests.oracles.comparison import right_ngrams
 from tests.support.strategies_comparison import material_of, materials
 

@@ -5,16 +5,30 @@ import dataclasses
 import pytest
 
 from portmert.tuner.evaluation.comparison.model import ComparedMetric, SystemScore
-from portmert.tuner.evaluation.comparison.scores import headlines
+from portmert.tuner.evaluation.comparison.report import headlines
+from portmert.tuner.ground.documents import plain
 
 BLEU = ComparedMetric("bleu", "bleu", "bleu", "", higher_is_better=True, in_percent=True)
-CALLED = {"a": "a", "b": "b"}
 
 
 def score(system, replicas, difference=None, p=None):
     return SystemScore(
         "bleu", system, 0.3, (0.3,) * replicas, 0.3, 0.3, 0.01, None,
         difference=difference, p=p, p_randomization=0.9, p_holm=p, p_randomization_holm=0.9,
+    )  # fmt: skip
+
+
+def said_of(*scores):
+    """The headlines of systems of these scores."""
+    systems = [
+        {"name": one.system, "tuned_on": None, "replicas": len(one.replica_scores)}
+        for one in scores
+    ]
+    return headlines(
+        {
+            "systems": systems, "metrics": [plain(BLEU)], "scores": [plain(one) for one in scores],
+            "confidence": 0.95,
+        }
     )  # fmt: skip
 
 
@@ -28,16 +42,12 @@ def score(system, replicas, difference=None, p=None):
     ],
 )
 def test_the_heading_says_whose_luck_of_tuning_is_untested(first, second, said):
-    scores = [score("a", first), score("b", second, 0.02, 0.01)]
-    (line,) = headlines(scores, [BLEU], CALLED, confidence=0.95)
+    (line,) = said_of(score("a", first), score("b", second, 0.02, 0.01))
     assert line == f"bleu: b is better than a (+2.00, p = 0.0100{said})"
 
 
 def test_the_verdict_is_that_of_both_kinds_of_chance():
-    lines = [
-        headlines([score("a", 3), score("b", 3, -0.02, p)], [BLEU], CALLED, confidence=0.95)
-        for p in (0.06, 0.00001)
-    ]
+    lines = [said_of(score("a", 3), score("b", 3, -0.02, p)) for p in (0.06, 0.00001)]
     assert lines == [
         ("bleu: no difference shown between b and a (-2.00, p = 0.0600)",),
         ("bleu: b is worse than a (-2.00, p < 0.0001)",),
@@ -48,7 +58,7 @@ def test_a_corrected_p_is_said_where_it_differs_and_never_as_nothing():
     found = []
     for p, corrected in ((0.00001, 0.00004), (0.00001, 0.0123), (0.01, 0.02)):
         second = dataclasses.replace(score("b", 3, 0.02, p), p_holm=corrected)
-        (line,) = headlines([score("a", 3), second], [BLEU], CALLED, confidence=0.95)
+        (line,) = said_of(score("a", 3), second)
         found.append(line.removeprefix("bleu: b is better than a (+2.00, "))
     assert found == [
         "p < 0.0001)",

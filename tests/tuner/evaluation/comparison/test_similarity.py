@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison import similarity
-from portmert.tuner.evaluation.comparison.similarity import identical_segments, similarities
+from portmert.tuner.evaluation.comparison import differences
+from portmert.tuner.evaluation.comparison.differences import similarities
+from portmert.tuner.evaluation.comparison.material import identical_segments
 from portmert.tuner.texts.corpus import References, make_batch
 from tests.support.strategies_comparison import material_of, materials
 
@@ -58,7 +59,7 @@ def test_equal_texts_are_compared_once_and_no_text_with_itself(monkeypatch):
     material = material_of([same, other, same, other], [[("a",)]] * 2, systems=2)
     sizes = []
     monkeypatch.setattr(
-        similarity,
+        differences,
         "compute_stats",
         lambda metric, batch, **_: sizes.append(len(batch)) or metric.stats(batch),
     )

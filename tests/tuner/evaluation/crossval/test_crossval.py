@@ -9,10 +9,20 @@ from hypothesis import strategies as st
 
 from portmert.tuner.api.arrays import lists_of_arrays
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.crossval.cells import Judge, Measured, Plan, measure
-from portmert.tuner.evaluation.crossval.choices import choices_of, leave_out
-from portmert.tuner.evaluation.crossval.report import headlines, tables_of
-from portmert.tuner.evaluation.crossval.summary import corrected_p, document_of
+from portmert.tuner.evaluation.crossval.cells import (
+    CrossPlan,
+    Judge,
+    MeasuredChoice,
+    choices_of,
+    leave_out,
+    measure,
+)
+from portmert.tuner.evaluation.crossval.report import (
+    corrected_p,
+    document_of,
+    headlines,
+    tables_of,
+)
 from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
@@ -29,7 +39,7 @@ def plan_of(segments=6, **given):
     nbest, stats, metric = lists_of_arrays(
         features, np.tile([0.25, 0.75], (segments, 1)), None, None, ["A", "B"], None
     )
-    return Plan(nbest, {"mean": Judge(metric, StatTable(stats), "mean|v", "d")}, **given)
+    return CrossPlan(nbest, {"mean": Judge(metric, StatTable(stats), "mean|v", "d")}, **given)
 
 
 @given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())
@@ -112,7 +122,7 @@ def test_shared_segments_make_less_sure(gains, ratio):
 
 def measured(choice, unseen, estimate=np.nan):
     unseen = np.array(unseen, dtype=np.float64)
-    return Measured(
+    return MeasuredChoice(
         choice, {"ter": unseen - 0.1}, {"ter": unseen},
         np.full(unseen.shape, estimate), np.full(unseen.shape, 2.0),
     )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.history import dev_set, surface
+from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.report import as_text
 from portmert.tuner.evaluation.history.run_history import read_history
@@ -119,7 +119,7 @@ def test_what_was_scored_once_is_kept(copies, monkeypatch):
         raise AssertionError("read again")
 
     monkeypatch.setattr(dev_set, "read_first_hypotheses", never)
-    monkeypatch.setattr(surface, "_found", never)
+    monkeypatch.setattr(run_history, "_found", never)
     assert history(copies / "replicas") == first
     with pytest.raises(AssertionError, match="read again"):
         history(copies / "replicas", {"nist": registry.metric("nist")})

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.evaluation.humaneval.answers import Answers
-from portmert.tuner.evaluation.humaneval.report import as_json, tables
-from portmert.tuner.evaluation.humaneval.results import evaluate, fleiss_kappa, outliers, sign_test
+from portmert.tuner.evaluation.humaneval.results import (
+    as_json,
+    evaluate,
+    fleiss_kappa,
+    outliers,
+    sign_test,
+    tables,
+)
 from portmert.tuner.ground.errors import InputError
 from tests.oracles import metaeval as oracle
 from tests.support.evaluations import evaluation

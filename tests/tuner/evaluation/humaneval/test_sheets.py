@@ -11,9 +11,7 @@ from openpyxl import load_workbook
 
 from portmert.tuner.evaluation.humaneval.answers import read_answers
 from portmert.tuner.evaluation.humaneval.evaluation import LONGEST, read_key, visible
-from portmert.tuner.evaluation.humaneval.folder import find_keys, write
-from portmert.tuner.evaluation.humaneval.form import as_html
-from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
+from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_html, as_xlsx, find_keys, write
 from portmert.tuner.ground.errors import InputError, PortmertError
 from tests.support.evaluations import HOSTILE, answered_csv, answered_xlsx, evaluation, export
 
@@ -179,7 +177,7 @@ def test_the_key_is_read_back_and_must_be_whole(tmp_path):
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     one = evaluation()
     monkeypatch.setattr(
-        "portmert.tuner.evaluation.humaneval.folder.as_html",
+        "portmert.tuner.evaluation.humaneval.sheets.as_html",
         lambda *_: (_ for _ in ()).throw(OSError("full")),
     )
     with pytest.raises(PortmertError, match="cannot write: full"):

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from portmert.tuner.evaluation.comparison.formats import (
+from portmert.tuner.evaluation.comparison.report import summaries
+from portmert.tuner.evaluation.documents import (
     fixed,
     p_value,
     shown,
@@ -12,7 +13,6 @@ from portmert.tuner.evaluation.comparison.formats import (
     signed_count,
     whole,
 )
-from portmert.tuner.evaluation.comparison.summary import summaries
 from portmert.tuner.evaluation.page.html import MOST_BYTES, charts_of, render
 from tests.support.documents import document
 

@@ -4,7 +4,7 @@ import pytest
 
 from portmert.tuner.evaluation.metaeval.combined import combine
 from portmert.tuner.evaluation.metaeval.evaluation import Settings
-from portmert.tuner.evaluation.metaeval.page_data import page_data
+from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import render
 from tests.support.agreements import two_sets
 from tests.support.browser import browser, console

@@ -25,9 +25,15 @@ function sortable(head, first, sort) {
   });
 }
 
+/** What a cell is sorted by: its value, or the number it begins with, or its text. */
 const cellValue = (row, column) => {
   const cell = row.cells[column];
-  return cell.dataset.value ?? cell.textContent.trim();
+  if (cell.dataset.value !== undefined) return cell.dataset.value;
+  const text = cell.textContent.trim();
+  if (!cell.classList.contains("num")) return text;
+  const number = /^[<\s]*([+\u2212-]?\d[\d,.]*)/.exec(text);
+  if (!number) return text === "\u2013" ? "" : text;
+  return number[1].replace(/[+,]/g, "").replace("\u2212", "-");
 };
 
 function setUpTable(table) {

@@ -1,0 +1,662 @@
+"""Shows a comparison: sentences, tables and charts.
+
+Every function takes the comparison as plain data, as `Comparison.as_json()` returns it.
+"""
+
+# Long because it has every table of a comparison.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from portmert.tuner.evaluation.documents import (
+    Chart,
+    chart,
+    listed,
+    option,
+    p_value,
+    shown,
+    signed,
+)
+from portmert.tuner.ground import tables as printed
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import Table, fold, inert
+
+Document = Mapping[str, Any]
+
+ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
+"""Tables 8, 9 and 10 of the PORT paper."""
+NOTHING = ""
+"""Stands in a table for a value that is not known."""
+MOST_NGRAMS = 5
+"""N-grams of each system and direction in these tables; JSON and HTML have more."""
+MOST_ACROSS = 4
+"""Systems in columns. More stand in rows, so that the table is no wider than a page."""
+MOST_SYSTEMS = 3
+"""Systems that get a sentence each, with numbers. More share a sentence for each verdict."""
+MOST_TOGETHER = 3
+"""Systems whose differences share a chart. Of more, one metric at a time is shown."""
+EXAMPLES = 1
+"""Segments of each metric, system and direction in these tables."""
+
+
+def as_text(document: Document) -> str:
+    """Return the whole comparison as sentences and aligned tables."""
+    blocks = []
+    if len(document["systems"]) > MOST_SYSTEMS + 1:
+        blocks.append("\n".join(fold(inert(line)) for line in summaries(document)))
+    elif document["headlines"]:
+        blocks.append(inert("\n".join(document["headlines"])))
+    if document["notes"]:
+        blocks.append("\n".join(fold(inert(f"note: {note}")) for note in document["notes"]))
+    blocks.append(printed.as_text(tables(document)))
+    blocks.append("\n".join(metric["signature"] for metric in document["metrics"]))
+    return "\n\n".join(blocks)
+
+
+def as_latex(document: Document) -> str:
+    """Return all tables as floats, to be included in a document."""
+    head = f"% Made by portmert {document['portmert']}.\n"
+    return head + printed.as_latex(tables(document))
+
+
+# Sentences.
+
+
+def spoken(system: str, tuned_on: str | None) -> str:
+    """Return a system's name for sentences: `PORT-tuned` if it is named after its metric.
+
+    Parameters
+    ----------
+    tuned_on
+        The signature of the metric it was tuned on, if known.
+    """
+    metric = (tuned_on or "").partition("|")[0].partition(":")[0]
+    return f"{system.upper()}-tuned" if metric and system.lower() == metric else system
+
+
+def headlines(document: Document) -> tuple[str, ...]:
+    """Return a sentence for each metric and each system but the first.
+
+    A difference is shown if its corrected p is below 1 - `confidence`. If a system has one
+    replica, the sentence says that luck of tuning is untested.
+
+    Parameters
+    ----------
+    document
+        Its `systems`, `metrics`, `scores` and `confidence` are enough, here and in `summaries`.
+    """
+    called, by_label, lines = _called(document), _by_label(document), []
+    first = next(iter(called.values()), "")
+    for row in document["scores"]:
+        if row["difference"] is None or row["p"] is None or row["p_holm"] is None:
+            continue
+        metric, system = by_label[row["metric"]], called[row["system"]]
+        p, corrected = (_equation(row[key]) for key in ("p", "p_holm"))
+        change = f"{shown(row['difference'], metric, sign=True)}, p {p}"
+        if corrected != p:
+            change += f", {corrected.removeprefix('= ')} corrected"
+        if untested := untested_luck([first, system], _replicas(document, called)):
+            change += f"; {untested}"
+        verdict = _verdict(row, metric, document)
+        said = f"{system} is {verdict} than {first}"
+        if verdict == "neither":
+            said = f"no difference shown between {system} and {first}"
+        lines.append(f"{row['metric']}: {said} ({change})")
+    return tuple(lines)
+
+
+def summaries(document: Document) -> list[str]:
+    """Return for each system but the first the metrics on which it is better, worse, neither.
+
+    Of many systems, those with the same verdict share a sentence without numbers.
+    """
+    called = _called(document)
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in list(called)[1:]:
+        found[name] = {"better": [], "worse": [], "neither": []}
+    for row in document.get("scores", ()):
+        if row["system"] in found and row["difference"] is not None:
+            verdict = _verdict(row, _by_label(document)[row["metric"]], document)
+            found[row["system"]][verdict].append(row["metric"])
+    groups: dict[Any, list[str]] = {}
+    for number, (name, verdicts) in enumerate(found.items()):
+        shape = tuple(map(tuple, verdicts.values()))
+        groups.setdefault(shape if len(found) > MOST_SYSTEMS else number, []).append(name)
+    sentences = (_sentence(document, called, names, found[names[0]]) for names in groups.values())
+    return list(filter(None, sentences))
+
+
+def tuned_apart(document: Document) -> bool:
+    """Return whether systems were tuned on different metrics, as far as that is known."""
+    return len({one["tuned_on"] for one in document.get("systems", ()) if one["tuned_on"]}) > 1
+
+
+def untested_luck(systems: Sequence[str], replicas: Mapping[str, int]) -> str:
+    """Return which of these systems have one replica, so that luck of tuning is untested."""
+    single = [name for name in systems if replicas[name] == 1]
+    if len(single) == len(systems):
+        return "tuning luck untested"
+    return f"tuning luck of {', '.join(single)} untested" if single else ""
+
+
+def _called(document: Document) -> dict[str, str]:
+    """Return what sentences call each system. Two of one name keep their own."""
+    systems = document.get("systems", ())
+    called = {one["name"]: spoken(one["name"], one.get("tuned_on")) for one in systems}
+    words = list(called.values())
+    return {name: said if words.count(said) == 1 else name for name, said in called.items()}
+
+
+def _replicas(document: Document, called: Mapping[str, str]) -> dict[str, int]:
+    return {called[system["name"]]: system["replicas"] for system in document["systems"]}
+
+
+def _by_label(document: Document) -> dict[str, Mapping[str, Any]]:
+    return {metric["label"]: metric for metric in document["metrics"]}
+
+
+def _is_shown(row: Mapping[str, Any], document: Document) -> bool:
+    return row["p_holm"] is not None and row["p_holm"] < 1 - document["confidence"]
+
+
+def _verdict(row: Mapping[str, Any], metric: Mapping[str, Any], document: Document) -> str:
+    if not _is_shown(row, document) or row["difference"] == 0:
+        return "neither"
+    return "better" if (row["difference"] > 0) == metric["higher_is_better"] else "worse"
+
+
+def _equation(p: float) -> str:
+    text = shown_p(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
+
+
+def _sentence(
+    document: Document, called: Mapping[str, str], names: list[str], found: dict[str, list[str]]
+) -> str:
+    """Return a sentence on systems with one verdict; nothing if they were not tested."""
+    first, systems = next(iter(called.values())), [called[name] for name in names]
+    with_numbers = len(called) - 1 <= MOST_SYSTEMS
+    rows = {row["metric"]: row for row in document["scores"] if row["system"] == names[0]}
+    metrics = _by_label(document)
+
+    def numbers(label: str) -> str:
+        p = p_value(rows[label]["p_holm"])
+        equation = p if p.startswith("<") else f"= {p}"
+        return f"{label} ({signed(rows[label]['difference'], metrics[label])}, p {equation})"
+
+    parts = [
+        f"{way} than {first} on {listed([numbers(x) if with_numbers else x for x in found[way]])}"
+        for way in ("better", "worse")
+        if found[way]
+    ]
+    said = f"no difference shown on {listed(found['neither'])}" if found["neither"] else ""
+    if parts:
+        verb = "is" if len(names) == 1 else "are"
+        said = "; ".join(filter(None, (f"{listed(systems)} {verb} {', '.join(parts)}", said)))
+    elif said:
+        of = (
+            f"{systems[0]} and {first}"
+            if len(names) == 1
+            else f"{listed(systems)} against {first}"
+        )
+        said = f"{of}: {said}"
+    else:
+        return ""
+    luck = untested_luck([first, *systems], _replicas(document, called))
+    return "; ".join(filter(None, (said, luck)))
+
+
+# Tables.
+
+
+def tables(document: Document) -> list[Table]:
+    """Return the tables of a comparison that have rows, for text and LaTeX."""
+    where = document["differences"]
+    found = (
+        _matrix(document),
+        _systems(document),
+        _scores(document),
+        _tests(document),
+        similarity_table(document),
+        ordering_table(document, "ordering", "Word order", ORDERING[:3]),
+        ordering_table(
+            document, "port-forms", "PORT with other measures of word order", ORDERING[3:6]
+        ),
+        ordering_table(document, "qmean-port", "Qmean against PORT", ("qmean", "port")),
+        _ngrams(document),
+        _links(document),
+        agreement_table(document),
+        timing_table(document),
+        _bucket_table(
+            document, "by-length", "Scores by reference length in tokens", "tokens",
+            where["by_length"],
+        ),
+        _bucket_table(
+            document, "by-reordering",
+            "Scores by the reference's amount of reordering, 1 - v (0: the source's order)",
+            "reordering", where["by_reordering"],
+        ),
+        _ngram_differences(document),
+        _segments(document),
+    )  # fmt: skip
+    return [table for table in found if table is not None and table.rows]
+
+
+def _matrix(document: Document) -> Table | None:
+    """Return the metric each system was tuned on in rows, the metrics that judge in columns."""
+    if not tuned_apart(document):
+        return None
+    scores, level = _score_rows(document), 1 - document["confidence"]
+    rows = []
+    for system in document["systems"]:
+        row = _head(system)
+        for metric in document["metrics"]:
+            found = scores[metric["label"], system["name"]]
+            spread = "" if found["s_opt"] is None else f" ± {shown(found['s_opt'], metric)}"
+            star = " *" if _is_shown(found, document) else ""
+            row.append(f"{shown(found['score'], metric)}{spread}{star}")
+        rows.append(row)
+    note = "±: s_opt, standard deviation over replicas; " if _several_replicas(document) else ""
+    first = document["systems"][0]["name"]
+    return Table(
+        _with_luck(document, "Tuned on, and judged by"),
+        ("system", "tuned on", "replicas", *map(_arrowed, document["metrics"])),
+        rows,
+        label="matrix",
+        left=2,
+        note=f"{note}*: differs from {first}, corrected p below {level:.2g}.",
+    )
+
+
+def _head(system: Mapping[str, Any]) -> list[str]:
+    tuned_on = (system["tuned_on"] or NOTHING).partition(":")[0]
+    return [system["name"], tuned_on, str(system["replicas"])]
+
+
+def _several_replicas(document: Document) -> bool:
+    return any(system["replicas"] > 1 for system in document["systems"])
+
+
+def _with_luck(document: Document, title: str) -> str:
+    """Return a title that says whose luck of tuning is untested."""
+    replicas = {system["name"]: system["replicas"] for system in document["systems"]}
+    return ", ".join(filter(None, (title, untested_luck(list(replicas), replicas))))
+
+
+def _arrowed(metric: Mapping[str, Any]) -> str:
+    return f"{metric['label']} {'↑' if metric['higher_is_better'] else '↓'}"
+
+
+def _score_rows(document: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
+    return {(row["metric"], row["system"]): row for row in document["scores"]}
+
+
+def _systems(document: Document) -> Table:
+    rows = [
+        [*_head(one), f"{one['hypothesis_tokens']:.0f}",
+         f"{_ratio(one['hypothesis_tokens'], one['reference_tokens']):.3f}"]
+        for one in document["systems"]
+    ]  # fmt: skip
+    columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
+    return Table("Systems", columns, rows, label="systems", left=2)
+
+
+def _scores(document: Document) -> Table:
+    """Return systems in rows, metrics in columns, with both standard deviations."""
+    columns, scores = ["system"], _score_rows(document)
+    for metric in document["metrics"]:
+        columns += [_arrowed(metric), "s_sel", "s_opt"]
+    rows = []
+    for system in document["systems"]:
+        row = [system["name"]]
+        for metric in document["metrics"]:
+            found = scores[metric["label"], system["name"]]
+            row += [shown(found[key], metric) for key in ("score", "s_sel")]
+            row.append(NOTHING if found["s_opt"] is None else shown(found["s_opt"], metric))
+        rows.append(row)
+    note = (
+        "Means over replicas; s_sel: standard deviation over the choice of the test set, s_opt: "
+        "over replicas; ↑ higher is better, ↓ lower is better."
+    )
+    return Table("Scores", columns, rows, label="scores", note=note)
+
+
+def _tests(document: Document) -> Table:
+    several, metrics = _several_replicas(document), _by_label(document)
+    keys = ("p", "p_holm", "p_randomization", "p_bootstrap")
+    names = ("p", "Holm", "p rand.", "p boot.")
+    if not several:
+        keys = ("p", "p_holm", "p_bootstrap", "p_bootstrap_holm")
+        names = ("p rand.", "Holm", "p boot.", "Holm")
+    rows = []
+    for row in document["scores"]:
+        if row["difference"] is not None:
+            metric = metrics[row["metric"]]
+            low, high = (row[f"difference_{end}"] or 0.0 for end in ("low", "high"))
+            rows.append(
+                (
+                    row["metric"],
+                    row["system"],
+                    shown(row["difference"], metric, sign=True),
+                    f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                    *(NOTHING if row[key] is None else shown_p(row[key]) for key in keys),
+                )
+            )
+    both = "p: t-test of luck of the test set and of tuning, as the interval; "
+    note = (
+        f"{both if several else ''}p rand.: approximate randomization, stratified over segments "
+        f"and replicas; p boot.: paired bootstrap; all two-sided, "
+        f"{counted(document['samples'], 'sample')} each, seed {document['seed']}. Holm: corrected "
+        f"for all rows of this table."
+    )
+    return Table(
+        _with_luck(document, f"Differences from {document['systems'][0]['name']}"),
+        ["metric", "system", "difference", f"{100 * document['confidence']:g} % interval", *names],
+        rows,
+        label="tests",
+        left=2,
+        note=note,
+    )
+
+
+def similarity_table(document: Document) -> Table:
+    """Return how alike the outputs of every two systems are."""
+    rows = [
+        (
+            pair["first"],
+            "its replicas" if pair["first"] == pair["second"] else pair["second"],
+            _percent(pair["identical"]),
+            _percent(pair["one_minus_ter"]),
+        )
+        for pair in document["similarity"]
+    ]
+    columns = ("system", "against", "identical %", "1-TER %")
+    return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
+
+
+def ordering_table(
+    document: Document, label: str, title: str, names: Sequence[str] = ORDERING
+) -> Table:
+    """Return some scores of word order."""
+    rows = [
+        (one["system"], *(_percent(one["scores"][name]) for name in names))
+        for one in document["ordering"]
+    ]
+    return Table(title, ("system", *names), rows, label=label)
+
+
+def _ngrams(document: Document) -> Table:
+    penalties = ("brevity_penalty", "strict_brevity_penalty", "strict_redundancy_penalty")
+    rows = [
+        (
+            one["system"],
+            *(f"{order['matched']:.0f}/{order['total']:.0f}" for order in one["orders"]),
+            *(f"{one[penalty]:.3f}" for penalty in penalties),
+        )
+        for one in document["ngrams"]
+    ]
+    orders = [f"{order['order']}-gram" for order in document["ngrams"][0]["orders"]]
+    note = (
+        "Matched / total n-grams, means over replicas. BP: BLEU's brevity penalty; SBP, SRP: "
+        "PORT's strict brevity and redundancy penalties."
+    )
+    columns = ("system", *orders, "BP", "SBP", "SRP")
+    return Table("N-grams and length penalties", columns, rows, label="ngrams", note=note)
+
+
+def _links(document: Document) -> Table | None:
+    found = document["alignments"]
+    if found is None:
+        return None
+    scores = {
+        (one["links"], one["system"], one["metric"]): one["score"] for one in found["scores"]
+    }
+    linked = {one["metric"] for one in found["scores"]}
+    metrics = [metric for metric in document["metrics"] if metric["label"] in linked]
+    if not metrics:
+        return None
+    rows = [
+        (
+            links,
+            system["name"],
+            *(shown(scores[links, system["name"], one["label"]], one) for one in metrics),
+        )
+        for links in found["sets"]
+        for system in document["systems"]
+    ]
+    columns = ("alignment", "system", *(metric["label"] for metric in metrics))
+    return Table("Scores under several word alignments", columns, rows, label="alignments", left=2)
+
+
+def agreement_table(document: Document) -> Table | None:
+    """Return how far the sets of reference links disagree."""
+    if document["alignments"] is None:
+        return None
+    rows = [
+        (pair["first"], pair["second"], _percent(pair["aer"]))
+        for pair in document["alignments"]["agreement"]
+    ]
+    title = "Disagreement of the alignments of the references"
+    return Table(title, ("alignment", "against", "AER %"), rows, label="agreement", left=2)
+
+
+def timing_table(document: Document) -> Table:
+    """Return how long each metric takes."""
+    rows = [
+        (one["metric"], f"{1000 * one['seconds']:.1f}", f"{one['ratio']:.2f}")
+        for one in document["timing"]
+    ]
+    columns = ("metric", "milliseconds", "ratio to bleu")
+    return Table("Time to count one output", columns, rows, label="timing")
+
+
+def _bucket_table(
+    document: Document, key: str, title: str, what: str, buckets: Sequence[Mapping[str, Any]]
+) -> Table:
+    names = [system["name"] for system in document["systems"]]
+    if len(names) > MOST_ACROSS:
+        columns = ["metric", "system", *(f"{one['label']} ({one['segments']})" for one in buckets)]
+        rows = [
+            (
+                metric["label"],
+                name,
+                *(shown(bucket["scores"][metric["label"]][place], metric) for bucket in buckets),
+            )
+            for metric in document["metrics"]
+            for place, name in enumerate(names)
+        ]
+        note = f"Columns: {what}, in brackets the number of segments."
+        return Table(title, columns, rows if buckets else [], label=key, left=2, note=note)
+    rows = [
+        (
+            metric["label"],
+            bucket["label"],
+            str(bucket["segments"]),
+            *(shown(score, metric) for score in bucket["scores"][metric["label"]]),
+        )
+        for metric in document["metrics"]
+        for bucket in buckets
+    ]
+    return Table(title, ["metric", what, "segments", *names], rows, label=key, left=2)
+
+
+def _ngram_differences(document: Document) -> Table:
+    first, rows = document["systems"][0]["name"], []
+    for system in document["systems"][1:]:
+        found = [x for x in document["differences"]["ngrams"] if x["system"] == system["name"]]
+        gains = [x for x in found if x["system_matched"] > x["first_matched"]]
+        losses = [x for x in found if x["system_matched"] < x["first_matched"]]
+        rows += [
+            (
+                system["name"],
+                one["ngram"],
+                _mean_count(one["system_matched"]),
+                _mean_count(one["first_matched"]),
+                str(int(one["reference"])),
+            )
+            for one in (*gains[:MOST_NGRAMS], *losses[-MOST_NGRAMS:])
+        ]
+    columns = ("system", "n-gram", "right", f"right in {first}", "in references")
+    title = f"N-grams right more, or less, often than in {first}"
+    return Table(title, columns, rows, label="ngram-differences", left=2)
+
+
+def _segments(document: Document) -> Table:
+    names = [system["name"] for system in document["systems"]]
+    rows = []
+    for metric, system, number in _examples(document):
+        segment, label = document["segments"][number], metric["label"]
+        references = segment["references"]
+        for place, reference in enumerate(references):
+            name = "reference" if len(references) == 1 else f"reference {place + 1}"
+            head = (NOTHING, NOTHING) if place else (label, str(number + 1))
+            rows.append((*head, name, reference["text"], NOTHING))
+        for place in (0, names.index(system)):
+            text, score = segment["outputs"][place]["text"], segment["scores"][label][place]
+            rows.append((NOTHING, NOTHING, names[place], text, shown(score, metric)))
+    columns = ("metric", "line", "", "text", "score")
+    title = "Segments with the largest differences"
+    return Table(title, columns, rows, label="segments", left=4, prose=(3,))
+
+
+def _examples(document: Document) -> Iterator[tuple[Mapping[str, Any], str, int]]:
+    """Yield (metric, system, segment) of the best gains and the largest losses."""
+    for metric in document["metrics"]:
+        for system in [one["name"] for one in document["systems"][1:]]:
+            own = [
+                one
+                for one in document["differences"]["segments"]
+                if one["metric"] == metric["label"] and one["system"] == system
+            ]
+            higher = metric["higher_is_better"]
+            gains = [one for one in own if (one["difference"] > 0) == higher]
+            losses = [one for one in own if (one["difference"] > 0) != higher]
+            for one in (*gains[:EXAMPLES], *losses[-EXAMPLES:]):
+                yield metric, system, one["segment"]
+
+
+def _mean_count(value: float) -> str:
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100.0 * value:.2f}"
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else 0.0
+
+
+# Charts.
+
+
+def charts(document: Document) -> Iterator[Chart]:
+    """Yield differences from the first system, and scores of groups of segments."""
+    systems = [system["name"] for system in document.get("systems", ())]
+    if len(systems) > 1:
+        yield _difference_chart(document, systems)
+    for name, title, axis in (
+        ("by_length", "By length of the reference", "tokens of the reference"),
+        ("by_reordering", "By reordering of the reference", "reordering (1 - v)"),
+    ):
+        buckets = (document.get("differences") or {}).get(name) or []
+        choices = [
+            option(
+                metric["label"] + ("" if metric["higher_is_better"] else " (lower is better)"),
+                [
+                    {
+                        "name": system,
+                        "system": number,
+                        "values": [
+                            (bucket["scores"].get(metric["label"]) or [None] * len(systems))[
+                                number
+                            ]
+                            for bucket in buckets
+                        ],
+                    }
+                    for number, system in enumerate(systems)
+                ],
+                in_percent=metric["in_percent"],
+                categories=[f"{one['label']} ({one['segments']})" for one in buckets],
+            )
+            for metric in document.get("metrics", ())
+        ]
+        caption = "Score of the segments of each group by itself; in brackets, how many."
+        yield chart(name.replace("_", "-"), "where", "columns", title, choices if buckets else [],
+                    caption=caption, x=axis, y="score")  # fmt: skip
+
+
+def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
+    """Return differences from the first system with intervals, on metrics in percent.
+
+    Right is better: where lower scores are better, signs are turned.
+    """
+    metrics = [metric for metric in document["metrics"] if metric["in_percent"]]
+    rows = _score_rows(document)
+    series: list[dict[str, Any]] = []
+    ends = {
+        "values": ("difference", "difference"),
+        "low": ("difference_low", "difference_high"),
+        "high": ("difference_high", "difference_low"),
+    }
+    for number, name in enumerate(systems[1:], 1):
+        found = [rows.get((metric["label"], name), {}) for metric in metrics]
+        if any(row.get("difference") is not None for row in found):
+            gains = {key: _gains(metrics, found, *names) for key, names in ends.items()}
+            series.append({"name": name, "system": number, **gains})
+    labels = [
+        metric["label"] + ("" if metric["higher_is_better"] else " (sign turned)")
+        for metric in metrics
+    ]
+    choices = [option("", series, in_percent=True, categories=labels, marker=0)]
+    if len(series) > MOST_TOGETHER:
+        choices = [
+            option(
+                label,
+                [
+                    {
+                        "name": label,
+                        "system": 0,
+                        "systems": [one["system"] for one in series],
+                        **{key: [one[key][place] for one in series] for key in ends},
+                    }
+                ],
+                categories=[one["name"] for one in series],
+                in_percent=True,
+                marker=0,
+            )
+            for place, label in enumerate(labels)
+        ]
+    lines = len(series) * (len(labels) if len(choices) == 1 else 1)
+    turned = "" if all(metric["higher_is_better"] for metric in metrics) else (
+        " Where lower scores are better, a difference is drawn with its sign turned."
+    )  # fmt: skip
+    return chart(
+        "differences",
+        "scores",
+        "intervals",
+        f"Difference from {systems[0]}",
+        choices if series and labels else [],
+        caption=f"In points, with {100 * document['confidence']:g} % intervals; right of the "
+        f"dashed line is better.{turned}",
+        x="gain (points)",
+        tall=80 + 26 * max(lines, len(labels)),
+    )
+
+
+def _gains(
+    metrics: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
+    higher: str,
+    lower: str,
+) -> list[float | None]:
+    """Return `higher` where higher scores are better, else `lower` with its sign turned."""
+    found: list[float | None] = []
+    for metric, row in zip(metrics, rows, strict=True):
+        better = metric["higher_is_better"]
+        value = row.get(higher if better else lower)
+        found.append(value if better or value is None else -value)
+    return found
