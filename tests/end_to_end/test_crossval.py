@@ -58,8 +58,8 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
         start.append(best_score(paths[1], DATA / "start.json", refs[1]))
         for repeat in (1, 2):
             found = portmert.optimize(
-                paths[0], refs[0], metric="bleu", weights=DATA / "start.json", optimizer="mert",
-                options={"searches_per_feature": 20}, notice=id,
+                portmert.Lists.read(paths[0], refs=refs[0], notice=id), "bleu", notice=id,
+                weights=DATA / "start.json", optimizer="mert:searches_per_feature=20",
                 seed=streams.split_search(3, split, repeat),
             )  # fmt: skip
             for scores, path, ref in zip((seen, unseen), paths, refs, strict=True):

@@ -73,7 +73,7 @@ def test_metrics_that_do_not_fit(files, more, message):
         (("--mbr", "chrf", "--mbr-temperature", "1e308"), "1e308 is not a finite number of at"),
         (("--mbr", "chrf", "--mbr-temperature", "-1"), "-1.0 is not in the range x>=0"),
         (("--mbr", "chrf", "--oracle", "bleu"), "--mbr and --oracle choose by different things"),
-        (("--mbr", "chrf", "--ref", "list"), "--ref, --ref-links and --annotator go with"),
+        (("--mbr", "chrf", "--ref", "list"), "--ref goes with --oracle"),
     ],
 )
 def test_options_that_do_not_fit(files, monkeypatch, more, message):
