@@ -332,7 +332,7 @@ def test_a_damaged_result_is_named(corpus, content):
 
 
 def test_an_aligner_links_what_has_no_links(corpus):
-    aligner = ("--aligner=thot", "--set=model=ibm1", "--aligner-set=iterations=2")
+    aligner = ("--aligner=thot", "--set=model=ibm1", "--set=iterations=2")
     found, result = document(*FILES, "--source=test.src", "--ref=test.ref", *aligner)
     assert found["reference_links"] == "thot"
     assert [metric["label"] for metric in found["metrics"]] == ["bleu", "port", "qmean", "ter"]
@@ -344,7 +344,7 @@ def test_an_aligner_links_what_has_no_links(corpus):
 
 def test_links_of_several_origins_are_said(corpus):
     write_run(corpus, "run", [GOOD])
-    aligner = ("--aligner=thot", "--set=model=ibm1", "--aligner-set=iterations=2")
+    aligner = ("--aligner=thot", "--set=model=ibm1", "--set=iterations=2")
     result = compare("run", "bad=bad", *aligner)
     assert "links of bad are an aligner's, those of the others their decoder's" in result.stderr
     assert "aligner's" not in compare("run", "again=run", *aligner).stderr
