@@ -97,10 +97,11 @@ def dat_arguments(lists: Lists, out: Path) -> list[object]:
     pairs = [
         part
         for features, scores in zip(lists.features, lists.scores, strict=True)
-        for part in ("--features", features, "--scores", scores)
+        for part in ("--features-dat", features, "--scores-dat", scores)
     ]
     return [
-        "optimize", "--metric", "bleu", *pairs, "--weights", lists.weights, "--out", out, "--json",
+        "optimize-dat", "--metric", "bleu", *pairs, "--weights", lists.weights, "--out", out,
+        "--json",
     ]  # fmt: skip
 
 
@@ -118,7 +119,8 @@ def tiny(folder: Path) -> list[object]:
         score_lines.append("SCORES_TXT_END_0")
     features.write_text("\n".join(feature_lines) + "\n")
     scores.write_text("\n".join(score_lines) + "\n")
-    return ["optimize", "--metric", "bleu", "--features", features, "--scores", scores]
+    dat = ("--features-dat", features, "--scores-dat", scores)
+    return ["optimize-dat", "--metric", "bleu", *dat]
 
 
 def line_search() -> list[list[str]]:

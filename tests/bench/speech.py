@@ -90,12 +90,12 @@ def main() -> None:
 def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (H, 3) features, (H, 2) statistics of WER and (S + 1,) offsets."""
     costs = "+".join(str(folder / name) for name in ("ac_cost.gz", "lm_cost.gz"))
-    lists = portmert.read_nbest(
+    lists = portmert.Lists.read(
         folder / "words.gz",
-        nbest_format=f"kaldi:costs={costs}",
-        extra_features=["length"],
+        format=f"kaldi:costs={costs}",
+        features=["length"],
         notice=lambda _: None,
-    )
+    ).nbest
     text = read_by_id(folder / "text")
     known = dict(zip(text.ids, text, strict=True))
     references = [known[name] for name in lists.ids or ()]
@@ -147,11 +147,8 @@ def exact(optimizer: str) -> Search:
         features: np.ndarray, stats: np.ndarray, offsets: np.ndarray, seed: int
     ) -> tuple[np.ndarray, int]:
         found = portmert.optimize(
-            features,
-            stats=stats,
-            offsets=offsets,
-            metric="wer",
-            feature_names=list(START),
+            portmert.Lists.from_arrays(features, offsets, stats=stats, feature_names=list(START)),
+            "wer",
             weights=START,
             optimizer=optimizer,
             seed=seed,

@@ -42,16 +42,18 @@ MADE = {"train": 4000, "dev": 400}
 """Sentence pairs of a pool that is made."""
 
 Pool = dict[str, Any]
-"""What `portmert.crossval` takes: lists, references, links, untuned weights."""
+"""Arguments of `portmert.crossval`: lists and untuned weights."""
 
 
 def moses_pool() -> Pool:
     """Return the lists of seven iterations of mert-moses.pl."""
     return {
-        "lists": [REAL / "mert-bleu" / f"run{n}.best100.out.gz" for n in range(1, 8)],
-        "refs": [REAL / "dev.en"],
-        "source": REAL / "dev.ja",
-        "ref_links": [REAL / "dev.ja-en.giza"],
+        "lists": portmert.Lists.read(
+            [REAL / "mert-bleu" / f"run{n}.best100.out.gz" for n in range(1, 8)],
+            refs=[REAL / "dev.en"],
+            source=REAL / "dev.ja",
+            ref_links=[REAL / "dev.ja-en.giza"],
+        ),
         "weights": REAL / "mert-bleu" / "run1.dense",
     }
 
@@ -62,10 +64,12 @@ def run_pool(folder: Path) -> Pool:
     lists = sorted(folder.glob("iteration-*/nbest.gz"))
     given = [folder / link["path"] for link in data["reference_links"]]
     return {
-        "lists": lists,
-        "refs": [folder / reference["path"] for reference in data["references"]],
-        "source": folder / data["source"]["path"],
-        "ref_links": given or sorted((folder / "annotations").glob("dev-*.links")),
+        "lists": portmert.Lists.read(
+            lists,
+            refs=[folder / reference["path"] for reference in data["references"]],
+            source=folder / data["source"]["path"],
+            ref_links=given or sorted((folder / "annotations").glob("dev-*.links")),
+        ),
         "weights": lists[0].with_name("weights.json"),
     }
 
@@ -118,7 +122,7 @@ def main() -> None:
                     threads=1,
                     out_dir=arguments.out_dir,
                     notice=say,
-                    progress=lambda done, of: done % 20 or say(f"{done} of {of}"),
+                    progress=lambda phase, done, of: done % 20 or say(f"{phase}: {done} of {of}"),
                 )
             except portmert.PortmertError as error:
                 say(f"{metric}: {error}")

@@ -14,6 +14,10 @@ GIVEN = ("--nbest", QUALITY / "dev.nbest.gz", "--ref", QUALITY / "dev.ref", "--t
 REMINDER = "report other metrics too: --also chrf"
 
 
+def quiet(_):
+    """Drop a line."""
+
+
 def test_others_report_seen_and_unseen(tmp_path):
     out, document = tmp_path / "w.json", tmp_path / "found.json"
     result = run(
@@ -38,14 +42,10 @@ def test_others_report_seen_and_unseen(tmp_path):
 
 
 def test_what_is_tuned_on_reports_the_same_as_other_metric():
-    found = portmert.optimize(
-        QUALITY / "dev.nbest.gz",
-        [QUALITY / "dev.ref"],
-        metric="chrf",
-        also=["chrf"],
-        text="debpe",
-        notice=lambda _: None,
+    lists = portmert.Lists.read(
+        QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe", notice=quiet
     )
+    found = portmert.optimize(lists, "chrf", also=["chrf"], notice=quiet)
     (same,) = found.also
     assert same.start_score == found.start_score
     assert same.score == found.score
@@ -70,12 +70,11 @@ def test_what_another_metric_lacks_is_said_before_the_search():
     searched = []
     with pytest.raises(portmert.PortmertError, match="metric port compares word orders"):
         portmert.optimize(
-            QUALITY / "dev.nbest.gz",
-            [QUALITY / "dev.ref"],
-            metric="chrf",
+            portmert.Lists.read(QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", notice=quiet),
+            "chrf",
             also=["port"],
-            notice=lambda _: None,
-            searching=lambda *come: searched.append(come),
+            notice=quiet,
+            progress=lambda *come: searched.append(come),
         )
     assert not searched
 
@@ -90,16 +89,11 @@ def test_equal_metrics_report_once_and_so_do_notes(tmp_path):
 
 
 def test_wrong_usage(tmp_path):
-    files = ("--features", QUALITY / "dev.ref", "--scores", QUALITY / "dev.ref")
-    result = run(
-        "optimize", "--metric", "bleu", *files, "--also", "chrf", "--out", tmp_path / "w",
-        status=2,
-    )  # fmt: skip
-    assert "--also" in result.output
     result = run(
         "optimize", *GIVEN, "--metric", "bleu", "--also", "chrff", "--out", tmp_path / "w",
         status=1,
     )  # fmt: skip
     assert "unknown metric 'chrff'" in result.output
-    with pytest.raises(ValueError, match="goes with lists, not with arrays"):
-        portmert.optimize(np.zeros((1, 2, 1)), scores=[[0, 1]], also=["chrf"])
+    lists = portmert.Lists.from_arrays(np.zeros((1, 2, 1)), scores=[[0, 1]])
+    with pytest.raises(portmert.PortmertError, match="need n-best lists with texts, not arrays"):
+        portmert.optimize(lists, also=["chrf"])

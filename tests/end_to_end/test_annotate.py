@@ -116,7 +116,7 @@ def test_a_damaged_cache_costs_one_notice(text, tmp_path):
 def test_a_model_is_trained_and_tested(tmp_path):
     result = run(
         "annotate", "train", "--treebank", treebank(), "--out", "m", "--size", "micro",
-        "--test", treebank(),
+        "--check", treebank(),
     )  # fmt: skip
     assert (tmp_path / "m").read_bytes() == udpipe().read_bytes()
     assert re.fullmatch(r"XPOS \d+\.\d\nUPOS \d+\.\d\nUAS \d\d\.\d\nLAS \d\d\.\d\n", result.stdout)
@@ -125,7 +125,7 @@ def test_a_model_is_trained_and_tested(tmp_path):
 
 def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
     result = run(
-        "annotate", "train", "--treebank", treebank(), "--out", "m", "--test", text, status=1
+        "annotate", "train", "--treebank", treebank(), "--out", "m", "--check", text, status=1
     )
     assert f"error: {text}:1: 1 column, expected 10" in result.stderr
     assert not (tmp_path / "m").exists()

@@ -34,8 +34,7 @@ def test_the_page_in_python(monkeypatch):
     assert found.score == pytest.approx(correct[np.arange(200), chosen].mean())
     assert str(names["unseen"]).startswith("mean: mert:searches_per_feature=100")
     same = portmert.optimize(
-        CANDIDATES, metric=f"scores:{CANDIDATES}#correct", optimizer="mert",
-        options={"restarts": 1}, notice=quiet,
+        CANDIDATES, f"scores:{CANDIDATES}#correct", optimizer="mert:restarts=1", notice=quiet,
     )  # fmt: skip
     assert same.score == found.score
     assert same.weights.values == found.weights.values
@@ -48,15 +47,15 @@ def test_cross_validation_of_arrays_is_that_of_lists():
         "timing": False,
         "notice": quiet,
     }
-    lists = portmert.read_nbest(CANDIDATES, notice=quiet)
+    lists = portmert.Lists.read(CANDIDATES, notice=quiet).nbest
     of_lists = portmert.crossval(CANDIDATES, metric=f"scores:{CANDIDATES}#correct", **options)
-    of_arrays = portmert.crossval(
+    arrays = portmert.Lists.from_arrays(
         lists.features,
+        lists.offsets,
         scores=read_numbers(f"{CANDIDATES}#correct")[lists.lines],
-        offsets=lists.offsets,
         feature_names=[name for name, _ in lists.feature_names],
-        **options,
     )
+    of_arrays = portmert.crossval(arrays, **options)
     judged = [
         [next(iter(choice["judged"].values()))["unseen"] for choice in found.document["choices"]]
         for found in (of_lists, of_arrays)
@@ -65,9 +64,9 @@ def test_cross_validation_of_arrays_is_that_of_lists():
 
 
 def test_arrays_have_no_lengths_and_one_metric():
-    features = np.zeros((2, 2, 1))
+    lists = portmert.Lists.from_arrays(np.zeros((2, 2, 1)), stats=np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match="arrays are of one metric"):
-        portmert.crossval(features, stats=np.zeros((2, 2, 2)), metric=["wer", "per"])
+        portmert.crossval(lists, ["wer", "per"])
 
 
 @pytest.mark.parametrize(

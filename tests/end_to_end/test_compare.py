@@ -53,7 +53,7 @@ def error_of(*arguments):
 
 
 FILES = ("bad=bad", "good=good")
-LINKED = ("--test=test.src", "--ref=test.ref", "--links=gold=test.links,bad.links,good.links")
+LINKED = ("--source=test.src", "--ref=test.ref", "--links=gold=test.links,bad.links,good.links")
 
 
 @pytest.mark.usefixtures("corpus")
@@ -262,11 +262,11 @@ WRONG = {
         "unknown metric 'blue'; did you mean 'bleu'?",
     ),
     "wrong number of link files": (
-        (*FILES, "--test=test.src", "--ref=test.ref", "--links=g=test.links,bad.links"),
+        (*FILES, "--source=test.src", "--ref=test.ref", "--links=g=test.links,bad.links"),
         "2 files; expected 1 (links of each reference), or 3 (then those of each output)",
     ),
     "links of no output": (
-        (*FILES, "--test=test.src", "--ref=test.ref", "--links=g=test.links"),
+        (*FILES, "--source=test.src", "--ref=test.ref", "--links=g=test.links"),
         "--links g: 2 of 2 outputs have no links; add a file for each output",
     ),
     "links without a source": (
@@ -274,14 +274,14 @@ WRONG = {
         "word alignments need the source text; give --source",
     ),
     "links of another form": (
-        (*FILES, "--test=test.src", "--ref=test.ref", "--links=test.links"),
+        (*FILES, "--source=test.src", "--ref=test.ref", "--links=test.links"),
         "--links test.links: expected NAME=FILE[,FILE...]",
     ),
     "an unfinished run": (("open", "good=good"), "open: the run is not finished"),
     "no folder of a run": (("empty", "good=good"), "empty: not the folder of a run"),
     "no test output": (("silent", "good=good"), "silent: the run has no output of a test set"),
     "another test set": (
-        ("run", "good=good", "--test=test.src", "--ref=good"),
+        ("run", "good=good", "--source=test.src", "--ref=good"),
         "run: the run is of another test set: its test_references did not hold what good holds",
     ),
     "no place to write": (
@@ -307,7 +307,7 @@ def test_wrong_input_ends_with_one_line(corpus, case):
     [
         (("good=good",), "name at least two systems"),
         ((*FILES, "--ref=test.ref", "--json=x", "--latex=x"), "two outputs are to be written"),
-        ((*FILES, "--aligner-set=a=b"), "--set needs --aligner"),
+        ((*FILES, "--set=a=b"), "--set needs --aligner"),
     ],
 )
 @pytest.mark.usefixtures("corpus")
@@ -332,8 +332,8 @@ def test_a_damaged_result_is_named(corpus, content):
 
 
 def test_an_aligner_links_what_has_no_links(corpus):
-    aligner = ("--aligner=thot", "--aligner-set=model=ibm1", "--aligner-set=iterations=2")
-    found, result = document(*FILES, "--test=test.src", "--ref=test.ref", *aligner)
+    aligner = ("--aligner=thot", "--set=model=ibm1", "--set=iterations=2")
+    found, result = document(*FILES, "--source=test.src", "--ref=test.ref", *aligner)
     assert found["reference_links"] == "thot"
     assert [metric["label"] for metric in found["metrics"]] == ["bleu", "port", "qmean", "ter"]
     assert all(0 < row["scores"]["v"] <= 1 for row in found["ordering"])
@@ -344,7 +344,7 @@ def test_an_aligner_links_what_has_no_links(corpus):
 
 def test_links_of_several_origins_are_said(corpus):
     write_run(corpus, "run", [GOOD])
-    aligner = ("--aligner=thot", "--aligner-set=model=ibm1", "--aligner-set=iterations=2")
+    aligner = ("--aligner=thot", "--set=model=ibm1", "--set=iterations=2")
     result = compare("run", "bad=bad", *aligner)
     assert "links of bad are an aligner's, those of the others their decoder's" in result.stderr
     assert "aligner's" not in compare("run", "again=run", *aligner).stderr

@@ -45,7 +45,7 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
     document = json.loads(out.read_text())
     assert json.loads((tmp_path / "cells" / "result.json").read_text()) == document
     tuned, untuned = document["choices"]
-    nbest = portmert.read_nbest([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id)
+    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id).nbest
     lines = (DATA / "dev.tgt").read_text().splitlines()
     seen, unseen, start = [], [], []
     for split in (1, 2):
@@ -58,8 +58,8 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
         start.append(best_score(paths[1], DATA / "start.json", refs[1]))
         for repeat in (1, 2):
             found = portmert.optimize(
-                paths[0], refs[0], metric="bleu", weights=DATA / "start.json", optimizer="mert",
-                options={"searches_per_feature": 20}, notice=id,
+                portmert.Lists.read(paths[0], refs=refs[0], notice=id), "bleu", notice=id,
+                weights=DATA / "start.json", optimizer="mert:searches_per_feature=20",
                 seed=streams.split_search(3, split, repeat),
             )  # fmt: skip
             for scores, path, ref in zip((seen, unseen), paths, refs, strict=True):
@@ -260,7 +260,7 @@ def test_a_length_penalty_stays(tmp_path):
         found = json.loads(crossval(*given, "--weights", path, "--json").stdout)
         rows[path] = found["choices"][-1]["judged"]["bleu"]["unseen"]
     part = np.sort(streams.split(1, 1).permutation(40)[20:])
-    nbest = portmert.read_nbest([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id)
+    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id).nbest
     write_nbest(of_segments(nbest, part), tmp_path / "unseen.nbest")
     lines = (DATA / "dev.tgt").read_text().splitlines()
     expected = best_score(tmp_path / "unseen.nbest", weights, [[lines[n] for n in part]])

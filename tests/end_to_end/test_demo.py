@@ -18,7 +18,7 @@ SMALL = [
 
 
 def demo(folder, *options, status=0):
-    return run("demo", "--dir", folder, *SMALL, *options, status=status)
+    return run("demo", "--out", folder, *SMALL, *options, status=status)
 
 
 def products(folder):
@@ -88,7 +88,7 @@ def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
 
 def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path):
     folder, first = finished
-    command = [sys.executable, "-m", "portmert", "demo", "--dir", tmp_path / "run", *SMALL]
+    command = [sys.executable, "-m", "portmert", "demo", "--out", tmp_path / "run", *SMALL]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
@@ -104,7 +104,7 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
 
 @pytest.mark.slow
 def test_the_whole_demo_tunes_visibly(tmp_path):
-    result = run("demo", "--dir", tmp_path / "run")
+    result = run("demo", "--out", tmp_path / "run")
     lines = result.stdout.splitlines()
     rows = table(lines)
     untuned, on_bleu, on_port = rows.values()

@@ -30,7 +30,15 @@ def test_impossible_statistics_are_refused(tmp_path, row, said):
     scores = write(tmp_path / "scores.dat", SCORES.format(row=row))
     out = tmp_path / "weights.json"
     assert said in fault(
-        "optimize", "--features", features, "--scores", scores, "--metric", "bleu", "--out", out
+        "optimize-dat",
+        "--features-dat",
+        features,
+        "--scores-dat",
+        scores,
+        "--metric",
+        "bleu",
+        "--out",
+        out,
     )
     assert not out.exists()
 

@@ -73,7 +73,7 @@ def test_metrics_that_do_not_fit(files, more, message):
         (("--mbr", "chrf", "--mbr-temperature", "1e308"), "1e308 is not a finite number of at"),
         (("--mbr", "chrf", "--mbr-temperature", "-1"), "-1.0 is not in the range x>=0"),
         (("--mbr", "chrf", "--oracle", "bleu"), "--mbr and --oracle choose by different things"),
-        (("--mbr", "chrf", "--ref", "list"), "--ref, --ref-links and --annotator go with"),
+        (("--mbr", "chrf", "--ref", "list"), "--ref goes with --oracle"),
     ],
 )
 def test_options_that_do_not_fit(files, monkeypatch, more, message):
@@ -89,17 +89,16 @@ def test_a_temperature_without_any_score(files):
 
 def test_as_a_feature_it_is_tuned(files):
     (files / "ref").write_text("a b c d\np\n")
-    found = portmert.optimize(
-        [files / "list"],
-        [files / "ref"],
-        metric="chrf",
-        optimizer="mert",
-        extra_features=["mbr:chrf", "-e=mbr:ter"],
+    lists = portmert.Lists.read(
+        files / "list",
+        refs=files / "ref",
+        features=["mbr:chrf", "-e=mbr:ter"],
         notice=lambda _: None,
     )
+    found = portmert.optimize(lists, "chrf", optimizer="mert", notice=lambda _: None)
     assert set(found.weights.values) == {"F", "mbr:chrf", "-e"}
     assert found.score == 1.0
-    lists = portmert.read_nbest(files / "list", extra_features=["mbr:wer"], notice=lambda _: None)
+    lists = portmert.Lists.read(files / "list", features=["mbr:wer"], notice=lambda _: None).nbest
     # 1 - edits over the length of the reference, itself, the others: -1/3 against x y z.
     like = (1 + 0.75 + 0.75 - 1 / 3) / 4
     assert lists.features[:, 1] == pytest.approx([0.25, like, like, like, 0.5, 0.5])
@@ -111,7 +110,7 @@ def test_as_a_feature_it_is_tuned(files):
 
 
 def test_from_python(files):
-    lists = portmert.read_nbest(files / "list", notice=lambda _: None)
+    lists = portmert.Lists.read(files / "list", notice=lambda _: None).nbest
     how = portmert.Mbr(portmert.metric("chrf"), temperature=5)
     assert portmert.rerank(lists, {"F": 1.0}, mbr=how).lines == ("x y z", "p")
     assert portmert.rerank(lists, mbr="chrf").lines == ("a b c d", "p")

@@ -17,7 +17,7 @@ OUTPUTS = {
     "fair": ["a b c d e x", "g h i j x", "l m n o p q x", "s t u x"],
     "poor": ["a b x x c d", "g x x h i", "x l m x n o x", "s x t x"],
 }
-ALL = ["--scores", "human.tsv", "--outputs", "out", "--ref", "ref", "--samples", "40"]
+ALL = ["--human", "human.tsv", "--outputs", "out", "--ref", "ref", "--samples", "40"]
 
 
 @pytest.fixture(autouse=True)
@@ -394,7 +394,7 @@ def test_human_likeness_needs_two_references(tmp_path):
 @needs(REAL)
 def test_the_real_scores():
     result = run("metaeval",
-        "--scores", str(REAL / "human.tsv"), "--outputs", str(REAL / "outputs"),
+        "--human", str(REAL / "human.tsv"), "--outputs", str(REAL / "outputs"),
         "--ref", str(REAL / "ref.en"), "--metric", "chrf", "--text", "13a",
         "--samples", "50", "--json", "-",
     )  # fmt: skip

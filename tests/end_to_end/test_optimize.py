@@ -126,12 +126,13 @@ def test_moses_dat_files():
     Path("s.dat").write_text(
         "SCORES_TXT_BEGIN_0 0 2 9 BLEU\n2 4 1 3 1 2 1 1 4\n4 4 3 3 2 2 1 1 4\nSCORES_TXT_END_0\n"
     )
-    result = optimize(
+    result = run(
+        "optimize-dat",
         "--metric",
         "bleu",
-        "--features",
+        "--features-dat",
         "f.dat",
-        "--scores",
+        "--scores-dat",
         "s.dat",
         "--optimizer",
         "mert",
@@ -149,23 +150,7 @@ def test_moses_dat_files():
     ("arguments", "message"),
     [
         ((), "Missing option '--metric'"),
-        (("--metric", "bleu", "--out", "w"), "give --nbest and --ref, or --features and --scores"),
-        (("--metric", "bleu", "--out", "w", "--nbest", "list"), "--nbest needs --ref"),
-        (
-            (
-                "--metric",
-                "bleu",
-                "--out",
-                "w",
-                "--features",
-                "f",
-                "--scores",
-                "s",
-                "--scores",
-                "t",
-            ),
-            "1 --features and 2 --scores; give one for each",
-        ),
+        (("--metric", "bleu", "--out", "w"), "Missing option '--nbest'"),
         ((*BASE, "--seed", "-1"), "-1 is not in the range x>=0"),
     ],
 )
@@ -207,6 +192,7 @@ def without(*options):
             (*without("--set"), "--set", "searches_per_feature=0"),
             "searches_per_feature: Input should be greater than or equal to 1",
         ),
+        (("--metric", "bleu", "--out", "w.json", "--nbest", "list"), "give them too (--ref)"),
         (without("--ref-links"), "needs word alignments; missing: links of the references"),
         (without("--source", "--ref-links"), "missing: the source text, links of the references"),
         ((*BASE, "--fix", "LMO"), "constraint on unknown feature 'LMO'; did you mean 'LM0'?"),
@@ -279,10 +265,11 @@ def test_moses_own_files_reach_more_than_moses(tmp_path):
     # Moses' mert: 0.36837 to 0.37042 in five seeds (README there). 169,370 after duplicates.
     dats = []
     for n in range(1, 8):
-        dats += ["--features", REAL / f"run{n}.features.dat.gz"]
-        dats += ["--scores", REAL / f"run{n}.scores.dat.gz"]
+        dats += ["--features-dat", REAL / f"run{n}.features.dat.gz"]
+        dats += ["--scores-dat", REAL / f"run{n}.scores.dat.gz"]
     weights = ("--weights", REAL / "run1.dense", "--out", tmp_path / "w.json")
-    result = optimize(
+    result = run(
+        "optimize-dat",
         "--metric",
         "bleu",
         *dats,
@@ -301,13 +288,23 @@ def test_moses_own_files_reach_more_than_moses(tmp_path):
 
 @needs(REAL)
 def test_the_default_says_what_weights_are_worth_on_unseen_text(tmp_path):
-    lists = ("--features", REAL / "run1.features.dat.gz", "--scores", REAL / "run1.scores.dat.gz")
-    given = ("--metric", "bleu", *lists, "--weights", REAL / "run1.dense", "--seed", 3)
-    report = json.loads(optimize(*given, "--out", tmp_path / "w.json", "--json").stdout)
+    features, scores = (REAL / f"run1.{name}.dat.gz" for name in ("features", "scores"))
+    lists = ("--features-dat", features, "--scores-dat", scores)
+    given = (
+        "optimize-dat",
+        "--metric",
+        "bleu",
+        *lists,
+        "--weights",
+        REAL / "run1.dense",
+        "--seed",
+        3,
+    )
+    report = json.loads(run(*given, "--out", tmp_path / "w.json", "--json").stdout)
     assert report["start_score"] < report["unseen_score"] < report["final_score"]
     # The deviation of the BLEU of 500 segments of ten words.
     assert 0.005 < report["unseen_error"] < 0.02
-    text = optimize(*given, "--out", tmp_path / "w.json").stdout
+    text = run(*given, "--out", tmp_path / "w.json").stdout
     score, error = (100 * report[f"unseen_{name}"] for name in ("score", "error"))
     assert f"{100 * report['final_score']:.2f}, unseen {score:.2f} +- {error:.2f} (" in text
 
@@ -324,7 +321,7 @@ def test_the_default_says_that_it_stays_at_the_start():
 @pytest.mark.parametrize("form", ["lists", "dat"])
 def test_bootstrap_says_how_weights_vary(form):
     if form == "lists":
-        arguments = BASE
+        arguments = ("optimize", *BASE)
     else:
         Path("features").write_text(
             "FEATURES_TXT_BEGIN_0 0 2 2 A0_0 B0_0\n1 0\n0 1\nFEATURES_TXT_END_0\n"
@@ -335,15 +332,15 @@ def test_bootstrap_says_how_weights_vary(form):
             "SCORES_TXT_END_0\nSCORES_TXT_BEGIN_0 1 2 9 BLEU\n4 4 3 3 2 2 1 1 4\n"
             "1 4 0 3 0 2 0 1 4\nSCORES_TXT_END_0\n"
         )
-        arguments = ("--metric", "bleu", "--features", "features", "--scores", "scores",
-                     "--optimizer", "mert", "--set", "searches_per_feature=40", "--out",
-                     "w.json")  # fmt: skip
-    plain = optimize(*arguments)
-    shown = optimize(*arguments, "--bootstrap", 3)
+        arguments = ("optimize-dat", "--metric", "bleu", "--features-dat", "features",
+                     "--scores-dat", "scores", "--optimizer", "mert:searches_per_feature=40",
+                     "--out", "w.json")  # fmt: skip
+    plain = run(*arguments)
+    shown = run(*arguments, "--bootstrap", 3)
     assert "3 samples" in shown.stdout
     assert "97.5 %" in shown.stdout
     assert shown.stdout.split(" (")[0] == plain.stdout.split(" (")[0]  # the result is the same
-    report = json.loads(optimize(*arguments, "--bootstrap", 3, "--json").stdout)
+    report = json.loads(run(*arguments, "--bootstrap", 3, "--json").stdout)
     assert report["bootstrap"]["samples"] == 3
     for name, numbers in report["weights"].items():
         assert len(report["bootstrap"]["weights"][name]) == len(numbers)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.api import pooling
+from portmert.tuner.api import counts
 from portmert.tuner.ground import mapped
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest import parts
@@ -114,7 +114,7 @@ def test_a_pool_is_used_again_without_reading_the_lists(monkeypatch):
     def never(*_):
         raise AssertionError("the lists are read again")
 
-    monkeypatch.setattr(pooling, "merged_parts", never)
+    monkeypatch.setattr(counts, "merged_parts", never)
     assert found("--pool", "pool")[0] == found()[0]
     assert {path: path.stat().st_mtime_ns for path in Path("pool").iterdir()} == times
 
@@ -140,7 +140,7 @@ def test_a_damaged_pool_is_one_line():
 
 
 def test_what_goes_wrong_in_the_middle_leaves_no_pool(monkeypatch):
-    real, calls = pooling.compute_stats, []
+    real, calls = counts.compute_stats, []
 
     def fails(*given, **options):
         calls.append(given)
@@ -149,7 +149,7 @@ def test_what_goes_wrong_in_the_middle_leaves_no_pool(monkeypatch):
         return real(*given, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pooling, "compute_stats", fails)
+        patch.setattr(counts, "compute_stats", fails)
         given = (*LISTS, "--pool", "pool", "--out", "w.json")
         run("optimize", "--metric", "bleu", *given, status=130)
     assert [path.name for path in Path("pool").iterdir()] == [".lock"]
@@ -199,17 +199,20 @@ main({["optimize", "--metric", "bleu", *LISTS, "--pool", "pool", "--out", "x.jso
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--also", "chrf"), "--pool goes without --also"),
-        (("--bootstrap", 2), "--pool goes without --also"),
-        (("--length-penalty", "0:2"), "--pool goes without --also"),
-        (("--feature", "length"), "--pool goes without --also"),
-        (("--replicas", 2, "--out-dir", "d"), "--pool goes with --nbest"),
+        (("--also", "chrf"), "other metrics need n-best lists with texts, not a pool on disk"),
+        (("--bootstrap", 2), "a pool on disk does not go with samples"),
+        (("--length-penalty", "0:2"), "a length penalty needs n-best lists with texts, not a po"),
+        (("--feature", "length"), "a pool on disk does not go with features"),
+        (("--executor", "dask:x.json"), "a pool on disk does not go with samples or an executor"),
+        (("--ids",), "a pool on disk does not go with ids"),
     ],
 )
-def test_what_needs_the_texts_is_wrong_usage(options, message):
-    out = () if "--replicas" in options else ("--out", "w.json")
-    given = (*LISTS, "--pool", "pool", *options, *out)
-    assert message in fault("optimize", "--metric", "bleu", *given, status=2)
+def test_what_needs_the_texts_is_refused(options, message):
+    given = (*LISTS, "--pool", "pool", *options, "--out", "w.json")
+    assert message in fault("optimize", "--metric", "bleu", *given)
+    given = (*LISTS, "--pool", "pool", "--replicas", 2, "--out-dir", "d")
+    wrong = fault("optimize", "--metric", "bleu", *given, status=2)
+    assert "--pool does not go with --replicas" in wrong
 
 
 def test_lists_that_cannot_be_pooled_are_one_line():
@@ -233,19 +236,23 @@ def test_lists_that_cannot_be_pooled_are_one_line():
 
 
 def test_python_has_pools_too():
-    given = {"metric": "bleu", "optimizer": "mert", "options": {"searches_per_feature": 30}}
+    given = {"metric": "bleu", "optimizer": "mert:searches_per_feature=30"}
     paths = ["one.nbest", "two.nbest"]
-    there = portmert.optimize(paths, "ref", **given)
-    here = portmert.optimize(paths, "ref", pool="pool", **given)
+    pool = portmert.Lists.on_disk("pool", paths, refs="ref")
+    there = portmert.optimize(portmert.Lists.read(paths, refs="ref"), **given)
+    here = portmert.optimize(pool, **given)
     assert here.to_json() == there.to_json()
     assert here.as_json()["restarts"] == there.as_json()["restarts"]
     text = [Path("ref").read_text().splitlines()]
-    assert portmert.optimize(paths, text, pool="pool", **given).to_json() == there.to_json()
-    with pytest.raises(ConfigError, match="does not go with also or samples"):
-        portmert.optimize(paths, "ref", pool="pool", also=["chrf"], samples=2, **given)
+    of_lines = portmert.Lists.on_disk("pool", paths, refs=text)
+    assert portmert.optimize(of_lines, **given).to_json() == there.to_json()
+    with pytest.raises(ConfigError, match="does not go with samples"):
+        portmert.optimize(pool, samples=2, **given)
+    with pytest.raises(ConfigError, match="other metrics need n-best lists with texts, not a po"):
+        portmert.optimize(pool, also=["chrf"], **given)
     with pytest.raises(InputError, match="is made of lists in files"):
-        portmert.optimize(portmert.read_nbest(paths), "ref", pool="pool", **given)
+        portmert.Lists.on_disk("pool", "-", refs="ref")
     start = {"weights": {"LM": 1.0, "TM": [1.0, 1.0, 1.0], "One": 1.0}}
     Path("start.json").write_text(str({**start, "length_penalty": 1.0}).replace("'", '"'))
-    with pytest.raises(ConfigError, match="does not go with length_penalty"):
-        portmert.optimize(paths, "ref", pool="pool", weights="start.json", **given)
+    with pytest.raises(ConfigError, match=r"start.json: weights with a length penalty \(1\) need"):
+        portmert.optimize(pool, weights="start.json", **given)

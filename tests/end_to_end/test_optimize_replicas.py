@@ -51,7 +51,8 @@ def test_each_replica_is_optimize_with_its_seed(folder):
     for number, one in enumerate(result["replicas"], 1):
         assert one["seed"] == streams.replica(1, number)
         found = portmert.optimize(
-            DATA / "1.nbest.gz", [DATA / "dev.tgt"], metric="bleu", seed=one["seed"], notice=id,
+            portmert.Lists.read(DATA / "1.nbest.gz", refs=DATA / "dev.tgt", notice=id),
+            "bleu", seed=one["seed"], notice=id,
             weights=DATA / "start.json", optimizer="mert:searches_per_feature=5,restarts=1",
         )  # fmt: skip
         weights = folder / one["folder"] / "weights.json"
@@ -238,11 +239,14 @@ def test_what_has_changed_since_is_made_again(folder, tmp_path, name, kind):
     ("options", "message"),
     [
         ([], "give --out, or --replicas and --out-dir"),
-        (["--replicas", 2], "--replicas write to --out-dir"),
-        (["--replicas", 2, "--out", "w", "--out-dir", "d"], "--replicas write to --out-dir"),
-        (["--out", "w", "--out-dir", "d"], "need --replicas"),
-        (["--out", "w", *TEST], "need --replicas"),
-        (["--replicas", 2, "--out-dir", "d", "--bootstrap", 3], "without --bootstrap"),
+        (["--replicas", 2], "give --out, or --replicas and --out-dir"),
+        (["--replicas", 2, "--out", "w", "--out-dir", "d"], "--out does not go with --replicas"),
+        (["--out", "w", "--out-dir", "d"], "--out-dir needs --replicas"),
+        (["--out", "w", *TEST], "--test-nbest needs --replicas"),
+        (
+            ["--replicas", 2, "--out-dir", "d", "--bootstrap", 3],
+            "--bootstrap does not go with --replicas",
+        ),
         (["--replicas", 2, "--out-dir", "d", *TEST[2:]], "needs --test-nbest"),
         (["--replicas", 2, "--out-dir", "d", "--test-feature", "x=y"], "needs --test-nbest"),
     ],

@@ -27,7 +27,7 @@ def numbers(tmp_path_factory):
     """Numbers for both lists, and options that add them: of less length the score is higher."""
     folder = tmp_path_factory.mktemp("numbers")
     for name in ("1", "2"):
-        lists = portmert.read_nbest(DATA / f"{name}.nbest.gz", notice=id)
+        lists = portmert.Lists.read(DATA / f"{name}.nbest.gz", notice=id).nbest
         found = lists.texts.tokens.lengths[: lists.list_sizes[0]].tolist()
         found += [0] * (lists.list_sizes[0] - len(found))
         (folder / name).write_text("".join(f"{number}\n" for number in found))
@@ -82,7 +82,7 @@ def test_the_choice_is_compared_with_all_else(folder):
     systems = list(dict.fromkeys(system for system, _ in rows))
     assert systems[:3] == ["tuned", "averaged", "first"]
     assert systems[-1] == "oracle"
-    lists = portmert.read_nbest(DATA / "2.nbest.gz", notice=id)
+    lists = portmert.Lists.read(DATA / "2.nbest.gz", notice=id).nbest
     single = {name.removeprefix("only ").lstrip("-") for name in systems[3:-1]}
     dense = [(name, size) for name, size in lists.feature_names]
     assert len(single) == sum(size for _, size in dense) + 2
@@ -100,7 +100,7 @@ def test_the_choice_is_compared_with_all_else(folder):
 def test_a_single_feature_is_taken_with_its_better_sign(folder):
     names = {row["system"] for row in read(folder / "comparison.json")["scores"]}
     found = next(name for name in names if name.startswith("only ") and name.endswith("length"))
-    lists = portmert.read_nbest(DATA / "1.nbest.gz", extra_features=["length"], notice=id)
+    lists = portmert.Lists.read(DATA / "1.nbest.gz", features=["length"], notice=id).nbest
     zero = {name: [0.0] * size for name, size in lists.feature_names}
     scores = [
         portmert.score(
@@ -129,10 +129,16 @@ def test_what_is_printed(folder, numbers):
 
 def test_from_python_it_is_the_same(folder, numbers, tmp_path):
     found = portmert.rerank_tune(
-        DATA / "1.nbest.gz", DATA / "dev.tgt", metric="bleu", also=["chrf"],
-        test_lists=DATA / "2.nbest.gz", test_refs=DATA / "dev.tgt", replicas=2,
-        extra_features=[numbers[0][1], "length"], test_features=[numbers[1][1]],
-        optimizer="mert:searches_per_feature=5,restarts=1", out_dir=tmp_path / "run", notice=id,
+        portmert.Lists.read(
+            DATA / "1.nbest.gz", refs=DATA / "dev.tgt", features=[numbers[0][1], "length"],
+            notice=id,
+        ),
+        "bleu",
+        test=portmert.Lists.read(
+            DATA / "2.nbest.gz", refs=DATA / "dev.tgt", features=[numbers[1][1]], notice=id
+        ),
+        also=["chrf"], replicas=2, optimizer="mert:searches_per_feature=5,restarts=1",
+        out_dir=tmp_path / "run", notice=id,
     )  # fmt: skip
     assert "\n".join(found.lines) + "\n" == (folder / "output.txt").read_text()
     ours, theirs = products(tmp_path / "run"), products(folder)

@@ -276,12 +276,13 @@ def _statistics(folder):
         )
     )
     for name in ("features.dat", "scores.dat"):
-        given = {"--features": "features.dat", "--scores": "scores.dat"} | {
-            f"--{name.removesuffix('.dat')}": "{}"
+        given = {"--features-dat": "features.dat", "--scores-dat": "scores.dat"} | {
+            f"--{name.replace('.', '-')}": "{}"
         }
         words = [word for pair in given.items() for word in pair]
         yield Target(
-            "dat", ("optimize", *words, "--metric", "bleu", "--out", "w.json", "--threads", "1"),
+            "dat",
+            ("optimize-dat", *words, "--metric", "bleu", "--out", "w.json", "--threads", "1"),
             (name,), out=("w.json",), packs=True,
         )  # fmt: skip
 

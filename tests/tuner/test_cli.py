@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from portmert.tuner import __version__, commands
+import portmert
+from portmert.tuner import commands
 from portmert.tuner.cli import main
 from tests.support.cli import run
 from tests.support.places import ROOT
@@ -56,7 +57,7 @@ def test_no_option_takes_a_number_that_is_not_finite():
 
 
 def test_version():
-    assert run("--version").stdout == f"portmert, version {__version__}\n"
+    assert run("--version").stdout == f"portmert, version {portmert.__version__}\n"
 
 
 def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_named():

@@ -1,28 +1,9 @@
-"""Old names of options are understood and not shown; a command is as loud as it is asked to be."""
+"""Every command shows an example and is as loud as it is asked to be."""
 
 import pytest
 
 from portmert.tuner.cli import main
 from tests.support.cli import fault, run
-
-
-@pytest.mark.parametrize(
-    ("command", "new", "old"),
-    [
-        ("compare", "--source", "--test"),
-        ("compare", "--set", "--aligner-set"),
-        ("metaeval", "--human", "--scores"),
-        ("metaeval", "--confidence", "--level"),
-        ("demo", "--out", "--dir"),
-        ("annotate train", "--check", "--test"),
-    ],
-)
-def test_old_names_are_hidden(command, new, old):
-    shown = run(*command.split(), "--help").stdout
-    assert f"{new} " in shown
-    assert f"{old} " not in shown
-    assert "No such option" not in fault(*command.split(), old, status=2)
-    assert "requires an argument" in fault(*command.split(), old, status=2)
 
 
 def commands():

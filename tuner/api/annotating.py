@@ -1,4 +1,4 @@
-"""Tags and parses texts into CoNLL-U, and trains models for that."""
+"""Tags and parses of texts as CoNLL-U, and models that make them."""
 
 from __future__ import annotations
 
@@ -25,26 +25,24 @@ from portmert.tuner.ground.errors import InputError, faults_at
 from portmert.tuner.ground.files import check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
 
-__all__ = ["Annotated", "Trained", "annotate", "train_annotator"]
-
 LINES_AT_ONCE = 2048
-"""So many are held in memory; a line of them is written when all of them are there."""
+"""So many lines are held in memory and written together."""
 LINES_FOR_EACH = 4 * SHARD
-"""On a cluster: so many for each task that is handed out before the first is done."""
+"""The same on a cluster, for each task handed out before the first is done."""
 TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
 
 @dataclass(frozen=True)
 class Annotated:
-    """Counts what was done: lines, and of their different sentences where the answers are from.
+    """The counts of an annotated text.
 
     Attributes
     ----------
     lines, cached, annotated, failed
-        Lines of the text; sentences from the cache; sentences annotated now; those of both that
-        have no parse.
+        Lines of the text; different sentences from the cache; different sentences annotated now;
+        sentences of both kinds without a parse.
     seconds
-        What the sentences annotated now took.
+        The time of those annotated now.
     """
 
     lines: int
@@ -55,13 +53,13 @@ class Annotated:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """Says what a model was trained on and, where a text was given to check it, its accuracy.
+class TrainedAnnotator:
+    """The size of the training data of a model, and its accuracy where it was checked.
 
     Attributes
     ----------
     sentences
-        How many it was trained on.
+        Sentences of the training data.
     accuracy
         By tag set, `"xpos"` and `"upos"`; empty where nothing was given to check.
     """
@@ -96,10 +94,10 @@ def annotate(
     annotator, model
         By its name and options, as `"udpipe:model=FILE"`, or itself.
     parses
-        How many weighted parses of each sentence are written, where the annotator gives them.
+        Write so many weighted parses of each sentence, where the annotator gives them.
     layers
-        What is written, of tags, heads, trees, roles and drs; all that the annotator gives if
-        empty. With roles or drs it is JSON lines, without heads and trees.
+        Write these of tags, heads, trees, roles and drs; if empty, all that the annotator gives.
+        With roles or drs the output is JSON lines, without heads and trees.
     processes
         Worker processes; all processors if not given.
     executor
@@ -155,7 +153,7 @@ def train_annotator(
     case: training.Case = "keep",
     check: PathLike | None = None,
     notice: Notice = log_notice,
-) -> Trained:
+) -> TrainedAnnotator:
     """Train a model of UDPipe on a treebank: a tagger and a parser.
 
     Parameters
@@ -186,7 +184,7 @@ def train_annotator(
         for tagset in TAGSETS:
             annotator = Udpipe(Path(out), tagset, lowercase=case == "lower")
             accuracy[tagset] = training.accuracy(annotator, gold, tagset)
-    return Trained(count, accuracy)
+    return TrainedAnnotator(count, accuracy)
 
 
 def _write(

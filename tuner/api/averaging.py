@@ -1,4 +1,4 @@
-"""Averages the weights of several searches."""
+"""The average of the weights of several searches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from portmert.tuner.api.lists import ListsLike, read_nbest
-from portmert.tuner.api.optimizing import Optimized
+from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.api.searching import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -21,16 +18,16 @@ from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged:
-    """Holds averaged weights.
+class WeightAverage:
+    """Averaged weights.
 
     Parameters
     ----------
     weights : FeatureWeights
     sizes : tuple of float
-        What each one was divided by.
+        The size that each one was divided by.
     first : WeightsFile
-        What the first file held.
+        The content of the first file.
     """
 
     weights: FeatureWeights
@@ -43,28 +40,27 @@ class Averaged:
 
 
 def average(
-    weights: Sequence[WeightsLike | Optimized],
+    weights: Sequence[WeightsLike],
     lists: ListsLike | None = None,
     *,
-    nbest_format: str | Reader = "auto",
     missing_features: Literal["refuse", "zero"] = "refuse",
     notice: Notice = log_notice,
-) -> Averaged:
+) -> WeightAverage:
     """Average the weights of several searches, each divided by its size first.
 
     The scale of weights changes no choice of a hypothesis, and searches leave it to chance. With
     lists the size is the spread of the model scores on them: their root mean square deviation
-    from the mean of their segment. Without, it is the sum of the absolute values. The mean is
-    multiplied by the mean of the sizes.
+    from the mean of their segment. Without lists it is the sum of the absolute values. The average
+    is multiplied by the mean of the sizes.
 
     Parameters
     ----------
     weights
         Two or more: files (our JSON, a moses.ini, mert-moses.pl's dense weights, Moses' sparse
-        ones), weights by name, or what `optimize` found. Of a moses.ini the features that Moses
-        does not tune are left as they are.
+        ones), weights by name, or results of `optimize`. Features of a moses.ini that Moses does
+        not tune stay as they are.
     lists
-        N-best lists, as of `read_nbest`; references are not needed.
+        The n-best lists, `Lists` or files; references are not needed.
     missing_features
         Whether a feature that some weights do not name is refused, or counts as 0 there.
 
@@ -74,7 +70,7 @@ def average(
         Weights of different features, of different numbers of values or with different length
         penalties; or the lists have features that none of them names.
     ValueError
-        There is none to average.
+        There are no weights.
 
     Examples
     --------
@@ -90,11 +86,7 @@ def average(
     if lists is None:
         sizes = [absolute_size(one.weights) for one in files]
     else:
-        nbest = (
-            lists
-            if isinstance(lists, NBest)
-            else read_nbest(lists, nbest_format=nbest_format, notice=notice)
-        )
+        nbest = as_lists(lists, notice).nbest
         nbest = penalised(nbest, files[0].length_penalty, lengths=nbest.texts.tokens.lengths)
         sizes = [
             spread_size(_filled(one.weights, files), nbest, origin=name) for name, one in read
@@ -102,15 +94,11 @@ def average(
     for (name, _), size in zip(read, sizes, strict=True):
         if size == 0:
             raise InputError(f"{name}: all weights are 0")
-    return Averaged(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
+    return WeightAverage(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
 
 
-def _read(given: WeightsLike | Optimized, number: int) -> tuple[str, WeightsFile]:
-    """Return weights, and what to call them."""
-    if isinstance(given, Optimized):
-        return f"weights {number}", WeightsFile(
-            given.weights, length_penalty=given.length_penalty or 0.0
-        )
+def _read(given: WeightsLike, number: int) -> tuple[str, WeightsFile]:
+    """Return weights, and their name in messages."""
     if isinstance(given, Path | str):
         return str(given), read_weights_file(Path(given))
     found, alpha, _ = as_weights(given)

@@ -1,15 +1,10 @@
-"""Finds components by the names that the command line knows them by."""
+"""Metrics and optimizers by the names that the command line knows them by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
-from portmert.tuner.components.registry import key_values
 from portmert.tuner.search.optimizers._base import Optimizer
-
-__all__ = ["as_metric", "as_optimizer", "key_values", "metric"]
 
 
 def metric(text: str) -> Metric:
@@ -44,6 +39,6 @@ def as_metric(given: str | Metric) -> Metric:
     return given if isinstance(given, Metric) else registry.metric(given)
 
 
-def as_optimizer(given: str | Optimizer, options: Mapping[str, object]) -> Optimizer:
-    """Return an optimizer given by itself or by its name and options."""
-    return registry.optimizer(given, options) if isinstance(given, str) else given
+def as_optimizer(given: str | Optimizer) -> Optimizer:
+    """Return an optimizer given by itself or as text, `name:option=value,...`."""
+    return registry.optimizer(given) if isinstance(given, str) else given

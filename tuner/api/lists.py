@@ -1,28 +1,40 @@
-"""Reads n-best lists, and what they are compared with."""
+"""N-best lists, their references and their text steps, in one object: `Lists`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
+from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled
 from portmert.tuner.api.texts import (
     ById,
     Notice,
     PathLike,
     TextLike,
     log_notice,
+    pipeline_of,
     text_file,
     text_files,
 )
 from portmert.tuner.components import registry
-from portmert.tuner.components.features import with_features
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.components.features import Feature, with_features
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.readers._base import ListFile, Reader
+from portmert.tuner.nbest.readers._json import JsonReader
 from portmert.tuner.nbest.segment_names import SegmentNames, positions
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
@@ -32,38 +44,65 @@ from portmert.tuner.texts.by_id import LinesById, read_by_id
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
+from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
-ListsLike = NBest | PathLike | Sequence[PathLike]
-"""N-best lists: read before, or the names of files."""
+
+class ReadOptions(TypedDict, total=False):
+    """The options of `Lists.read` and its sisters; `Lists` explains them."""
+
+    refs: Sequence[TextLike] | PathLike
+    source: TextLike | None
+    ref_links: Sequence[TextLike] | PathLike
+    ids: bool
+    format: str | Reader
+    features: Sequence[str]
+    text: str | Sequence[str] | TextPipeline
+    text_model: PathLike | None
+    annotator: str | Annotator | None
+    annotation_cache: PathLike | None
+    notice: Notice
 
 
-def read_nbest(
-    paths: PathLike | Sequence[PathLike],
-    *,
-    nbest_format: str | Reader = "auto",
-    extra_features: Sequence[str] = (),
-    notice: Notice = log_notice,
-) -> NBest:
-    r"""Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
+class _Content(NamedTuple):
+    """The lists after reading, in memory; texts before any text step."""
+
+    nbest: NBest
+    references: References | None
+    source: tuple[str, ...] | None
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lists:
+    r"""N-best lists, their references, and how their texts are prepared.
+
+    Make one with `Lists.read`, `Lists.from_records`, `Lists.from_arrays`, `Lists.on_disk` or
+    `Lists.read_dat`, and give it to `optimize`, `crossval`, `rerank` and so on.
 
     Parameters
     ----------
-    paths
-        One or more files: plain, .gz, .xz or .zst; `-` is stdin.
-    nbest_format
-        Format of the lists, as on the command line: `auto` finds it out.
-    extra_features
-        Features to add, as `"qe=FILE"` with a number for each hypothesis, `"length"`, or
-        `"other=chrf@FILE"`, a metric's score against another output; see
-        docs/how-to/rerank.md. Lists read so have no text steps and no source.
+    refs
+        The references: each is the name of a file or a list of lines.
+    source
+        The source text. Word links, some metrics and some features need it.
+    ref_links
+        Links between the source and each reference, `0-0 1-2` a line.
+    ids
+        Lines of `refs`, `source` and `ref_links` begin with the id of their segment, as in Kaldi's
+        `text`. Default: line n belongs to segment n of the lists.
+    format
+        The format of the lists, as on the command line; `auto` recognises it.
+    features
+        Features to add: `"qe=FILE"` with one number for each hypothesis, `"length"`, or
+        `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/rerank.md.
+    text, text_model
+        Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
+    annotator, annotation_cache
+        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder that
+        keeps its answers.
     notice
-        Called with one line for what is worth knowing. Default: the log `portmert`.
-
-    Raises
-    ------
-    PortmertError
-        A file is not what it should be; the message says where.
+        Called with one line for each thing worth knowing. Default: the log `portmert`.
 
     Examples
     --------
@@ -73,20 +112,397 @@ def read_nbest(
     ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
     ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
     ... )
-    >>> lists = portmert.read_nbest(path, notice=lambda line: None)
-    >>> lists.features.shape, lists.feature_names
-    ((2, 2), (('LM', 1), ('TM', 1)))
+    >>> lists = portmert.Lists.read(path, refs=[["a b"]], notice=lambda line: None)
     >>> lists
-    NBest(segments=1, hypotheses=2, features=LM TM)
+    Lists(segments=1, hypotheses=2, features=LM TM, references=1)
+    >>> lists.nbest.features.shape
+    (2, 2)
+    >>> portmert.optimize(lists, "bleu:max_order=1").score
+    1.0
     """
-    given = [paths] if isinstance(paths, Path | str) else list(paths)
-    nbest = _read(given, nbest_format, Vocabulary(), None, notice)
-    return with_features(nbest, extra_features, notice=notice)
+
+    paths: tuple[PathLike, ...] = ()
+    refs: Sequence[TextLike] | PathLike = ()
+    source: TextLike | None = None
+    ref_links: Sequence[TextLike] | PathLike = ()
+    ids: bool = False
+    format: str | Reader = "auto"
+    features: Sequence[str] = ()
+    text: str | Sequence[str] | TextPipeline = ""
+    text_model: PathLike | None = None
+    annotator: str | Annotator | None = None
+    annotation_cache: PathLike | None = None
+    notice: Notice = log_notice
+    held: NBest | ListFile | None = field(default=None, kw_only=True)
+    counts: Counts | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def read(cls, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]) -> Lists:
+        """Read files and merge them: of equal hypotheses of a segment the first stays.
+
+        Parameters
+        ----------
+        paths
+            One or more files: plain, .gz, .xz or .zst; `-` is stdin.
+        **options
+            References, text steps and so on, see `Lists`.
+
+        Raises
+        ------
+        PortmertError
+            A file is wrong, or the files do not fit together; the message says where.
+        """
+        lists = cls.unread(paths, **options)
+        _ = lists.nbest
+        return lists
+
+    @classmethod
+    def unread(cls, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]) -> Lists:
+        """Return the lists that `read` returns; the files are read when they are first needed."""
+        return cls((paths,) if isinstance(paths, Path | str) else tuple(paths), **options)
+
+    @classmethod
+    def from_records(cls, records: Iterable[Any] | Any, **options: Unpack[ReadOptions]) -> Lists:
+        r"""Take hypotheses from dicts, JSON texts or a data frame.
+
+        Texts may have several lines; `rerank` returns them as they were.
+
+        Parameters
+        ----------
+        records
+            One record for each hypothesis, or for each segment with a list of its hypotheses: what
+            a line of a JSON file would hold. A data frame of pandas or polars has a hypothesis a
+            row.
+        **options
+            See `Lists`. The `format` names the keys, as `"jsonl:id=n,text=answer,features=LM+TM"`;
+            by default they are `id`, `text` and `features`.
+
+        Examples
+        --------
+        >>> import portmert
+        >>> records = [
+        ...     {"id": 0, "text": "if a:\n    b", "features": {"LM": -2.0}},
+        ...     {"id": 0, "text": "a b", "features": {"LM": -1.0}},
+        ... ]
+        >>> lists = portmert.Lists.from_records(records, notice=lambda line: None)
+        >>> portmert.rerank(lists, {"LM": -1.0}).given
+        ('if a:\n    b',)
+        """
+        for name in ("to_dicts", "to_dict"):  # of polars, of pandas
+            if hasattr(records, name) and not isinstance(records, dict):
+                method = getattr(records, name)
+                records = method() if name == "to_dicts" else method("records")
+                break
+        lines = [
+            " ".join(one.splitlines()) if isinstance(one, str) else _as_json(one)
+            for one in records
+        ]
+        if not lines:
+            raise InputError("the records: there is none")
+        return cls(held=ListFile("the records", "\n".join(lines).encode()), **options)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: ArrayLike,
+        offsets: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        scores: ArrayLike | None = None,
+        stats: ArrayLike | None = None,
+    ) -> Lists:
+        """Take features, and what each hypothesis scores, from arrays.
+
+        Parameters
+        ----------
+        features : (S, N, F), or (H, F) with offsets
+            F features of N hypotheses of each of S segments; or of H hypotheses in all.
+        offsets : (S + 1,), optional
+            Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
+        feature_names
+            Default: f0, f1 and so on.
+        scores : (S, N), or (H,) with offsets
+            A score of each hypothesis; `optimize` makes the mean over segments high.
+        stats : (S, N, K), or (H, K) with offsets
+            The sufficient statistics of each hypothesis, `metric.stats(batch)`; `optimize` then
+            needs the metric.
+
+        Raises
+        ------
+        ValueError
+            Shapes that do not fit, or values that are not finite.
+
+        Examples
+        --------
+        >>> import numpy as np, portmert
+        >>> features = np.array([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]])
+        >>> lists = portmert.Lists.from_arrays(features, scores=[[0.1, 0.9], [0.2, 0.8]])
+        >>> round(portmert.optimize(lists, optimizer="mert").score, 4)
+        0.85
+        """
+        arrays = Arrays.of(features, offsets, feature_names, scores, stats)
+        known = arrays.table is not None
+        return cls(held=arrays.nbest, counts=arrays if known else None)
+
+    @classmethod
+    def on_disk(
+        cls,
+        folder: PathLike,
+        paths: PathLike | Sequence[PathLike],
+        **options: Unpack[ReadOptions],
+    ) -> Lists:
+        """Keep features and statistics in a folder, for lists larger than memory.
+
+        `optimize` makes the pool where it is not there, or was made from anything else, and finds
+        the same weights as without it; see docs/how-to/large-pools.md.
+
+        Parameters
+        ----------
+        folder
+            The folder of the pool.
+        paths
+            Files; stdin cannot be read twice.
+        **options
+            See `Lists`; `ids`, `features` and `annotator` do not go with a pool.
+        """
+        lists = cls.unread(paths, **options)
+        for name in ("ids", "features", "annotator"):
+            if getattr(lists, name):
+                raise ConfigError(f"a pool on disk does not go with {name}")
+        pool = Pooled(
+            Path(folder),
+            tuple(map(Path, lists.paths)),
+            text_files(lists.refs, "references"),
+            None if lists.source is None else text_file(lists.source, "the source"),
+            text_files(lists.ref_links, "links of references"),
+            lists.format,
+            lists.pipeline,
+        )
+        return replace(lists, counts=pool)
+
+    @classmethod
+    def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
+        """Read Moses' features.dat and scores.dat, one of the second for each of the first."""
+        begin = time.perf_counter()
+        dat = read_dat([Path(one) for one in features_dat], [Path(one) for one in scores_dat])
+        seconds = time.perf_counter() - begin
+        nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
+        return cls(held=nbest, counts=DatFiles(dat, nbest, seconds))
+
+    def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
+        """Return the lists with one more feature.
+
+        Parameters
+        ----------
+        feature
+            A feature as in `features` of `Lists`; with `values` its name.
+        values : (H,), optional
+            Its value for each row of `nbest`.
+        """
+        if isinstance(self.counts, Pooled | DatFiles):
+            raise ConfigError(f"{self.counts.name}: no feature can be added")
+        content = self._content
+        if values is None:
+            nbest = self._with_features(content.nbest, [feature], content)
+            # Arrays added before are nowhere in the files: such lists stay without paths.
+            changed = replace(self, features=(*self.features, feature))
+        else:
+            column = np.asarray(values, dtype=np.float64)
+            known = [name for name, _ in content.nbest.feature_names]
+            if column.shape != (len(content.nbest.features),) or not np.isfinite(column).all():
+                raise ValueError(
+                    f"feature {feature}: values of shape {column.shape}; expected "
+                    f"({len(content.nbest.features)},) finite values, one for each hypothesis"
+                )
+            if feature in known:
+                raise ValueError(f"the lists have a feature {feature} already")
+            columns = np.hstack([content.nbest.features, column[:, np.newaxis]])
+            nbest = replace(
+                content.nbest,
+                features=np.asfortranarray(columns),
+                feature_names=(*content.nbest.feature_names, (feature, 1)),
+            )
+            changed = replace(self, paths=(), held=nbest)
+        if isinstance(self.counts, Arrays):
+            changed = replace(changed, held=nbest, counts=replace(self.counts, nbest=nbest))
+        kept = {"_content": content._replace(nbest=nbest), "originals": self.originals}
+        changed.__dict__.update(kept)  # what is read is not read again
+        return changed
+
+    def like(self, others: Lists) -> Lists:
+        """Return lists of a test set with the text steps of those tuned on.
+
+        They get the annotator and the features that need no file, too.
+
+        Raises
+        ------
+        ConfigError
+            They have text steps or an annotator of their own, and others.
+        """
+        for name in ("text", "text_model", "annotator"):
+            own, other = getattr(self, name), getattr(others, name)
+            if own and own != other:
+                raise ConfigError(
+                    f"the lists of the test set: {name} is {own!r}, that of the lists tuned on is "
+                    f"{other!r}; give both the same"
+                )
+        computed = [one for one in others.features if not Feature.parse(one).files]
+        return replace(
+            self,
+            text=others.text,
+            text_model=others.text_model,
+            annotator=others.annotator,
+            annotation_cache=others.annotation_cache,
+            features=tuple(dict.fromkeys([*self.features, *computed])),
+        )
+
+    def __len__(self) -> int:
+        return len(self.nbest)
+
+    def __repr__(self) -> str:
+        nbest, refs = self.nbest, text_files(self.refs, "references")
+        names = " ".join(name for name, _ in nbest.feature_names)
+        return (
+            f"Lists(segments={len(nbest)}, hypotheses={len(nbest.features)}, features={names}, "
+            f"references={len(refs)})"
+        )
+
+    @property
+    def nbest(self) -> NBest:
+        """The hypotheses and their features."""
+        return self._content.nbest
+
+    @property
+    def reading_seconds(self) -> float:
+        """The time that reading took."""
+        return self._content.seconds
+
+    @cached_property
+    def pipeline(self) -> TextPipeline:
+        """The text steps."""
+        return pipeline_of(self.text, self.text_model)
+
+    @cached_property
+    def originals(self) -> tuple[str, ...] | None:
+        """(H,) the texts of records as they were given; None of anything else."""
+        if not isinstance(self.held, ListFile):
+            return None
+        reader = self._reader.detect(self.held)
+        lines = self.nbest.lines
+        if not isinstance(reader, JsonReader) or lines is None:
+            return None
+        texts = [found.text for found in reader.found(self.held)]
+        return tuple(texts[row] for row in lines)
+
+    @property
+    def _reader(self) -> Reader:
+        return registry.reader(self.format) if isinstance(self.format, str) else self.format
+
+    @cached_property
+    def _content(self) -> _Content:
+        """Read lists and references and bring the texts into the order of the lists."""
+        begin = time.perf_counter()
+        refs, source, ref_links, known = self.refs, self.source, self.ref_links, None
+        if self.ids and (refs or source is None):
+            by_id = ById.of(refs)
+            refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
+            ref_links = by_id.all(ref_links, "links of references")
+            known = by_id.names
+        vocabulary = self.held.texts.vocabulary if isinstance(self.held, NBest) else Vocabulary()
+        references = None
+        if refs:
+            references = corpus.read_references(
+                text_files(refs, "references"),
+                vocabulary=vocabulary,
+                source=None if source is None else text_file(source, "the source"),
+                links=text_files(ref_links, "links of references"),
+            )
+        elif ref_links:
+            raise InputError("links of references without references; give them too (--ref)")
+        segments = None if references is None or known else len(references)
+        nbest = self._merged(vocabulary, segments, known)
+        if references is not None:
+            references = _in_order(nbest, references, known, self.notice)
+        lines = _source_lines(nbest, references, source, ids=self.ids)
+        content = _Content(nbest, references, lines, 0.0)
+        nbest = self._with_features(nbest, self.features, content)
+        if references is not None and references.source_lengths is not None:
+            check_links(nbest, references.source_lengths)
+        return content._replace(nbest=nbest, seconds=time.perf_counter() - begin)
+
+    def _merged(
+        self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames | None
+    ) -> NBest:
+        """Return the lists as they stand in the files."""
+        if isinstance(self.held, NBest):
+            return self.held
+        given = self.paths if self.held is None else (self.held,)
+        return files.read_nbest(
+            given,
+            vocabulary,
+            segments=segments,
+            notice=self.notice,
+            reader=self._reader,
+            names=names,
+        )
+
+    def _with_features(self, nbest: NBest, features: Sequence[str], content: _Content) -> NBest:
+        return with_features(
+            nbest,
+            features,
+            ready=Preparation(self.pipeline),
+            source_lengths=None if content.source is None else corpus.token_counts(content.source),
+            notice=self.notice,
+        )
+
+    def prepared(self, metrics: Sequence[Metric], ready: Preparation) -> PreparedLists:
+        """Return the lists with texts as the metrics see them.
+
+        References are annotated at once, hypotheses when they are asked for.
+        """
+        for metric in metrics:
+            if metric.reads_references and not self.refs:
+                raise InputError(
+                    f"metric {metric.name()} compares with references; give them too (--ref)"
+                )
+        content, nbest = self._content, self.nbest
+        if self.paths:
+            for metric in metrics:
+                metric.check_lists(self.paths, nbest.list_sizes)
+        references = (
+            corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
+            if content.references is None
+            else ready.references(content.references)
+        )
+        scored, annotate = ready.lazily(nbest.texts)
+        return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)
+
+
+ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
+"""What public functions take: `Lists`, or the names of files, which are read with the defaults."""
+
+
+def as_lists(given: ListsLike, notice: Notice = log_notice) -> Lists:
+    """Return lists given in any way; files are read when they are first needed."""
+    if isinstance(given, Lists):
+        return given
+    if isinstance(given, NBest):
+        return Lists(held=given, notice=notice)
+    several = [given] if isinstance(given, Path | str) else given
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(one, Path | str) for one in several
+    ):
+        raise ValueError(
+            f"lists are given as files or as portmert.Lists, found {type(given).__name__}; arrays "
+            f"become lists by portmert.Lists.from_arrays(features, scores=...), dicts and data "
+            f"frames by portmert.Lists.from_records"
+        )
+    return Lists.unread(several, notice=notice)
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Holds n-best lists as they are searched.
+class PreparedLists:
+    """N-best lists ready for a search.
 
     Parameters
     ----------
@@ -131,82 +547,6 @@ class Lists:
         )
 
 
-def read_lists(
-    lists: ListsLike,
-    refs: Sequence[TextLike] | PathLike,
-    *,
-    ready: Preparation,
-    metrics: Sequence[Metric] = (),
-    source: TextLike | None = None,
-    ref_links: Sequence[TextLike] | PathLike = (),
-    ids: bool = False,
-    nbest_format: str | Reader = "auto",
-    extra_features: Sequence[str] = (),
-    notice: Notice = log_notice,
-) -> Lists:
-    """Read lists and references, check that they fit, and make the texts ready.
-
-    References are annotated at once, hypotheses when they are asked for. Segments stand in the
-    order of the lists; texts whose lines begin with `ids` are brought into it.
-    """
-    known = None
-    if ids and (refs or source is None):
-        by_id = ById.of(refs)
-        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-        ref_links = by_id.all(ref_links, "links of references")
-        known = by_id.names
-    vocabulary = lists.texts.vocabulary if isinstance(lists, NBest) else Vocabulary()
-    references = None
-    if refs:
-        references = ready.references(
-            corpus.read_references(
-                text_files(refs, "references"),
-                vocabulary=vocabulary,
-                source=None if source is None else text_file(source, "the source"),
-                links=text_files(ref_links, "links of references"),
-            )
-        )
-    elif reading := [metric for metric in metrics if metric.reads_references]:
-        raise InputError(f"metric {reading[0].name()} compares with references; give them too")
-    if isinstance(lists, NBest):
-        nbest = lists
-    else:
-        paths = [lists] if isinstance(lists, Path | str) else list(lists)
-        segments = None if references is None or known else len(references)
-        nbest = _read(paths, nbest_format, vocabulary, segments, notice, known)
-        for metric in metrics:
-            metric.check_lists(paths, nbest.list_sizes)
-    if references is not None:
-        references = _in_order(nbest, references, known, notice)
-    lines = _source_lines(nbest, references, source, ids=ids)
-    lengths = None if lines is None else corpus.token_counts(lines)
-    nbest = with_features(
-        nbest, extra_features, ready=ready, source_lengths=lengths, notice=notice
-    )
-    if references is None:
-        references = corpus.no_references(vocabulary, len(nbest), lines)
-    elif references.source_lengths is not None:
-        check_links(nbest, references.source_lengths)
-    scored, annotate = ready.lazily(nbest.texts)
-    return Lists(nbest, replace(nbest, texts=scored), references, annotate)
-
-
-def _source_lines(
-    nbest: NBest, references: References | None, source: TextLike | None, *, ids: bool
-) -> tuple[str, ...] | None:
-    """Return the source text of each segment, where it is known."""
-    if references is not None or source is None:
-        return None if references is None else references.source
-    text = in_order(nbest, source, "the source") if ids else text_file(source, "the source")
-    lines = corpus.read_source(text)
-    if len(lines) != len(nbest):
-        raise InputError(
-            f"the source has {counted(len(lines), 'line')}, the lists "
-            f"{counted(len(nbest), 'segment')}"
-        )
-    return lines
-
-
 def in_order(nbest: NBest, text: TextLike, name: str) -> LinesById:
     """Return a text whose lines begin with ids in the order of the lists' segments, without ids.
 
@@ -219,7 +559,7 @@ def in_order(nbest: NBest, text: TextLike, name: str) -> LinesById:
 
 
 def _ids(nbest: NBest) -> tuple[str, ...]:
-    """Return what the lists call their segments; numbers from 0 where they have no names."""
+    """Return the names of the segments; numbers from 0 where they have no names."""
     return nbest.ids or tuple(str(n) for n in range(len(nbest)))
 
 
@@ -244,15 +584,28 @@ def _in_order(
     return references
 
 
-def _read(
-    paths: Sequence[PathLike],
-    nbest_format: str | Reader,
-    vocabulary: Vocabulary,
-    segments: int | None,
-    notice: Notice,
-    names: SegmentNames | None = None,
-) -> NBest:
-    reader = registry.reader(nbest_format) if isinstance(nbest_format, str) else nbest_format
-    return files.read_nbest(
-        paths, vocabulary, segments=segments, notice=notice, reader=reader, names=names
-    )
+def _source_lines(
+    nbest: NBest, references: References | None, source: TextLike | None, *, ids: bool
+) -> tuple[str, ...] | None:
+    """Return the source text of each segment, where it is known."""
+    if references is not None or source is None:
+        return None if references is None else references.source
+    text = in_order(nbest, source, "the source") if ids else text_file(source, "the source")
+    lines = corpus.read_source(text)
+    if len(lines) != len(nbest):
+        raise InputError(
+            f"the source has {counted(len(lines), 'line')}, the lists "
+            f"{counted(len(nbest), 'segment')}"
+        )
+    return lines
+
+
+def _as_json(record: Any) -> str:
+    """Return a record as a line of JSON; numpy's numbers and arrays become plain ones."""
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise InputError(f"the records: {value!r} is no value of JSON")
+
+    return json.dumps(record, ensure_ascii=False, default=plain)

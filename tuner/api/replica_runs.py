@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.api.lists import Lists, in_order, read_lists
+from portmert.tuner.api.lists import Lists, PreparedLists, in_order
 from portmert.tuner.api.reranking import Reranked
 from portmert.tuner.api.searching import ListProblem
 from portmert.tuner.api.texts import Notice, Progress
@@ -39,7 +39,7 @@ from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 class TestLists:
     """Holds the lists of a test set and, where they can be scored, their statistics."""
 
-    read: Lists
+    read: PreparedLists
     stats: StatTable | None
 
 
@@ -248,44 +248,31 @@ def _chosen(nbest: NBest, rows: IntArray) -> NBest:
 
 
 def read_test_lists(
-    problem: ListProblem,
-    data: ListsData,
-    nbest_format: str,
-    extra_features: Sequence[str],
-    threads: int,
-    notice: Notice,
-    *,
-    ids: bool,
+    problem: ListProblem, lists: Lists | None, threads: int, notice: Notice
 ) -> TestLists | None:
     """Read the lists of the test set, if there are any, and count where they can be scored."""
-    if not data.test_lists:
+    if lists is None:
         return None
     metric = problem.metric
-    scorable = not metric.of_lists and (bool(data.test_references) or not metric.reads_references)
-    read = read_lists(
-        data.test_lists,
-        data.test_references,
-        ready=problem.ready,
-        metrics=[metric] if scorable else [],
-        source=data.test_source,
-        ref_links=data.test_reference_links,
-        ids=ids and (bool(data.test_references) or data.test_source is not None),
-        nbest_format=nbest_format,
-        extra_features=extra_features,
-        notice=notice,
-    )
+    scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
+    read = lists.prepared([metric] if scorable else [], problem.ready)
     _check_same_features(problem.read.nbest, read.nbest)
     if not scorable:
-        if data.test_references:
+        if lists.refs:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
         return TestLists(read, None)
     return TestLists(read, read.statistics(metric, threads=threads, notice=notice))
 
 
 def in_order_of_lists(
-    data: ListsData, dev: Lists, test: TestLists | None
+    data: ListsData, lists: Mapping[str, PreparedLists]
 ) -> dict[str, tuple[str, ...]]:
     """Return texts whose lines begin with ids in the order of the lists, without the ids.
+
+    Parameters
+    ----------
+    lists
+        Those with ids: `""` -> the lists tuned on, `"test_"` -> those of the test set.
 
     Returns
     -------
@@ -293,12 +280,14 @@ def in_order_of_lists(
         Key of `data` -> the text of each of its files.
     """
     found = {}
-    for kind, lists in (("", dev), ("test_", None if test is None else test.read)):
+    for kind, one in lists.items():
         for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
             given = getattr(data, key)
-            if given and lists is not None:
+            if given:
                 paths = given if isinstance(given, tuple) else (given,)
-                found[key] = tuple(as_lines(in_order(lists.nbest, one, str(one))) for one in paths)
+                found[key] = tuple(
+                    as_lines(in_order(one.nbest, path, str(path))) for path in paths
+                )
     return found
 
 

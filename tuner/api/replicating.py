@@ -7,29 +7,22 @@ compares runs takes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import portmert
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.replica_runs import (
     ReplicaRun,
     in_order_of_lists,
     read_test_lists,
     with_texts,
 )
-from portmert.tuner.api.searching import (
-    ConstraintsLike,
-    ListProblem,
-    WeightsLike,
-    as_weights,
-    list_problem,
-    setup_of,
-)
-from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of
+from portmert.tuner.api.searching import ListProblem, SearchOptions, list_problem, setup_of
+from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.opening import opened
@@ -40,123 +33,78 @@ from portmert.tuner.runs.contents import content_of
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_list_inputs
 from portmert.tuner.runs.replicas import Replicas
-from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Setup
-from portmert.tuner.search.optimizers._base import Optimizer
 
 
 def replicate(
-    lists: PathLike | Sequence[PathLike],
-    refs: PathLike | Sequence[PathLike] = (),
-    *,
+    lists: ListsLike,
     metric: str | Metric,
+    *,
     replicas: int,
     out_dir: PathLike,
-    test_lists: PathLike | Sequence[PathLike] = (),
-    test_refs: PathLike | Sequence[PathLike] = (),
-    test_source: PathLike | None = None,
-    test_ref_links: PathLike | Sequence[PathLike] = (),
-    source: PathLike | None = None,
-    ref_links: PathLike | Sequence[PathLike] = (),
-    ids: bool = False,
-    nbest_format: str = "auto",
-    extra_features: Sequence[str] = (),
-    test_features: Sequence[str] = (),
-    text: str = "",
-    text_model: PathLike | None = None,
-    annotator: str | None = None,
-    annotation_cache: PathLike | None = None,
-    weights: WeightsLike | None = None,
-    optimizer: str | Optimizer = DEFAULT_OPTIMIZER,
-    options: Mapping[str, object] | None = None,
-    constraints: ConstraintsLike | None = None,
-    length_penalty: str | float | None = None,
-    prior: float = 0.0,
-    seed: int = 1,
-    threads: int = 0,
-    executor: str = "local",
+    test: ListsLike | None = None,
     fresh: bool = False,
     baselines: bool = False,
     notice: Notice = log_notice,
-    progress: Progress | None = None,
-    searching: Progress | None = None,
+    progress: Phases | None = None,
+    **search: Unpack[SearchOptions],
 ) -> Replicas:
     """Optimize several times with different seeds, average the weights, and score a test set.
 
-    Called again it goes on where it was interrupted. `compare` takes the folder like that of a
-    run of `tune`.
+    A later call with the same arguments goes on where this one was interrupted. `compare` takes
+    the folder like that of a run of `tune`.
 
     Parameters
     ----------
-    lists, refs, source, ref_links
-        Files of the dev set, as of `optimize`.
+    lists
+        The lists to tune on with their references, `Lists` of files; or the names of files.
+    metric
+        The metric to tune on, as of `optimize`.
     replicas
-        How many searches; the first has the seed given and finds what `optimize` finds.
+        The number of searches; the first has the seed given and finds what `optimize` finds.
     out_dir
-        The folder: `weights.json` has the average, `replica-N` what each search found and, with a
-        test set, the output it chose there.
-    test_lists, test_refs, test_source, test_ref_links
-        Files of the test set: its n-best lists, decoded under whatever weights. Without
-        references outputs are chosen, but not scored.
-    ids
-        As of `optimize`, of the files of either set.
-    extra_features, test_features
-        As of `read_nbest`; the lists of the test set must have the same ones. What is computed
-        without a file need not be said again.
-    executor
-        Where searches run, as of `crossval`; on a cluster each takes one processor.
+        The folder: `weights.json` has the average, `replica-N` the result of each search and, with
+        a test set, its output there.
+    test
+        The lists of a test set. Without references outputs are chosen, but not scored. They must
+        have the same features; those computed without a file, and the text steps, are taken from
+        `lists`.
     fresh
         Remove what an earlier call left and start over.
     baselines
-        Write, of the test set, what else can be chosen: the first hypothesis of each list, the
-        best by each dense feature alone (with most of it or least, whichever scores better on the
-        lists tuned on), and what scores high by the metric itself (the oracle).
-
-    Other parameters are those of `optimize`; a length penalty must be one number.
+        Also write other choices from the test lists: the first hypothesis of each list, the best
+        by each dense feature alone (by the most or the least of it, whichever scores better on the
+        lists tuned on), and hypotheses that score high by the metric itself (the oracle).
+    notice
+        Called with one line for each thing worth knowing. Default: the log `portmert`.
+    progress
+        Called with a phase, how much is done, and of how much, as of `optimize`.
+    **search
+        As of `optimize`; a length penalty must be one number. On a cluster each search takes one
+        processor.
 
     Raises
     ------
     PortmertError
         Lists, references and metric do not fit, or the folder holds other work.
     """
-    data = ListsData(
-        lists=_paths(lists),
-        references=_paths(refs),
-        source=None if source is None else Path(source),
-        reference_links=_paths(ref_links),
-        test_lists=_paths(test_lists),
-        test_references=_paths(test_refs),
-        test_source=None if test_source is None else Path(test_source),
-        test_reference_links=_paths(test_ref_links),
-        text=tuple(step for step in text.split(",") if step.strip()),
-        text_model=None if text_model is None else Path(text_model),
-    )
-    # What names no file is the same for all lists.
-    computed = [one for one in extra_features if not Feature.parse(one).files]
-    of_test = [*test_features, *(one for one in computed if one not in test_features)]
-    start = as_weights(weights)
-    setup = setup_of(start, optimizer, options, constraints, seed, threads, prior)
-    named = None if annotator is None else registry.annotator(annotator)
+    given = as_lists(lists, notice)
+    tests = None if test is None else as_lists(test, notice).like(given)
+    data = _data(given, tests)
+    start, setup = setup_of(search)
+    named = given.annotator
+    named = registry.annotator(named) if isinstance(named, str) else named
+    length_penalty = search.get("length_penalty")
     with (
-        opened(executor, threads=1, notice=notice) as team,
+        opened(search.get("executor", "local"), threads=1, notice=notice) as team,
         list_problem(
-            data.lists,
-            data.references,
-            metric=metric,
-            source=data.source,
-            ref_links=data.reference_links,
-            ids=ids,
-            nbest_format=nbest_format,
-            extra_features=extra_features,
-            text=pipeline_of(text, text_model),
-            text_model=None,
-            annotator=named,
-            annotation_cache=annotation_cache,
+            given,
+            as_metric(metric),
             start=start,
             length_penalty=length_penalty,
             threads=setup.threads,
             notice=notice,
-            progress=progress,
+            progress=phase(progress, "annotating"),
             team=team,
         ) as problem,
     ):
@@ -165,7 +113,7 @@ def replicate(
                 f"length penalty '{length_penalty}': replicas are averaged under one; give one "
                 f"number, as `portmert optimize` finds it in a range"
             )
-        prints = _fingerprint(problem, setup, data, nbest_format, named)
+        prints = _fingerprint(problem, setup, data, given, tests)
         for key in ("lists", "references"):
             if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
                 notice(
@@ -173,13 +121,13 @@ def replicate(
                     f"say nothing of unseen text"
                 )
                 break
-        for key, specs in (("features", extra_features), ("test_features", of_test)):
-            contents = [content_of(Feature.parse(spec)) for spec in specs]
-            prints[f"data.{key}"] = json.dumps(contents, sort_keys=True)
-        test = read_test_lists(
-            problem, data, nbest_format, of_test, setup.threads, notice, ids=ids
-        )
-        texts = in_order_of_lists(data, problem.read, test) if ids else {}
+        test_set = read_test_lists(problem, tests, setup.threads, notice)
+        ordered = {}
+        if given.ids:
+            ordered[""] = problem.read
+        if tests is not None and tests.ids and test_set is not None:
+            ordered["test_"] = test_set.read
+        texts = in_order_of_lists(data, ordered)
         for key, several in texts.items():
             held = [text_digest(text) for text in several]
             prints[f"data.{key}"] = json.dumps(held[0] if key.endswith("source") else held)
@@ -189,25 +137,49 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_list_inputs(folder.path, data, named)
-            run = ReplicaRun(folder, problem, setup, test, notice)
+            run = ReplicaRun(folder, problem, setup, test_set, notice)
             numbers = range(1, replicas + 1)
-            run.search(numbers, team, searching)
+            run.search(numbers, team, phase(progress, "searching"))
             return run.finish(numbers, baselines=baselines)
 
 
-def _paths(given: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
-    several = (given,) if isinstance(given, Path | str) else given
-    return tuple(map(Path, several))
+def _data(lists: Lists, test: Lists | None) -> ListsData:
+    """Return the files of both sets of lists.
+
+    Raises
+    ------
+    ConfigError
+        There are lists or texts that are no files.
+    """
+
+    def paths(name: str, given: Any) -> tuple[Path, ...]:
+        several = (given,) if isinstance(given, Path | str) else tuple(given or ())
+        if not all(isinstance(one, Path | str) for one in several):
+            raise ConfigError(f"{name}: replicas lie in a folder and name files; give files")
+        return tuple(map(Path, several))
+
+    named: dict[str, Any] = {}
+    for prefix, one in (("", lists), ("test_", test)):
+        if one is None:
+            continue
+        if not one.paths or one.counts is not None:
+            raise ConfigError("replicas lie in a folder and name files: give lists in files")
+        source = paths("the source", () if one.source is None else (one.source,))
+        named |= {
+            f"{prefix}lists": paths("lists", one.paths),
+            f"{prefix}references": paths("references", one.refs),
+            f"{prefix}source": source[0] if source else None,
+            f"{prefix}reference_links": paths("links of references", one.ref_links),
+        }
+    steps = tuple(map(str, lists.pipeline.steps))
+    return ListsData(**named, text=steps, text_model=lists.pipeline.model)
 
 
 def _fingerprint(
-    problem: ListProblem,
-    setup: Setup,
-    data: ListsData,
-    nbest_format: str,
-    annotator: Annotator | None,
+    problem: ListProblem, setup: Setup, data: ListsData, lists: Lists, test: Lists | None
 ) -> dict[str, str]:
-    """Return all that what is found depends on but the number of replicas: key -> value."""
+    """Return everything that the result depends on but the number of replicas: key -> value."""
+    formats = [one.format for one in (lists, test) if one is not None]
     prints = {
         "command": "optimize",
         "portmert": portmert.__version__,
@@ -217,10 +189,15 @@ def _fingerprint(
         "prior": str(setup.prior),
         "seed": str(setup.seed),
         "length_penalty": str(problem.penalty.low),
-        "nbest_format": nbest_format,
+        "nbest_format": " ".join(
+            one if isinstance(one, str) else repr(one) for one in dict.fromkeys(formats)
+        ),
     }
-    if problem.ready.annotator is not None and annotator is not None:
-        prints["annotator"] = annotator.fingerprint()
+    if problem.ready.annotator is not None:
+        prints["annotator"] = problem.ready.annotator.fingerprint
+    for key, one in (("features", lists), ("test_features", test)):
+        parsed = [content_of(Feature.parse(spec)) for spec in (one.features if one else ())]
+        prints[f"data.{key}"] = json.dumps(parsed, sort_keys=True)
     contents: dict[str, Any] = {
         "metric": problem.metric,
         "start": [dict(one.values) for one in setup.starts],

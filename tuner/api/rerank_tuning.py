@@ -1,19 +1,21 @@
-"""Tunes on one set of lists, reranks another, and tests what that is worth."""
+"""Tuning on one set of lists, reranking of another, and a test of the gain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from portmert.metrics._base import Metric, Vocabulary
-from portmert.tuner.api.also import remind
 from portmert.tuner.api.comparing import Compared, TestSet, compare
 from portmert.tuner.api.components import as_metric
+from portmert.tuner.api.lists import Lists, ListsLike, as_lists
+from portmert.tuner.api.optimizing import remind
 from portmert.tuner.api.replica_runs import as_lines
 from portmert.tuner.api.replicating import replicate
-from portmert.tuner.api.texts import Notice, PathLike, log_notice, pipeline_of
+from portmert.tuner.api.searching import SearchOptions
+from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
@@ -29,22 +31,22 @@ from portmert.tuner.texts.text_pipeline import TextPipeline
 TUNED = "tuned"
 PAGE, DOCUMENT = "comparison.html", "comparison.json"
 _JOINING = ("debpe", "spm-decode")
-"""Text steps that make words of subwords; others are for metrics alone."""
+"""Text steps that join subwords to words; others are for metrics alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class RerankTuned:
-    """Holds what was tuned and chosen; `str()` of it is what `rerank-tune` prints.
+    """Tuned weights and the outputs they choose; `str()` of it is what `rerank-tune` prints.
 
     Parameters
     ----------
     replicas
-        What the searches found, and its average.
+        The weights of each search, and their average.
     lines
-        What the averaged weights choose from the test lists; subwords are joined where the text
-        steps join them.
+        The hypotheses that the averaged weights choose from the test lists; subwords are joined
+        where the text steps join them.
     compared
-        The tuned outputs beside what else can be chosen; None without references of the test set.
+        The tuned outputs beside other choices; None without references of the test set.
     """
 
     replicas: Replicas
@@ -69,7 +71,7 @@ class RerankTuned:
 
 
 def _table(compared: Compared) -> Table:
-    """Return scores of all that was chosen, and how far they are from the tuned outputs'."""
+    """Return the scores of all choices, and their distance from those of the tuned outputs."""
     found = compared.comparison
     metrics = {metric.label: vars(metric) for metric in found.metrics}
     rows = []
@@ -97,72 +99,75 @@ def _table(compared: Compared) -> Table:
 
 
 def rerank_tune(
-    lists: PathLike | Sequence[PathLike],
-    refs: PathLike | Sequence[PathLike] = (),
-    *,
+    lists: ListsLike,
     metric: str | Metric,
-    test_lists: PathLike | Sequence[PathLike],
+    *,
+    test: ListsLike,
     out_dir: PathLike,
-    test_refs: PathLike | Sequence[PathLike] = (),
-    test_ref_links: PathLike | Sequence[PathLike] = (),
     also: Sequence[str] = (),
     replicas: int = 5,
-    text: str = "",
-    text_model: PathLike | None = None,
+    fresh: bool = False,
     notice: Notice = log_notice,
-    **more: Any,
+    progress: Phases | None = None,
+    **search: Unpack[SearchOptions],
 ) -> RerankTuned:
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
     With references of the test set the tuned outputs are compared with the first hypothesis of
-    each list, with the best by each feature alone, and with the oracle. Called again it goes on
-    where it was interrupted.
+    each list, with the best by each feature alone, and with the oracle. A later call with the same
+    arguments goes on where this one was interrupted.
 
     Parameters
     ----------
-    lists, refs
-        What is tuned on, as of `replicate`.
+    lists
+        The lists to tune on with their references, as of `replicate`.
     metric
-        What is tuned on and, with `also`, compared by. If its scores are numbers of the lists
-        (`scores:FILE`) only `also` compares.
-    test_lists, test_refs, test_ref_links
-        What is reranked, and its references.
+        The metric to tune on and, with `also`, to compare by. If it reads the scores of the lists
+        from a file (`scores:FILE`) only `also` compares.
+    test
+        The lists to rerank, with or without references, as of `replicate`.
     out_dir
-        The folder of `replicate`, to which come `output.txt`, `comparison.html` and
-        `comparison.json`.
-    more
-        Whatever else `replicate` takes, as `extra_features`, `test_features` and `ids`.
+        The folder of `replicate`, with `output.txt`, `comparison.html` and `comparison.json` too.
+    also
+        Other metrics to compare by; they need references of the test set.
+    replicas
+        The number of searches.
+    fresh, notice, progress, **search
+        As of `replicate`.
 
     Raises
     ------
     PortmertError
-        As of `replicate`; or nothing can compare the outputs.
+        As of `replicate`; or there is nothing to compare the outputs by.
     """
     folder, chosen = Path(out_dir), as_metric(metric)
+    given = as_lists(lists, notice)
+    tests = as_lists(test, notice)
     own = metric if isinstance(metric, str) else chosen.signature
     judges = list(dict.fromkeys([*([] if chosen.of_lists else [own]), *also]))
-    compares = bool([test_refs] if isinstance(test_refs, Path | str) else list(test_refs))
     if {"=", ","} & set(str(folder)):
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
-    if compares:
-        _check_judges(judges, chosen, test_ref_links, more)
+    if tests.refs:
+        _check_judges(judges, chosen, tests, given)
+    elif also:
+        raise ConfigError(
+            f"--also {also[0]}: outputs are compared with references of the test set; give "
+            f"--test-ref"
+        )
     remind(chosen, also, notice)
     found = replicate(
-        lists,
-        refs,
-        metric=chosen,
+        given,
+        chosen,
         replicas=replicas,
         out_dir=folder,
-        test_lists=test_lists,
-        test_refs=test_refs,
-        test_ref_links=test_ref_links,
-        text=text,
-        text_model=text_model,
-        notice=notice,
+        test=tests,
+        fresh=fresh,
         baselines=True,
-        **more,
+        notice=notice,
+        progress=progress,
+        **search,
     )
-    pipeline = pipeline_of(text, text_model)
+    pipeline = given.pipeline
     joining = tuple(
         step for step in pipeline.steps if step.name in _JOINING and "hyp" in step.sides
     )
@@ -170,23 +175,20 @@ def rerank_tune(
     joined = TextPipeline(joining, pipeline.model).applied(averaged, "hyp")
     lines = tuple(" ".join(joined.words(row)) for row in range(len(joined)))
     write_text(folder / "output.txt", as_lines(lines))
-    if not compares:
+    if not tests.refs:
         for name in (PAGE, DOCUMENT):  # of an earlier call that --fresh has put an end to
             (folder / name).unlink(missing_ok=True)
         notice("no reference of the test set (--test-ref): its outputs are not compared")
         return RerankTuned(found, lines, None)
-    compared = _compared(folder, found.baselines, judges, more, notice)
+    threads = search.get("threads", 0)
+    annotating = phase(progress, "annotating")
+    compared = _compared(folder, found.baselines, judges, given, threads, notice, annotating)
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)
 
 
-def _check_judges(
-    judges: Sequence[str],
-    chosen: Metric,
-    ref_links: PathLike | Sequence[PathLike],
-    more: dict[str, Any],
-) -> None:
+def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lists) -> None:
     """Raise `ConfigError`, before any search, if the outputs cannot be compared in the end."""
     if not judges:
         raise ConfigError(
@@ -197,12 +199,12 @@ def _check_judges(
         metric = as_metric(judge)
         if metric.of_lists:
             raise ConfigError(f"--also {judge}: its scores are of given lists, not of outputs")
-        if "links" in metric.needs and not ref_links:
+        if "links" in metric.needs and not test.ref_links:
             raise ConfigError(
                 f"metric {metric.name()} compares word orders; give --test-source and "
                 f"--test-ref-links for the test set"
             )
-        if needs_of([metric]) and more.get("annotator") is None:
+        if needs_of([metric]) and lists.annotator is None:
             raise ConfigError(
                 f"metric {metric.name()} compares syntax and needs an annotator; give --annotator"
             )
@@ -212,10 +214,12 @@ def _compared(
     folder: Path,
     baselines: dict[str, Chosen],
     judges: Sequence[str],
-    more: dict[str, Any],
+    lists: Lists,
+    threads: int,
     notice: Notice,
+    annotating: Progress | None,
 ) -> Compared:
-    """Compare the run in the folder with all else that was chosen."""
+    """Compare the run in the folder with the other choices."""
     others = {name: files for name, files in baselines.items() if not name.startswith("replica-")}
     inputs = read_inputs(folder)
     links = () if inputs is None else inputs.data.test_reference_links
@@ -227,10 +231,10 @@ def _compared(
         {TUNED: folder, **{name: files.text for name, files in others.items()}},
         TestSet(links=sets),
         metric=judges,
-        annotator=more.get("annotator"),
-        annotation_cache=more.get("annotation_cache"),
-        threads=more.get("threads", 0),
+        annotator=lists.annotator,
+        annotation_cache=lists.annotation_cache,
+        threads=threads,
         timing=False,
         notice=notice,
-        progress=more.get("progress"),
+        progress=annotating,
     )

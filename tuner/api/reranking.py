@@ -1,62 +1,54 @@
-"""Chooses the best hypothesis of each segment."""
+"""The best hypothesis of each segment: under weights, by minimum Bayes risk, or by a metric."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.bayes import Mbr, expected
 from portmert.tuner.api.components import as_metric
-from portmert.tuner.api.lists import Lists, ListsLike, read_lists
-from portmert.tuner.api.optimizing import Optimized
+from portmert.tuner.api.lists import ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.searching import WeightsLike, as_weights
-from portmert.tuner.api.texts import (
-    Notice,
-    PathLike,
-    Progress,
-    TextLike,
-    log_notice,
-    pipeline_of,
-    preparing,
-)
+from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.oracle import oracle
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts.mbr import Average, by_model, expected_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.moses_ini import NEVER_TUNED
 
 
 @dataclass(frozen=True, eq=False)
 class Reranked:
-    """Holds the hypothesis chosen for each segment.
+    """The hypothesis chosen for each segment.
 
     Parameters
     ----------
     lines : tuple of str
         Their texts, tokens with spaces between.
     rows : (S,) int64
-        Which row of the lists each is.
+        Their rows in the lists.
     texts : Texts
         The same with links, where the lists have them.
     ids : tuple of str
-        What the lists call the segments: names, or numbers from 0.
+        The names of the segments in the lists, or numbers from 0.
+    given : tuple of str or None
+        The texts of records as they were given, line ends and indentation included; None where
+        the lists are not from records.
     """
 
     lines: tuple[str, ...]
     rows: IntArray = field(repr=False)
     texts: Texts = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
+    given: tuple[str, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
-        """Return the hypotheses `rows` of lists, of which `texts` are all."""
+        """Return the hypotheses `rows` of all `texts` of lists."""
         chosen = texts.take(rows)
         lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
         return cls(lines, rows, chosen, ids or tuple(str(n) for n in range(len(lines))))
@@ -70,23 +62,51 @@ class Reranked:
         return tuple(" ".join(f"{i}-{j}" for i, j in links.row(k)) for k in range(len(links)))
 
 
+@dataclass(frozen=True)
+class Mbr:
+    """How minimum Bayes risk compares the hypotheses of a list with each other.
+
+    Parameters
+    ----------
+    metric
+        A metric that reads nothing but tokens.
+    temperature
+        The probability of a hypothesis is the softmax of temperature times model score. The model
+        score is that of the weights, or of the list where there are none. None: all hypotheses
+        are equally likely.
+    size
+        Compare with so many hypotheses of each list only: the best under the weights; without
+        weights the best by the list's own scores where there is a temperature, else the first.
+        Any hypothesis can be chosen.
+    average
+        `scores`: the mean of the metric's scores against each other hypothesis. `statistics`: the
+        score of the mean statistics; see docs/how-to/mbr.md.
+    """
+
+    metric: str | Metric
+    temperature: float | None = None
+    size: int | None = None
+    average: Average = "scores"
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.size is not None and self.size < 1:
+            raise ValueError(f"size is {self.size}; it must be at least 1")
+        if self.temperature is not None and not 0.0 <= self.temperature < math.inf:
+            raise ValueError(
+                f"temperature is {self.temperature}; it must be 0 or more, and finite"
+            )
+        if self.average not in ("scores", "statistics"):
+            raise ValueError(f"average is {self.average!r}; it is scores or statistics")
+
+
 def rerank(
     lists: ListsLike,
-    weights: WeightsLike | Optimized | None = None,
+    weights: WeightsLike | None = None,
     *,
     missing_features: Literal["refuse", "zero"] = "refuse",
     mbr: str | Metric | Mbr | None = None,
     oracle_metric: str | Metric | None = None,
-    refs: Sequence[TextLike] | PathLike = (),
-    source: TextLike | None = None,
-    ref_links: Sequence[TextLike] | PathLike = (),
-    ids: bool = False,
-    nbest_format: str | Reader = "auto",
-    extra_features: Sequence[str] = (),
-    text: str | Sequence[str] | TextPipeline = "",
-    text_model: PathLike | None = None,
-    annotator: str | Annotator | None = None,
-    annotation_cache: PathLike | None = None,
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Reranked:
@@ -95,26 +115,22 @@ def rerank(
     Parameters
     ----------
     lists
-        Read by `read_nbest`, or the names of one or more files.
+        The n-best lists, `Lists`, or the names of files. Segments stay in the order of the lists.
     weights
-        A file, weights by name, or what `optimize` found; a length penalty is applied.
+        A file, weights by name, or the result of `optimize`; a length penalty is applied.
     missing_features
-        What is done with weights other than 0 of features that no hypothesis has: they are an
-        error, or the features count as 0. Lists with sparse features may always lack some.
+        Whether weights other than 0 of features that no hypothesis has are an error, or the
+        features count as 0. Lists with sparse features may always lack some.
     mbr
-        Choose the highest expected score of this metric if one of the list's hypotheses is the
-        truth: minimum Bayes risk. The weights then only say which are likely, see `Mbr`.
+        Choose the highest expected score of this metric, if one of the list's hypotheses is the
+        truth: minimum Bayes risk. The weights then only give probabilities, see `Mbr`.
     oracle_metric
-        Choose, beginning at the best under `weights` or at the first hypotheses, so that this
-        metric's score becomes high: about what perfect weights could reach. It needs `refs`.
-    refs, source, ref_links, ids
-        As of `score`; whatever `ids` are, segments stand in the order of the lists.
-    nbest_format
-        Format of the lists, as on the command line: `auto` finds it out.
-    extra_features
-        As of `read_nbest`.
-    text, text_model, annotator, annotation_cache, notice, progress
-        As of `score`.
+        Choose for a high score of this metric, beginning at the best under `weights` or at the
+        first hypotheses: about the best score that weights could reach. The lists need references.
+    notice
+        Called with one line for each thing worth knowing. Default: the log `portmert`.
+    progress
+        Called with how many sentences are annotated, or segments compared, and of how many.
 
     Raises
     ------
@@ -129,8 +145,7 @@ def rerank(
     ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
     ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
     ... )
-    >>> lists = portmert.read_nbest(path, notice=lambda line: None)
-    >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
+    >>> portmert.rerank(path, {"LM": 1.0, "TM": 0.1}, notice=lambda line: None)
     Reranked(lines=('b a',))
     """
     metric = None if oracle_metric is None else as_metric(oracle_metric)
@@ -139,45 +154,79 @@ def rerank(
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else as_metric(how.metric)
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
-        read = read_lists(
-            lists,
-            refs,
-            ready=prepare(metrics, pipeline_of(text, text_model), None),
-            metrics=metrics,
-            source=source,
-            ref_links=ref_links,
-            ids=ids and (bool(refs) or source is not None),
-            nbest_format=nbest_format,
-            extra_features=extra_features,
-            notice=notice,
-        )
+    given = as_lists(lists, notice)
+    with preparing(
+        given.annotator, given.annotation_cache, notice=notice, progress=progress
+    ) as prepare:
+        read = given.prepared(metrics, prepare(metrics, given.pipeline, None))
         scores = None
         if weights is not None:
             scores = _model_scores(read, weights, zero=missing_features == "zero")
         if how is not None and judge is not None:
-            scores = expected(how, judge, read, scores, progress)
+            scores = _expected(how, judge, read, scores, progress)
         best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
             best = _oracle(read, metric, best, notice)
-    return Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
+    found = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
+    texts = given.originals
+    return found if texts is None else replace(found, given=tuple(texts[row] for row in best))
 
 
-def _model_scores(lists: Lists, given: WeightsLike | Optimized, *, zero: bool) -> FloatArray:
+def _expected(
+    mbr: Mbr,
+    metric: Metric,
+    lists: PreparedLists,
+    scores: FloatArray | None,
+    progress: Progress | None,
+) -> FloatArray:
+    """Return (H,) expected scores, such that higher is better.
+
+    Parameters
+    ----------
+    metric
+        The metric of `mbr`.
+    scores : (H,) float64 or None
+        Model scores under the weights, if any.
+
+    Raises
+    ------
+    InputError
+        The metric needs more than tokens, or there are no scores for the temperature.
+    """
+    nbest = lists.nbest
+    if scores is None and mbr.temperature is None:
+        scores = np.zeros(len(nbest.texts))  # of equal ones the first come first
+    elif scores is None:
+        scores = nbest.model_scores
+        starts = nbest.offsets[:-1]
+        if (np.maximum.reduceat(scores, starts) == np.minimum.reduceat(scores, starts)).all():
+            raise InputError(
+                "a temperature weighs hypotheses by their model scores, but in no segment do "
+                "those of these lists differ; give weights, or no temperature"
+            )
+    weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
+    found = expected_scores(
+        metric,
+        lists.scored.texts,
+        nbest.offsets,
+        weights,
+        average=mbr.average,
+        progress=progress,
+    )
+    return metric.oriented(found)
+
+
+def _model_scores(lists: PreparedLists, given: WeightsLike, *, zero: bool) -> FloatArray:
     """Return (H,) scores under the weights."""
-    if isinstance(given, Optimized):
-        weights, alpha, origin = given.weights, given.length_penalty or 0.0, "weights"
-    else:
-        found, alpha, origin = as_weights(given)
-        assert found is not None  # noqa: S101  None is the caller's case
-        weights = found
+    weights, alpha, origin = as_weights(given)
+    assert weights is not None  # noqa: S101  None is the caller's case
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
     return model_scores(lists.penalised(alpha), weights, origin=origin)
 
 
 def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
-    """Raise `InputError` for weights that were tuned with features that the lists lack."""
+    """Raise `InputError` for weights of features that the lists lack."""
     if nbest.sparse is not None:
         return
     known = dict(nbest.feature_names)
@@ -194,8 +243,8 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
         )
 
 
-def _oracle(lists: Lists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
-    """Return hypotheses chosen for the metric, and say what they score."""
+def _oracle(lists: PreparedLists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
+    """Return hypotheses chosen for the metric, and notice their score."""
     stats = lists.statistics(metric, threads=1, notice=notice)
     stats.need(np.arange(len(stats.rows)))
     score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)

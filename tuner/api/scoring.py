@@ -1,9 +1,9 @@
-"""Scores plain text against references."""
+"""Scores of plain text against references."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
@@ -31,23 +31,29 @@ from portmert.tuner.texts.text_pipeline import TextPipeline
 __all__ = ["score", "scores_as_json", "scores_as_text"]
 
 
+class ScoreOptions(TypedDict, total=False):
+    """The options of `score`, which explains them."""
+
+    source: TextLike | None
+    hyp_links: TextLike | None
+    ref_links: Sequence[TextLike] | PathLike
+    ids: bool
+    text: str | Sequence[str] | TextPipeline
+    text_model: PathLike | None
+    annotator: str | Annotator | None
+    annotation_cache: PathLike | None
+    threads: int
+    notice: Notice
+    progress: Progress | None
+
+
 @overload
 def score(  # type: ignore[overload-overlap]  # text is a sequence of texts too
     hyp: TextLike,
     refs: Sequence[TextLike] | PathLike,
     *,
     metric: str | Metric = ...,
-    source: TextLike | None = ...,
-    hyp_links: TextLike | None = ...,
-    ref_links: Sequence[TextLike] | PathLike = ...,
-    ids: bool = ...,
-    text: str | Sequence[str] | TextPipeline = ...,
-    text_model: PathLike | None = ...,
-    annotator: str | Annotator | None = ...,
-    annotation_cache: PathLike | None = ...,
-    threads: int = ...,
-    notice: Notice = ...,
-    progress: Progress | None = ...,
+    **options: Unpack[ScoreOptions],
 ) -> Score: ...
 @overload
 def score(
@@ -55,17 +61,7 @@ def score(
     refs: Sequence[TextLike] | PathLike,
     *,
     metric: Sequence[str | Metric],
-    source: TextLike | None = ...,
-    hyp_links: TextLike | None = ...,
-    ref_links: Sequence[TextLike] | PathLike = ...,
-    ids: bool = ...,
-    text: str | Sequence[str] | TextPipeline = ...,
-    text_model: PathLike | None = ...,
-    annotator: str | Annotator | None = ...,
-    annotation_cache: PathLike | None = ...,
-    threads: int = ...,
-    notice: Notice = ...,
-    progress: Progress | None = ...,
+    **options: Unpack[ScoreOptions],
 ) -> list[Score]: ...
 def score(
     hyp: TextLike,
@@ -91,25 +87,25 @@ def score(
     hyp
         The hypotheses: the name of a file, or a list of lines.
     refs
-        The references, each the name of a file or a list of lines; one name alone is one
-        reference.
+        The references, each the name of a file or a list of lines, as `[["the cat"]]`; one name
+        alone is one reference.
     metric
         One metric, as text (`"port:alpha=0.5"`) or as an object, or several in a list.
     source, hyp_links, ref_links
         The source text and the links of hypotheses and of each reference with it, `0-0 1-2` a
         line: for metrics of word order.
     ids
-        Lines of all files begin with the ids of their segments, as in Kaldi's `text`; segments
+        Lines of all files begin with the id of their segment, as in Kaldi's `text`; segments
         stand in the order of the first reference.
     text, text_model
         Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
     annotator, annotation_cache
-        What tags or parses texts for metrics of syntax, as `"udpipe:model=FILE"`, and the folder
-        where its answers are kept.
+        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder that
+        keeps its answers.
     threads
-        Never changes a number.
+        The number of threads never changes a score.
     notice
-        Called with one line for what is odd about the texts. Default: the log `portmert`.
+        Called with one line for each oddity of the texts. Default: the log `portmert`.
     progress
         Called with how many sentences are annotated, and of how many.
 

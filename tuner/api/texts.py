@@ -1,11 +1,13 @@
-"""Reads texts as callers give them, and opens what annotates them."""
+"""Texts as callers give them, and the annotators that they need."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from portmert.metrics._base import Metric
@@ -29,15 +31,23 @@ TextLike = Path | str | Sequence[str]
 """A text: the name of a file, or its lines."""
 Notice = Callable[[str], None]
 Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
+Phases = Callable[[str, int, int], None]
+"""Called with the name of a phase, how much of it is done, and of how much."""
+
+
+def phase(progress: Phases | None, name: str) -> Progress | None:
+    """Return what shows one phase."""
+    return None if progress is None else partial(progress, name)
 
 
 def log_notice(line: str) -> None:
-    """Say one line where the caller names no other place: as a warning of the log `portmert`."""
+    """Write a line to the log `portmert` as a warning: the default of `notice`."""
     logging.getLogger("portmert").warning(line)
 
 
 def once(notice: Notice) -> Notice:
-    """Return what says each line once, as where several metrics find the same fault."""
+    """Return a notice that drops repeated lines: several metrics may find the same fault."""
     said: set[str] = set()
 
     def say(line: str) -> None:
@@ -49,24 +59,36 @@ def once(notice: Notice) -> Notice:
 
 
 def text_file(given: TextLike, name: str) -> TextFile:
-    """Return a text as the rooms below read it; `name` is what messages call its lines."""
+    """Return a text as the rooms below read it; messages call its lines by the name."""
     return given if isinstance(given, Path | str | Lines) else Lines(name, given)
 
 
 def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFile, ...]:
-    """Return several texts; one path stands for itself alone."""
+    """Return several texts; one path is one text.
+
+    Raises
+    ------
+    InputError
+        A name in a list is no file: most likely it is a line of a text.
+    """
     several = (given,) if isinstance(given, Path | str) else given
+    for one in several:
+        if several is given and isinstance(one, str) and not os.path.exists(one):  # noqa: PTH110
+            raise InputError(
+                f"{one}: No such file or directory; lines of a text stand in a list of their own: "
+                f"{name} [[...]]"
+            )
     return tuple(text_file(one, f"{name} {n}") for n, one in enumerate(several, 1))
 
 
 @dataclass(frozen=True)
 class ById:
-    """Brings texts whose lines begin with ids into the order of the first reference.
+    """Texts whose lines begin with ids, brought into the order of the first reference.
 
     Parameters
     ----------
     first : LinesById
-        That reference.
+        The first reference.
     """
 
     first: LinesById
@@ -81,11 +103,11 @@ class ById:
 
     @property
     def names(self) -> SegmentNames:
-        """The ids, as those that lists may have."""
+        """The ids that lists may have."""
         return SegmentNames({name: n for n, name in enumerate(self.first.ids)}, str(self.first))
 
     def one(self, given: TextLike | None, name: str) -> LinesById | None:
-        """Return a text; `name` is what messages call its lines."""
+        """Return a text; messages call its lines by the name."""
         return None if given is None else read_by_id(text_file(given, name), self.first)
 
     def all(self, given: Sequence[TextLike] | PathLike, name: str) -> tuple[LinesById, ...]:
@@ -112,16 +134,16 @@ def preparing(
     progress: Progress | None = None,
     team: Team | None = None,
 ) -> Iterator[Prepare]:
-    """Give a function that makes texts ready for metrics; what it opens is closed at the end.
+    """Give a function that prepares texts for metrics; its annotators are closed at the end.
 
     Parameters
     ----------
     annotator
-        What tags or parses texts; the same is opened once.
+        The tagger or parser; each is opened once.
     cache
-        Folder of annotations; None: the user's own.
+        The folder of annotations; None: the user's own.
     team
-        What annotates, if it is a cluster.
+        Where sentences are annotated, if on a cluster.
     """
     opened: dict[str, TextAnnotator] = {}
 

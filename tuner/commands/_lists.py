@@ -1,25 +1,46 @@
-"""Adds the options of commands that read n-best lists or texts."""
+"""Options of n-best lists and texts, which all become one `Lists`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from portmert.tuner.commands._annotating import annotator_options
+import portmert
+from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     Decorator,
     all_of,
+    annotator_options,
     defaulted,
     ref_links_option,
     refs_option,
+    refuse,
     several,
     source_option,
 )
 from portmert.tuner.families import names
 
+TEST = ("test_lists", "test_refs", "test_source", "test_ref_links", "test_features")
+"""Parameters of a test set."""
+_READ = (
+    "refs",
+    "source",
+    "ref_links",
+    "ids",
+    "format",
+    "features",
+    "text",
+    "text_model",
+    "annotator",
+    "annotation_cache",
+)
+"""Parameters of `Lists`."""
+
 
 class _FormatOption(click.Option):
-    """Names all formats in its help; they are looked up when it is asked for."""
+    """An option that lists all formats in its help, which looks them up."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the option and its help."""
@@ -32,6 +53,7 @@ class _FormatOption(click.Option):
 
 format_option = click.option(
     "--nbest-format",
+    "format",
     default="auto",
     show_default=True,
     metavar="NAME[:OPTION=VALUE,...]",
@@ -40,7 +62,7 @@ format_option = click.option(
 
 feature_option = click.option(
     "--feature",
-    "extra_features",
+    "features",
     multiple=True,
     metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
     help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
@@ -52,7 +74,7 @@ feature_option = click.option(
 
 
 def options_of_test(*, required: bool = False) -> Decorator:
-    """Add what names a test set of n-best lists."""
+    """Declare the files of a test set."""
     return all_of(
         several(
             "--test-nbest",
@@ -69,7 +91,10 @@ def options_of_test(*, required: bool = False) -> Decorator:
         click.option(
             "--test-source", type=FILE, help="Its source text, needed with links and for ratio."
         ),
-        several("--test-ref-links", help="Links of its source and reference, one a --test-ref."),
+        several(
+            "--test-ref-links",
+            help="Links of source and reference, one file for each --test-ref.",
+        ),
         several(
             "--test-feature",
             "test_features",
@@ -85,7 +110,7 @@ ids_option = click.option(
     "--ids",
     is_flag=True,
     help="Lines of references (and of source and links) begin with the ids of their segments, "
-    "as in Kaldi's text; segments are found by them.",
+    "as in Kaldi's text.",
 )
 
 
@@ -99,7 +124,7 @@ text_options = all_of(
         "--text",
         default="",
         metavar="STEP,...",
-        help="What is done to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
+        help="Steps applied to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
         "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab, flores101, flores200; hyp:STEP or "
         "ref:STEP for one side.",
     ),
@@ -112,18 +137,52 @@ text_options = all_of(
 lowercase_option = click.option("--lowercase", is_flag=True, help="Short for --text lowercase.")
 
 
-list_options = all_of(
-    format_option,
-    feature_option,
-    refs_option("References; repeat for more than one."),
-    source_option,
-    ref_links_option,
-    lowercase_option,
-    text_options,
-    annotator_options,
-    ids_option,
-)
-"""How lists are read, what they are compared with, and what texts become."""
+def list_options(
+    *, refs: str = "References; repeat for more than one.", ids: Decorator = ids_option
+) -> Decorator:
+    """Declare what `take_lists` takes: the format of lists, references, and text steps."""
+    return all_of(
+        format_option,
+        feature_option,
+        refs_option(refs),
+        source_option,
+        ref_links_option,
+        lowercase_option,
+        text_options,
+        annotator_options,
+        ids,
+    )
+
+
+def take_lists(given: dict[str, Any]) -> portmert.Lists:
+    """Take the options of lists out of those given; files are read when they are needed.
+
+    With --pool they are lists on disk.
+    """
+    given["text"] = steps(given["text"], lowercase=given.pop("lowercase"))
+    options: Any = {name: given.pop(name) for name in _READ}
+    pool, paths = given.pop("pool", None), given.pop("lists")
+    if pool is not None:
+        return portmert.Lists.on_disk(pool, paths, notice=notice, **options)
+    return portmert.Lists.unread(paths, notice=notice, **options)
+
+
+def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:
+    """Take the options of a test set out of those given; formats are those of the other lists."""
+    found = {name: given.pop(name) for name in TEST}
+    if not found["test_lists"]:
+        refuse(TEST, "needs --test-nbest")
+        return None
+    return portmert.Lists.unread(
+        found["test_lists"],
+        refs=found["test_refs"],
+        source=found["test_source"],
+        ref_links=found["test_ref_links"],
+        ids=lists.ids and bool(found["test_refs"] or found["test_source"]),
+        format=lists.format,
+        features=found["test_features"],
+        notice=notice,
+    )
 
 
 def steps(text: str, *, lowercase: bool) -> str:

@@ -1,9 +1,9 @@
-"""Declares options that several commands have, and those that had another name."""
+"""Options that several commands have."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ METRIC = "NAME[:OPTION=VALUE,...]"
 
 
 class FiniteRange(click.FloatRange):
-    """Accepts a number in a range that can be calculated with; for click NaN is in all."""
+    """A finite number in a range; for click, NaN is in every range."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number, or fail as wrong usage."""
@@ -35,7 +35,7 @@ class FiniteRange(click.FloatRange):
 
 
 class Whole(click.IntRange):
-    """Accepts a whole number from `lowest` on, none that no array could hold."""
+    """A whole number from `lowest` on, small enough for an array."""
 
     def __init__(self, lowest: int, highest: int = MOST) -> None:
         super().__init__(lowest, highest)
@@ -45,7 +45,7 @@ class Whole(click.IntRange):
 
 
 class Name(click.types.StringParamType):
-    """Accepts a name that can stand in a text: not the empty one, none that is not UTF-8."""
+    """A name that a text can hold: not empty, and UTF-8."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
         """Return the name, or fail as wrong usage."""
@@ -57,33 +57,33 @@ class Name(click.types.StringParamType):
         return name
 
 
-def refuse_given(ctx: Context, other: str, *, but: Sequence[str] = ()) -> None:
-    """Refuse options that would mean nothing beside another, or before a subcommand."""
-    for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "")
-        if given is click.core.ParameterSource.COMMANDLINE and parameter.name not in but:
-            raise click.UsageError(f"{parameter.opts[0]} does not go with {other}")
+def refuse(names: Iterable[str], reason: str) -> None:
+    """Refuse those of the parameters that stand on the command line.
+
+    Parameters
+    ----------
+    reason
+        The end of the message, as `needs --replicas`.
+    """
+    context = click.get_current_context()
+    chosen = set(names)
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in chosen and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} {reason}")
 
 
-class Renamed(click.Option):
-    """Understands old names of an option too, and shows only the new one."""
-
-    def __init__(self, *given: Any, old: Sequence[str] = (), **rest: Any) -> None:
-        super().__init__(*given, **rest)
-        self.old = tuple(old)
-
-    def add_to_parser(self, parser: Any, ctx: Context) -> None:
-        """Let the parser know all names."""
-        shown, self.opts = self.opts, [*self.opts, *self.old]
-        try:
-            super().add_to_parser(parser, ctx)
-        finally:
-            self.opts = shown
+def refuse_all_but(names: Sequence[str], reason: str) -> None:
+    """Refuse all other parameters."""
+    params = click.get_current_context().command.params
+    refuse({one.name for one in params if one.name} - set(names), reason)
 
 
-def renamed(*names: str, old: Sequence[str], **rest: Any) -> Decorator:
-    """Declare an option that once was called otherwise."""
-    return click.option(*names, cls=Renamed, old=old, **rest)
+def key_values(settings: Iterable[str]) -> dict[str, Any]:
+    """Return the options given as --set KEY=VALUE."""
+    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+
+    return registry.key_values(settings, where="--set")
 
 
 def all_of(*options: Decorator) -> Decorator:
@@ -121,10 +121,10 @@ def metrics_option(
     return several(option, name, kind=str, required=required, metavar=METRIC, help=help_text)
 
 
-def human_options(help_text: str, *, old: Sequence[str] = (), required: bool = True) -> Decorator:
+def human_options(help_text: str, *, required: bool = True) -> Decorator:
     """Declare --human, --penalties, --outputs, --ref."""
     return all_of(
-        renamed("--human", old=old, required=required, type=FILE, help=help_text),
+        click.option("--human", required=required, type=FILE, help=help_text),
         click.option(
             "--penalties",
             is_flag=True,
@@ -151,6 +151,29 @@ source_option = click.option(
 ref_links_option = several(
     "--ref-links",
     help="Links of source and reference; one file for each --ref, in the same order.",
+)
+
+
+def cache_option(name: str) -> Decorator:
+    """Declare --annotation-cache."""
+    return click.option(
+        "--annotation-cache",
+        name,
+        type=FOLDER,
+        metavar="DIR",
+        help="The folder that keeps annotations. Default: PORTMERT_CACHE or the user's cache "
+        "folder.",
+    )
+
+
+annotator_options = all_of(
+    click.option(
+        "--annotator",
+        metavar="NAME[:OPTION=VALUE,...]",
+        help="Tagger or parser of the texts, as udpipe:model=FILE; needed by metrics that compare "
+        "syntax.",
+    ),
+    cache_option("annotation_cache"),
 )
 
 html_option = click.option(
@@ -183,10 +206,9 @@ run_executor_option = click.option(
     help=f"{_PLACES} Default: what the table [executor] of CONFIG says, else local.",
 )
 
-confidence_option = renamed(
+confidence_option = click.option(
     "--confidence",
     "level",
-    old=["--level"],
     type=FiniteRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
@@ -194,11 +216,9 @@ confidence_option = renamed(
 )
 
 
-def set_option(help_text: str, *, old: Sequence[str] = ()) -> Decorator:
+def set_option(help_text: str) -> Decorator:
     """Declare --set KEY=VALUE."""
-    return renamed(
-        "--set", "settings", old=old, multiple=True, metavar="KEY=VALUE", help=help_text
-    )
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=help_text)
 
 
 def overrides_option(help_text: str) -> Decorator:

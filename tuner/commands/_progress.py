@@ -1,11 +1,11 @@
-"""Shows how far work has come: a bar, lines, or for how long it has been on."""
+"""Progress of work: a bar, lines, or the seconds since it began."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
+Phases = Callable[[str, int, int], None]
+
 ANNOTATIONS_SHOWN = 500
-"""Fewer sentences are annotated before a bar is of use."""
+"""With fewer sentences to annotate there is no bar."""
 
 
 SLOW_SECONDS = 2.0
@@ -58,7 +60,7 @@ def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[i
 
 
 def _lines(label: str, least: int) -> Callable[[int, int], None]:
-    """Return a function that says in lines how far the work has come, ten in each round."""
+    """Return a function that shows the progress in lines, ten in each round."""
     said = 0
 
     def progress(done: int, total: int) -> None:
@@ -77,29 +79,23 @@ def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
 
 
 @contextmanager
-def searching() -> Iterator[dict[str, Any]]:
-    """Give functions progress(done, total) that show how long a search has been on.
+def searching() -> Iterator[Phases]:
+    """Give a function progress(phase, done, total) that shows how long a search has been on.
 
-    `searching` is called with restarts, `sampling` with bootstrap samples. On a terminal a line on
-    stderr says so each second, once `SLOW_SECONDS` have passed; it is gone in the end. One restart
-    may take minutes, so that a bar would say nothing.
+    The phases are `searching` with restarts and `sampling` with bootstrap samples. On a terminal a
+    line on stderr shows the seconds, once `SLOW_SECONDS` have passed; it is gone in the end. One
+    restart may take minutes, and a bar would stand still.
     """
     if VOICE.quiet or not sys.stderr.isatty():
-        yield (
-            {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
-            if VOICE.verbose
-            else {}
-        )
+        lines = {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
+        yield _dispatched(lines if VOICE.verbose else {})
         return
     begin, come, ended = 0.0, (0, 0, ""), threading.Event()
 
-    def restarted(done: int, total: int) -> None:
+    def progress(phase: str, done: int, total: int) -> None:
         nonlocal begin, come
-        begin, come = begin or time.monotonic(), (done, total, "restarts")
-
-    def sampled(done: int, total: int) -> None:
-        nonlocal come
-        come = (done, total, "bootstrap samples")
+        begin = begin or time.monotonic()
+        come = (done, total, "restarts" if phase == "searching" else "bootstrap samples")
 
     def tick() -> None:
         while not ended.wait(TICK_SECONDS):
@@ -112,7 +108,7 @@ def searching() -> Iterator[dict[str, Any]]:
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
     try:
-        yield {"searching": restarted, "sampling": sampled}
+        yield progress
     finally:
         ended.set()
         ticker.join()
@@ -120,17 +116,37 @@ def searching() -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def tuning(annotator: str | None, *, replicas_on: str = "local") -> Iterator[dict[str, Any]]:
-    """Show the search, or what is annotated meanwhile: bars of both would stand on one line.
+def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Phases]:
+    """Show the search, or the annotations instead: two bars cannot stand on one line.
 
-    `replicas_on` is where replicas are searched; what those on a cluster do is not seen.
+    Parameters
+    ----------
+    replicas_on
+        The executor of replicas; the restarts of those on a cluster cannot be seen.
     """
     if annotator:
         with annotating() as progress:
-            yield {"progress": progress}
+            yield _dispatched({"annotating": progress})
     elif replicas_on != "local":
         with decoding("replicas") as done:
-            yield {"searching": done}
+            yield _dispatched({"searching": done})
     else:
         with searching() as shown:
             yield shown
+
+
+@contextmanager
+def validating() -> Iterator[Phases]:
+    """Show cross-validation: bars of sentences annotated, then of searches."""
+    with annotating() as annotated, decoding("tuning") as searched:
+        yield _dispatched({"annotating": annotated, "searching": searched})
+
+
+def _dispatched(shown: Mapping[str, Callable[[int, int], None]]) -> Phases:
+    """Return a function progress(phase, done, total) that shows these phases."""
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase in shown:
+            shown[phase](done, total)
+
+    return progress

@@ -1,4 +1,4 @@
-"""Adds the options of commands that search for weights."""
+"""Options of commands that search for weights."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-import portmert
-from portmert.tuner.commands._lists import steps
 from portmert.tuner.commands._options import (
     FILE,
     FiniteRange,
     Whole,
     all_of,
+    key_values,
     seed_option,
     set_option,
     threads_option,
@@ -37,6 +36,18 @@ constraint_options = all_of(
         )
     )
 )
+length_penalty_option = click.option(
+    "--length-penalty",
+    metavar="ALPHA|LOW:HIGH",
+    help="Divide model scores by length^ALPHA; a range is searched. Default: that of --weights.",
+)
+bootstrap_option = click.option(
+    "--bootstrap",
+    "samples",
+    type=Whole(0),
+    default=0,
+    help="Tune again on so many resampled sets of segments; report how weights vary.",
+)
 search_options = all_of(
     start_option,
     click.option(
@@ -44,19 +55,13 @@ search_options = all_of(
         default=DEFAULT_OPTIMIZER,
         show_default=True,
         metavar="NAME[:OPTION=VALUE,...]",
-        help="What searches; `portmert components optimizer` lists all.",
+        help="The optimizer; `portmert components optimizer` lists all.",
     ),
     set_option("Option of the optimizer, as searches_per_feature=1600."),
     click.option("--restarts", type=Whole(1), help="Independent searches."),
     seed_option,
     threads_option,
     constraint_options,
-    click.option(
-        "--length-penalty",
-        metavar="ALPHA|LOW:HIGH",
-        help="Divide model scores by length^ALPHA; a range is searched. Default: that of "
-        "--weights.",
-    ),
     click.option(
         "--prior",
         type=FiniteRange(0),
@@ -67,15 +72,16 @@ search_options = all_of(
 
 
 def take_search(given: dict[str, Any]) -> None:
-    """Put options of the optimizer and constraints as the API takes them."""
-    given["text"] = steps(given["text"], lowercase=given.pop("lowercase"))
-    given["options"] = portmert.key_values(given.pop("settings"), where="--set")
-    restarts = given.pop("restarts")
+    """Put optimizer and constraints into the options given, as `SearchOptions` has them."""
+    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+
+    options, restarts = key_values(given.pop("settings")), given.pop("restarts")
     if restarts is not None:
-        given["options"]["restarts"] = restarts
-    given["constraints"] = take_constraints(given)
+        options["restarts"] = restarts
+    given["optimizer"] = registry.optimizer(given["optimizer"], options)
+    take_constraints(given)
 
 
-def take_constraints(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the constraints among what was given, and remove them there."""
-    return {name: given.pop(name) for name in _CONSTRAINTS}
+def take_constraints(given: dict[str, Any]) -> None:
+    """Put the constraints into the options given as one."""
+    given["constraints"] = {name: given.pop(name) for name in _CONSTRAINTS}

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import portmert
-from portmert.tuner.commands._options import refuse_given, set_option
+from portmert.tuner.commands._options import key_values, refuse_all_but, set_option
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 
@@ -41,10 +41,7 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=EXISTING,
     help="Links made by hand: 0-0 is sure, 0?0 or 0p0 is possible.",
 )
-@click.pass_context
 def command(
-    ctx: click.Context,
-    /,
     *,
     aligner: str,
     source: Path | None,
@@ -69,7 +66,7 @@ def command(
     With --check, precision, recall and alignment error rate (AER) are printed.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if check is not None or gold is not None:
-        refuse_given(ctx, "--check and --gold", but=("check", "gold"))
+        refuse_all_but(("check", "gold"), "does not go with --check and --gold")
         if check is None or gold is None:
             raise click.UsageError("--check LINKS and --gold GOLD go together")
         _check(check, gold)
@@ -85,7 +82,7 @@ def command(
 
 def _options(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
     options: dict[str, object] = {k: value for k, value in named.items() if value is not None}
-    given = portmert.key_values(settings, where="--set")
+    given = key_values(settings)
     for key in options.keys() & given.keys():
         raise ConfigError(f"--set {key} is given by an option of its own too")
     return options | given

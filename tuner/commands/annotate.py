@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.commands._annotating import cache_option
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FiniteRange,
     Whole,
+    cache_option,
     defaulted,
     executor_option,
-    refuse_given,
-    renamed,
+    refuse_all_but,
 )
 from portmert.tuner.commands._progress import decoding
 from portmert.tuner.ground.errors import counted
@@ -82,7 +81,7 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     needed = {"--annotator": annotator_text, "--in": text, "--out": out}
     if ctx.invoked_subcommand is not None:
-        refuse_given(ctx, ctx.invoked_subcommand)
+        refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
         return
     if annotator_text is None or text is None or out is None:
         missing = [name for name, value in needed.items() if value is None]
@@ -129,10 +128,9 @@ def command(
     "keep",
     "Words as they are, lowercased (for lowercased text), or each sentence both ways.",
 )
-@renamed(
+@click.option(
     "--check",
     "test",
-    old=["--test"],
     type=FILE,
     help="CoNLL-U: show how much of it the model gets right.",
 )

@@ -1,4 +1,4 @@
-"""Offers `portmert average`: one set of weights for those of several tunings."""
+"""`portmert average`: one set of weights for those of several tunings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ from portmert.tuner.commands._outputs import check_outputs, say_written
 )
 @click.option("--out", required=True, type=FILE, help="Where the average goes, in the form of W1.")
 def command(
-    *, weights: tuple[Path, ...], lists: tuple[Path, ...], out: Path, **given: Any
+    *,
+    weights: tuple[Path, ...],
+    lists: tuple[Path, ...],
+    format: str,  # noqa: A002  the option of lists
+    out: Path,
+    **given: Any,
 ) -> None:
     """Average weights, each scaled to the same size first, and write them in the form of W1.
 
@@ -42,5 +47,6 @@ def command(
     if len(weights) < 2:
         raise click.UsageError("name at least two files of weights")
     check_outputs(out)
-    portmert.average(weights, lists or None, notice=notice, **given).write(out)
+    read = portmert.Lists.unread(lists, format=format, notice=notice) if lists else None
+    portmert.average(weights, read, notice=notice, **given).write(out)
     say_written(out)

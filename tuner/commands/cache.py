@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.commands._annotating import cache_option
+from portmert.tuner.commands._options import cache_option
 from portmert.tuner.ground.errors import counted
 
 MIB = 1 << 20

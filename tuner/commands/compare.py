@@ -8,20 +8,20 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import lowercase_option, steps, text_options
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
+    annotator_options,
     confidence_option,
     defaulted,
     executor_option,
     html_option,
+    key_values,
     metrics_option,
     refs_option,
-    renamed,
     seed_option,
     set_option,
     threads_option,
@@ -33,7 +33,7 @@ from portmert.tuner.ground.files import write_text
 
 @click.command()
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
-@renamed("--source", old=["--test"], type=FILE, help="Source text of the test set.")
+@click.option("--source", type=FILE, help="Source text of the test set.")
 @refs_option()
 @metrics_option(
     "Metric; repeat for more. Default: bleu, port, qmean, ter, and what runs were tuned on."
@@ -52,9 +52,7 @@ from portmert.tuner.ground.files import write_text
     metavar="NAME",
     help="Align references, and outputs whose decoder gave no links, with this aligner.",
 )
-@set_option(
-    "An option of the aligner, as in train_source=FILE; may be repeated.", old=["--aligner-set"]
-)
+@set_option("An option of the aligner, as in train_source=FILE; may be repeated.")
 @lowercase_option
 @text_options
 @annotator_options
@@ -104,7 +102,7 @@ def command(
     if settings and aligner is None:
         raise click.UsageError("--set needs --aligner")
     given["text"] = steps(given["text"], lowercase=lowercase) or None
-    options = portmert.key_values(settings, where="--set")
+    options = key_values(settings)
     check_outputs(html_out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:

@@ -1,4 +1,4 @@
-"""Offers `portmert crossval`: what each way to tune is worth on segments it has not seen."""
+"""`portmert crossval`: the gain of each way to tune on unseen segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 import portmert
 from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._lists import list_options, steps
+from portmert.tuner.commands._lists import list_options, take_lists
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FOLDER,
@@ -19,12 +19,11 @@ from portmert.tuner.commands._options import (
     executor_option,
     html_option,
     metrics_option,
-    renamed,
     seed_option,
     several,
 )
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.commands._progress import validating
 from portmert.tuner.commands._searching import constraint_options, start_option, take_constraints
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -32,7 +31,7 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 @click.command()
 @several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
-@list_options
+@list_options()
 @metrics_option(
     "Metric to tune on; repeat for more. Each choice is judged by all of them.", required=True
 )
@@ -62,15 +61,14 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     "--splits",
     Whole(1),
     10,
-    "So many times the segments are halved at random: one half is learnt from, the other judged. "
-    "Not folds: a score of a tenth of the segments says little.",
+    "Halve the segments at random so many times; tune on one half, judge on the other. There are "
+    "no folds: a score of a tenth of the segments says little.",
 )
 @defaulted("--seeds", Whole(1), 1, "Searches on each half, with different seeds.")
 @click.option("--size", type=Whole(1), help="Learn from so many segments of the half.")
 @seed_option
-@renamed(
+@click.option(
     "--threads",
-    old=["--workers"],
     type=Whole(0),
     default=0,
     help="Searches at once. 0, the default: one for each processor. No number of them changes a "
@@ -80,8 +78,8 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @click.option(
     "--out-dir",
     type=FOLDER,
-    help="Keep here what each search found: the same command goes on after a kill, and with more "
-    "choices, splits or seeds searches only what is missing.",
+    help="Keep the result of each search here: the same command goes on after a kill, and with "
+    "more choices, splits or seeds searches only what is missing.",
 )
 @click.option(
     "--no-timing",
@@ -92,10 +90,8 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @json_option
 def command(
     *,
-    lists: tuple[Path, ...],
-    refs: tuple[Path, ...],
+    metric: tuple[str, ...],
     without: tuple[str, ...],
-    lowercase: bool,
     no_timing: bool,
     html_out: Path | None,
     json_out: Path | None,
@@ -105,7 +101,7 @@ def command(
 
     Every metric is tuned on with every optimizer, prior and set of features left out. The table
     has the scores on both halves, how much better each choice is on the unseen half than the
-    first, and the time; its last row is the start weights, which nobody tuned.
+    first, and the time; its last row is the start weights, untuned.
 
     \b
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\
@@ -113,16 +109,15 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     check_outputs(html_out, json_out)
     announce_compiling()
-    given["text"] = steps(given["text"], lowercase=lowercase)
-    given["constraints"] = take_constraints(given)
-    with annotating() as annotated, decoding("tuning") as progress:
+    take_constraints(given)
+    lists = take_lists(given)
+    with validating() as progress:
         found = portmert.crossval(
             lists,
-            refs,
+            metric,
             without=[names.split(",") for names in without],
             timing=not no_timing,
             notice=notice,
-            annotating=annotated,
             progress=progress,
             **given,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from portmert.tuner.commands._notice import log
-from portmert.tuner.commands._options import FOLDER, Whole, renamed
+from portmert.tuner.commands._options import FOLDER, Whole
 from portmert.tuner.commands._progress import decoding
 from portmert.tuner.ground.tables import aligned
 
@@ -18,10 +18,9 @@ TITLES = {
 
 
 @click.command()
-@renamed(
+@click.option(
     "--out",
     "folder",
-    old=["--dir"],
     type=FOLDER,
     default=Path("demo-run"),
     show_default=True,

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import text_options
 from portmert.tuner.commands._notice import notice
@@ -18,6 +17,7 @@ from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
     Whole,
+    annotator_options,
     confidence_option,
     defaulted,
     html_option,
@@ -39,7 +39,6 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
 @human_options(
     "Human scores: columns system, segment (from 0), score and maybe document and judge, tabs "
     "between.",
-    old=["--scores"],
     required=False,
 )
 @click.option(

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import text_options
 from portmert.tuner.commands._notice import notice
@@ -17,6 +16,7 @@ from portmert.tuner.commands._options import (
     FOLDER,
     FiniteRange,
     Whole,
+    annotator_options,
     defaulted,
     human_options,
     seed_option,
@@ -137,8 +137,10 @@ def _available(annotator: str | None, paraphrases: Path | None) -> str:
 
 
 def _chosen(groups: str, available: str) -> str:
+    from portmert.tuner.api.metric_learning import checked_groups  # noqa: PLC0415  start-up time
+
     try:
-        chosen = portmert.checked_groups(groups)
+        chosen = checked_groups(groups)
     except ValueError as error:
         raise click.UsageError(f"--groups: {error}") from None
     for group, what in (("E", "--annotator"), ("P", "--paraphrases")):

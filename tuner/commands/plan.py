@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._notice import log
 from portmert.tuner.commands._options import (
     Whole,
+    annotator_options,
     defaulted,
     overrides_option,
     run_executor_option,

@@ -8,10 +8,14 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._notice import notice
-from portmert.tuner.commands._options import html_option, metrics_option, threads_option
+from portmert.tuner.commands._options import (
+    annotator_options,
+    html_option,
+    metrics_option,
+    threads_option,
+)
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import annotating
 from portmert.tuner.ground.files import write_text

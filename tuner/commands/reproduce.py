@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._notice import log, notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
+    annotator_options,
     metrics_option,
     overrides_option,
     run_executor_option,

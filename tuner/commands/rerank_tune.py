@@ -1,4 +1,4 @@
-"""Offers `portmert rerank-tune`: from lists and scores to a tested result."""
+"""`portmert rerank-tune`: from lists and scores to a tested result."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import click
 
 import portmert
 from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._lists import list_options, options_of_test
+from portmert.tuner.commands._lists import list_options, options_of_test, take_lists, take_test
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
 from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
 from portmert.tuner.commands._progress import tuning
-from portmert.tuner.commands._searching import search_options, take_search
+from portmert.tuner.commands._searching import length_penalty_option, search_options, take_search
 
 
 @click.command()
 @click.option(
     "--metric",
-    "metric",
     required=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="What to tune on (`portmert metrics` lists all), scores:FILE, or a formula.",
+    help="Metric to tune on (`portmert metrics` lists all), scores:FILE, or a formula.",
 )
 @several("--nbest", "lists", required=True, help="N-best list to tune on; several are merged.")
-@list_options
+@list_options()
 @options_of_test(required=True)
 @metrics_option("Compare by this metric too; repeat for more.", name="also", option="--also")
 @search_options
-@defaulted("--replicas", Whole(1), 5, "Searches with different seeds, of which the mean is taken.")
+@length_penalty_option
+@defaulted("--replicas", Whole(1), 5, "Searches with different seeds, whose weights are averaged.")
 @click.option(
     "--out-dir",
     type=FOLDER,
     required=True,
-    help="Folder of all that is found; an interrupted command goes on.",
+    help="Folder of all results; an interrupted command goes on.",
 )
-@click.option("--fresh", is_flag=True, help="Remove what --out-dir holds and start over.")
+@click.option("--fresh", is_flag=True, help="Remove the content of --out-dir and start over.")
 @json_option
-def command(*, json_out: Path | None, **given: Any) -> None:
+def command(*, metric: str, json_out: Path | None, **given: Any) -> None:
     """Tune weights on lists, rerank the lists of a test set by them, and test the result.
 
-    Weights are searched with several seeds and averaged. The averaged weights choose what goes to
+    Weights are searched with several seeds and averaged. The averaged weights choose the lines of
     output.txt in --out-dir. With --test-ref the choice is compared with the first hypothesis of
     each list, with the best by each feature alone, and with the oracle: comparison.html.
 
@@ -53,9 +53,12 @@ def command(*, json_out: Path | None, **given: Any) -> None:
     check_outputs(json_out)
     announce_compiling()
     take_search(given)
-    with tuning(given["annotator"]) as shown:
+    lists = take_lists(given)
+    test = take_test(given, lists)
+    assert test is not None  # noqa: S101  --test-nbest is required
+    with tuning(lists.annotator) as shown:
         found = portmert.rerank_tune(
-            given.pop("lists"), given.pop("refs"), notice=notice, **shown, **given
+            lists, metric, test=test, notice=notice, progress=shown, **given
         )
     if not print_json(json_out, found.as_json()):
         click.echo(str(found))

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import ids_option, lowercase_option, steps, text_options
 from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
+    annotator_options,
     metrics_option,
     ref_links_option,
     refs_option,

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._annotating import annotator_options
 from portmert.tuner.commands._notice import log
-from portmert.tuner.commands._options import Whole, overrides_option, run_executor_option
+from portmert.tuner.commands._options import (
+    Whole,
+    annotator_options,
+    overrides_option,
+    run_executor_option,
+)
 from portmert.tuner.commands._progress import annotating, decoding
 
 if TYPE_CHECKING:

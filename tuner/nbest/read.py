@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from portmert.metrics._base import Vocabulary
@@ -15,7 +16,7 @@ from portmert.tuner.nbest.segment_names import SegmentNames
 
 
 def read_nbest(
-    paths: Sequence[Path | str],
+    paths: Sequence[Path | str | ListFile],
     vocabulary: Vocabulary,
     *,
     segments: int | None = None,
@@ -34,7 +35,7 @@ def read_nbest(
     Parameters
     ----------
     paths
-        Plain, .gz, .xz or .zst; `-` is stdin.
+        Plain, .gz, .xz or .zst; `-` is stdin; or files in memory.
     vocabulary : Vocabulary
         Gets the tokens that are new.
     segments : int, optional
@@ -65,7 +66,8 @@ def read_nbest(
     names = SegmentNames() if names is None else names
     for path in paths:
         names.asked = 0
-        file = read_list(path, names)
+        file = path if isinstance(path, ListFile) else read_list(path)
+        file = replace(file, names=names)
         now = chosen.detect(file)
         new = now.read(file, vocabulary, segments, say)
         if names.ids and not names.asked:

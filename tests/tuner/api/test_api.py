@@ -36,7 +36,7 @@ def test_all_names_are_there():
     for name in portmert.__all__:
         assert getattr(portmert, name) is not None
     assert set(portmert.__all__) <= set(dir(portmert))
-    with pytest.raises(AttributeError, match="no attribute 'bleu'"):
+    with pytest.raises(AttributeError, match="attribute bleu"):
         _ = portmert.bleu
 
 
@@ -67,20 +67,27 @@ def test_links_are_taken_as_lines():
     assert found.score == 0.0
 
 
+def read(paths, **options):
+    return portmert.Lists.read(paths, **options, **QUIET)
+
+
 def test_lists_read_before_and_paths_give_the_same_weights(lists, ref):
-    given = {"metric": "bleu:smooth=add1", "optimizer": "mert", "threads": 1, **QUIET}
-    paths = portmert.optimize(lists, [ref], **given)
-    read = portmert.optimize(portmert.read_nbest(lists, **QUIET), [REFS], **given)
-    assert read.weights == paths.weights
+    given = {"optimizer": "mert", "threads": 1, **QUIET}
+    of_files = portmert.optimize(read(lists, refs=ref), "bleu", **given)
+    of_lines = portmert.optimize(read([lists], refs=[REFS]), "bleu", **given)
+    assert of_lines.weights == of_files.weights
     # TM must weigh more than LM does for the second segment, but not for the first.
-    assert paths.score == pytest.approx(1.0)
+    assert of_files.score == pytest.approx(1.0)
+    assert repr(read(lists, refs=ref)) == (
+        "Lists(segments=2, hypotheses=4, features=LM TM, references=1)"
+    )
 
 
 def test_the_command_writes_what_the_function_returns(lists, ref, tmp_path):
     out = tmp_path / "weights.json"
     options = ["--metric", "ter", "--nbest", lists, "--ref", ref, "--out", out]
     run("optimize", *options)
-    found = portmert.optimize([lists], [ref], metric="ter", **QUIET)
+    found = portmert.optimize(read([lists], refs=[ref]), "ter", **QUIET)
     assert out.read_text() == found.to_json()
     assert json.loads(out.read_text())["score"] == found.score
     printed = run("rerank", "--nbest", lists, "--weights", out).stdout
@@ -89,39 +96,30 @@ def test_the_command_writes_what_the_function_returns(lists, ref, tmp_path):
 
 
 def test_arrays_with_statistics_are_searched_as_lists(lists, ref):
-    nbest = portmert.read_nbest(lists, **QUIET)
+    nbest = read(lists).nbest
     metric = portmert.metric("ter")
     # TER counts edits and reference words: one substitution each in the second and third.
     stats = np.zeros((4, len(metric.stat_names)))
     stats[:, metric.stat_names.index("ref_len")] = 4
     stats[[1, 2], metric.stat_names.index("edits")] = 1
     names = [name for name, _ in nbest.feature_names]
-    found = portmert.optimize(
-        nbest.features,
-        stats=stats,
-        metric=metric,
-        offsets=nbest.offsets,
-        feature_names=names,
-        optimizer="mert",
+    arrays = portmert.Lists.from_arrays(
+        nbest.features, nbest.offsets, stats=stats, feature_names=names
     )
-    assert (
-        found.score
-        == portmert.optimize(nbest, ref, metric="ter", optimizer="mert", **QUIET).score
-        == 0.0
-    )
+    found = portmert.optimize(arrays, metric, optimizer="mert")
+    of_lists = portmert.optimize(read(lists, refs=ref), "ter", optimizer="mert", **QUIET)
+    assert found.score == of_lists.score == 0.0
     best = [int(np.argmax((nbest.features @ found.vector)[a:b])) for a, b in ((0, 2), (2, 4))]
     assert best == [0, 1]
+    assert list(portmert.rerank(arrays, found).rows) == [0, 3]
 
 
 def test_ragged_arrays_with_scores():
     # Segment 0 has two hypotheses, segment 1 one: the mean is (0.5 + 0.3) / 2 at best.
-    found = portmert.optimize(
-        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-        scores=[0.1, 0.5, 0.3],
-        offsets=[0, 2, 3],
-        weights={"f0": 0.9, "f1": 0.1},
-        optimizer="mert",
+    arrays = portmert.Lists.from_arrays(
+        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), [0, 2, 3], scores=[0.1, 0.5, 0.3]
     )
+    found = portmert.optimize(arrays, weights={"f0": 0.9, "f1": 0.1}, optimizer="mert")
     assert (found.start_score, found.score) == (pytest.approx(0.2), pytest.approx(0.4))
     assert found.weights.values["f1"] > found.weights.values["f0"]
 
@@ -129,32 +127,128 @@ def test_ragged_arrays_with_scores():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"scores": [1.0]}, "1 score for 2 hypotheses"),
-        ({"scores": [1.0, np.nan]}, "scores must be finite"),
-        ({"stats": [[1.0], [1.0]]}, "stats need the metric"),
-        ({"stats": [[1.0], [1.0]], "metric": "ter"}, "with 1 number each; expected 2 with"),
-        ({"scores": [1.0, 2.0], "metric": "ter"}, "give scores, or stats and their metric"),
+        ({"scores": [[1.0]]}, r"scores of shape \(1, 1\); the features want \(1, 2\)"),
+        ({"scores": [[1.0], [2.0]]}, r"want \(1, 2\), one score for each .*; it is transposed"),
+        ({"scores": [1.0, 2.0]}, r"want \(1, 2\), one score .*; it is flattened"),
+        ({"stats": [[1.0, 1.0], [1.0, 1.0]]}, r"stats of shape \(2,\).*; it is flattened"),
+        ({"scores": [[1.0, np.nan]]}, "scores must be finite"),
+        ({"scores": [[1.0, 2.0]], "stats": [[[1.0], [1.0]]]}, "give scores or stats, not both"),
         ({"scores": [1.0, 2.0], "offsets": [0, 1]}, r"expected \(H, F\) with offsets"),
-        ({"scores": [1.0, 2.0], "feature_names": ["a", "a"]}, "1 different names for 2 features"),
-        ({}, "give lists and a metric, or arrays with scores or stats"),
+        ({"feature_names": ["a", "a"]}, "1 different names for 2 features"),
     ],
 )
 def test_arrays_that_do_not_fit(given, message):
     with pytest.raises(ValueError, match=message):
-        portmert.optimize(np.zeros((1, 2, 2)), **given)
+        portmert.Lists.from_arrays(np.zeros((1, 2, 2)), **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "metric", "message"),
+    [
+        ({"stats": [[[1.0], [1.0]]]}, None, "stats need the metric"),
+        ({"stats": [[[1.0], [1.0]]]}, "ter", "1 number for each hypothesis; ter has 2: "),
+        ({"scores": [[1.0, 2.0]]}, "ter", "the arrays have scores: give no metric"),
+        ({}, None, "give a metric; or scores"),
+    ],
+)
+def test_arrays_and_their_metric(given, metric, message):
+    lists = portmert.Lists.from_arrays(np.zeros((1, 2, 2)), **given)
+    with pytest.raises(ValueError, match=message):
+        portmert.optimize(lists, metric)
 
 
 def test_offsets_cover_the_hypotheses():
     for offsets in ([0, 1], [0, 2, 1, 3], [0, 0, 3], [1, 3]):
         with pytest.raises(ValueError, match="offsets must rise from 0 to the 3 hypotheses"):
-            portmert.optimize(np.zeros((3, 1)), scores=[1, 2, 3], offsets=offsets)
+            portmert.Lists.from_arrays(np.zeros((3, 1)), offsets, scores=[1, 2, 3])
+
+
+def test_what_is_no_list_is_one_line():
+    for call in (portmert.rerank, portmert.optimize, portmert.crossval):
+        with pytest.raises(ValueError, match="arrays become lists by portmert"):
+            call(np.zeros((3, 1)), "bleu")
+
+
+def test_weights_of_numpy_and_weights_without_names(lists):
+    for number in (np.float32(1), np.int64(1), np.array([1.0])):
+        best = portmert.rerank(lists, {"LM": number, "TM": 0}, **QUIET)
+        assert list(best.rows) == [0, 2]
+    with pytest.raises(ValueError, match="weights are given by name, as"):
+        portmert.rerank(lists, [1, 1], **QUIET)
+
+
+RECORDS = [
+    {"id": 1, "text": "if x:\n    y", "features": {"LM": -1.0}},
+    {"id": 0, "text": "a  b\n", "features": {"LM": -2.0}},
+    {"id": 1, "text": "else:\n\tz", "features": {"LM": -3.0}},
+    {"id": 0, "text": "a c", "features": {"LM": -4.0}},
+]
+
+
+def test_records_keep_their_texts():
+    for records in (RECORDS, [json.dumps(one) for one in RECORDS]):
+        lists = portmert.Lists.from_records(records, **QUIET)
+        assert portmert.rerank(lists, {"LM": 1.0}).given == ("a  b\n", "if x:\n    y")
+        worst = portmert.rerank(lists.with_feature("n", np.arange(4)), {"LM": -1.0, "n": 0})
+        assert worst.given == ("a c", "else:\n\tz")
+        assert worst.lines == ("a c", "else: z")
+
+
+class Frame:
+    """A data frame as pandas has them, as far as it is asked."""
+
+    def to_dict(self, form):
+        assert form == "records"
+        return [
+            {"n": np.int64(one["id"]), "answer": one["text"], "LM": np.float32(row), "TM": 0.5}
+            for row, one in enumerate(RECORDS)
+        ]
+
+
+def test_a_data_frame_names_its_columns():
+    lists = portmert.Lists.from_records(
+        Frame(), format="jsonl:id=n,text=answer,features=LM+TM", **QUIET
+    )
+    assert lists.nbest.feature_names == (("LM", 1), ("TM", 1))
+    assert portmert.rerank(lists, {"LM": 1.0, "TM": 1.0}).given == ("a c", "else:\n\tz")
+    with pytest.raises(portmert.PortmertError, match="the records: there is none"):
+        portmert.Lists.from_records([])
+
+
+def test_features_are_added_to_lists_that_are_read(lists, ref):
+    read_before = read(lists, refs=ref)
+    added = read_before.with_feature("length").with_feature("good", [1.0, 0.0, 0.0, 1.0])
+    assert [name for name, _ in added.nbest.feature_names] == ["LM", "TM", "length", "good"]
+    weights = {"LM": 0, "TM": 0, "length": 0, "good": 1}
+    assert list(portmert.rerank(added, weights).rows) == [0, 3]
+    assert [name for name, _ in read_before.nbest.feature_names] == ["LM", "TM"]
+    with pytest.raises(ValueError, match=r"values of shape \(2,\); expected \(4,\) finite"):
+        read_before.with_feature("x", [1.0, 2.0])
+    with pytest.raises(ValueError, match="have a feature LM already"):
+        read_before.with_feature("LM", np.ones(4))
+
+
+def test_lines_of_a_reference_stand_in_a_list_of_their_own(lists):
+    with pytest.raises(portmert.PortmertError, match=r"a b: No such file .*: references \[\[\.\."):
+        portmert.score(["a b"], ["a b"])
+    with pytest.raises(portmert.PortmertError, match=r"references \[\[\.\."):
+        read(lists, refs=REFS)
+
+
+def test_a_test_set_has_the_text_steps_of_the_lists_tuned_on(lists, ref, tmp_path):
+    dev = read(lists, refs=ref, text="lowercase")
+    other = read(lists, refs=ref, text="debpe")
+    with pytest.raises(portmert.PortmertError, match="text is 'debpe', that of the lists tuned"):
+        portmert.replicate(dev, "ter", replicas=1, out_dir=tmp_path / "run", test=other)
+    arrays = portmert.Lists.from_arrays(np.zeros((1, 2, 1)), scores=[[1, 2]])
+    with pytest.raises(portmert.PortmertError, match="give lists in files"):
+        portmert.replicate(arrays, "ter", replicas=1, out_dir=tmp_path / "run")
 
 
 def test_constraints_as_on_the_command_line(lists, ref):
     found = portmert.optimize(
-        lists,
-        ref,
-        metric="ter",
+        read(lists, refs=ref),
+        "ter",
         constraints={"fixed": ["LM"]},
         weights={"LM": 1, "TM": 0},
         **QUIET,
@@ -164,11 +258,11 @@ def test_constraints_as_on_the_command_line(lists, ref):
 
 def test_a_metric_that_needs_references_says_so(lists):
     with pytest.raises(portmert.PortmertError, match="ter compares with references"):
-        portmert.optimize(lists, metric="ter", **QUIET)
+        portmert.optimize(lists, "ter", **QUIET)
 
 
 def test_notices_go_to_the_log(lists, caplog):
-    portmert.read_nbest(lists)
+    portmert.Lists.read(lists)
     assert "Moses n-best, 2 features" in caplog.text
 
 

@@ -6,10 +6,11 @@ import pkgutil
 
 import pytest
 
+import portmert
 from portmert.tuner import api
 
 MODULES = [f"portmert.tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
-FUNCTIONS = ("align", "compare", "metric", "optimize", "read_nbest", "rerank", "score")
+FUNCTIONS = ("Lists", "align", "compare", "metric", "optimize", "rerank", "score")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -20,4 +21,4 @@ def test_examples_in_docstrings_are_right(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_has_an_example(name):
-    assert ">>> " in getattr(api, name).__doc__
+    assert ">>> " in getattr(portmert, name).__doc__

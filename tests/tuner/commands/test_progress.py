@@ -71,7 +71,7 @@ def test_a_short_search_shows_nothing(monkeypatch, capsys):
     on_terminal(monkeypatch)
     monkeypatch.setattr(_progress, "TICK_SECONDS", 0.01)
     with _progress.searching() as shown:
-        shown["searching"](0, 1)
+        shown("searching", 0, 1)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
 

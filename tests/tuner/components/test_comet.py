@@ -102,16 +102,17 @@ def test_only_hypotheses_that_the_search_asks_for_are_scored(model, tmp_path, mo
 
     monkeypatch.setattr(comet_of, "_network", lambda *_: counted)
     done, notes = [], []
+    lists = portmert.Lists.read(
+        tmp_path / "list", refs=[["the house", "c d"]], source=SOURCE, notice=notes.append
+    )
     found = portmert.optimize(
-        tmp_path / "list",
-        [["the house", "c d"]],
-        source=SOURCE,
-        metric=f"comet:{model}",
+        lists,
+        f"comet:{model}",
         also=["chrf", "bleu:smooth=add1"],
         optimizer="mert",
         constraints={"signs": ["F=+", "G=+"]},
         notice=notes.append,
-        progress=lambda now, of: done.append((now, of)),
+        progress=lambda phase, *come: phase == "annotating" and done.append(come),
     )
     # With weights above 0 neither b b b nor, beside an empty one, c d is ever the best.
     assert sorted(asked) == ["", "house a", "the house"]
@@ -171,7 +172,7 @@ def test_the_source_is_needed(model):
         portmert.score(["a"], [["b"]], metric=f"comet:{model}")
     with pytest.raises(PortmertError, match="metric comet reads source; minimum Bayes risk"):
         portmert.rerank(
-            portmert.read_nbest(_list(model), notice=lambda _: None), mbr=f"comet:{model}"
+            portmert.Lists.read(_list(model), notice=lambda _: None).nbest, mbr=f"comet:{model}"
         )
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def read(paths, *extra, notice=lambda _: None):
-    return portmert.read_nbest(paths, extra_features=extra, notice=notice)
+    return portmert.Lists.read(paths, features=extra, notice=notice).nbest
 
 
 def ready(steps):
@@ -170,10 +170,8 @@ def test_a_feature_named_twice():
 
 @pytest.mark.usefixtures("folder")
 def test_lists_that_were_read_before_take_features_too():
-    lists = read("one")
-    found = portmert.optimize(
-        lists, [["a b", "d e f"]], metric="bleu", extra_features=["qe=qe"], notice=lambda _: None
-    )
+    lists = portmert.Lists.read("one", refs=[["a b", "d e f"]], notice=lambda _: None)
+    found = portmert.optimize(lists.with_feature("qe=qe"), "bleu", notice=lambda _: None)
     assert set(found.weights.values) == {"F", "qe"}
 
 

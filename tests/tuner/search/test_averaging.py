@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.api.lists import Lists
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.search.averaging import (
@@ -21,8 +21,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 def lists(features):
-    scores = np.zeros(np.shape(features)[:2])
-    return lists_of_arrays(features, scores, None, None, ["A", "B"], None)[0]
+    return Lists.from_arrays(features, feature_names=["A", "B"]).nbest
 
 
 LISTS = lists([[[0, 0], [2, 0]], [[5, 1], [5, 3]]])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.api.arrays import lists_of_arrays
+from portmert.tuner.api.lists import Lists
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
     CrossPlan,
@@ -26,7 +26,6 @@ from portmert.tuner.evaluation.crossval.report import (
 from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
-from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 MERT = registry.optimizer("mert:searches_per_feature=20,restarts=1")
@@ -36,10 +35,10 @@ BLEU = registry.metric("bleu")
 def plan_of(segments=6, **given):
     """Return lists of two hypotheses a segment: A prefers the first, B the second and better."""
     features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
-    nbest, stats, metric = lists_of_arrays(
-        features, np.tile([0.25, 0.75], (segments, 1)), None, None, ["A", "B"], None
-    )
-    return CrossPlan(nbest, {"mean": Judge(metric, StatTable(stats), "mean|v", "d")}, **given)
+    scores = np.tile([0.25, 0.75], (segments, 1))
+    lists = Lists.from_arrays(features, scores=scores, feature_names=["A", "B"])
+    nbest, stats, metric, *_ = lists.counts.counted(None, threads=1, notice=print)
+    return CrossPlan(nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
 
 
 @given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())

@@ -1,0 +1,54 @@
+"""`portmert optimize-dat`: one optimization over Moses' features.dat and scores.dat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import portmert
+from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._options import FILE, executor_option, several
+from portmert.tuner.commands._outputs import check_outputs, json_option, show_weights
+from portmert.tuner.commands._progress import searching
+from portmert.tuner.commands._searching import bootstrap_option, search_options, take_search
+
+
+@click.command()
+@click.option(
+    "--metric",
+    required=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="The metric of scores.dat, as bleu.",
+)
+@several("--features-dat", required=True, help="Moses' features.dat; repeat to merge several.")
+@several("--scores-dat", required=True, help="Moses' scores.dat, one for each --features-dat.")
+@search_options
+@bootstrap_option
+@click.option("--out", type=FILE, required=True, help="The file for the weights (JSON).")
+@executor_option
+@json_option
+def command(
+    *,
+    metric: str,
+    features_dat: tuple[Path, ...],
+    scores_dat: tuple[Path, ...],
+    out: Path,
+    json_out: Path | None,
+    **given: Any,
+) -> None:
+    """Find weights over the features.dat and scores.dat that Moses' extractor writes.
+
+    \b
+    portmert optimize-dat --metric bleu --features-dat run1.features.dat \\
+        --scores-dat run1.scores.dat --out weights.json
+    """  # noqa: D301  \b is click's sign for lines to leave alone
+    announce_compiling()
+    check_outputs(out, json_out)
+    take_search(given)
+    with searching() as shown:
+        lists = portmert.Lists.read_dat(features_dat, scores_dat)
+        found = portmert.optimize(lists, metric, notice=notice, progress=shown, **given)
+    show_weights(found, out, json_out)
