@@ -1,15 +1,16 @@
 # Long because all that a metric reads and is stands in one place.
 """Defines what a metric is, and the flat arrays it reads.
 
-To add a metric, write one public file in this folder with one frozen pydantic dataclass that
-derives from `Metric`: its fields are its options, `stats` and `score` its definition. The
-registry, the command line, tuning and the contract tests find it by its file name (`bleu_sbp.py`
-is metric `bleu-sbp`).
+To add a metric, write a frozen pydantic dataclass that derives from `Metric` into a public file of
+this folder, alone or beside its relatives: its fields are its options, `stats` and `score` its
+definition. The registry, the command line, tuning and the contract tests find it by the name of
+its class (`BleuSbp` is metric `bleu-sbp`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from abc import ABC, abstractmethod
 from array import array
@@ -426,8 +427,8 @@ class Batch:
 class Metric(ABC):
     """Scores translations by sufficient statistics: numbers that add over segments.
 
-    A subclass is a frozen pydantic dataclass in a file of the metric's name; its fields are its
-    options, whose types say what they may be.
+    A subclass is a frozen pydantic dataclass, called as the metric; its fields are its options,
+    whose types say what they may be.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -462,7 +463,11 @@ class Metric(ABC):
 
     @abstractmethod
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return (...): the score of each row of summed statistics (..., K), any leading axes."""
+        """Return (...): the score of each row of summed statistics (..., K), any leading axes.
+
+        Scores should be finite. A score that is not finite, such as the NaN of 0 / 0, counts as
+        the worst one in a search.
+        """
 
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -500,8 +505,8 @@ class Metric(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations: `bleu-sbp` is class `BleuSbp`."""
+        return re.sub("(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def check_lists(  # noqa: B027  most have nothing to check
         self, lists: Sequence[Path | str], sizes: Sequence[int]

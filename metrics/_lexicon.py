@@ -21,14 +21,14 @@ from portmert.metrics._lexicon_files import (
     read_wordnet,
     read_words,
 )
-from portmert.metrics._lexicon_kernels import Phrases as FoundPhrases
-from portmert.metrics._lexicon_kernels import Segments, Words, phrases_in
-from portmert.metrics._ngrams import flat
+from portmert.metrics._shared import flat
+from portmert.metrics.kernels.compiled import Segments
+from portmert.metrics.kernels.lexicon import Phrases, Words, phrases_in
 
 
 @dataclass(frozen=True, eq=False)
-class Phrases:
-    """Holds pairs of phrases in the ids of a vocabulary, sorted by the left one.
+class PhrasePairs:
+    """Pairs of phrases in the ids of a vocabulary, sorted by the left one.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Phrases:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Holds what is known of the V words of a vocabulary.
+    """What is known of the V words of a vocabulary.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ class Relations:
         For each word the words with which it shares a set of synonyms, rising.
     listed : (V,) bool
         Whether a word stands in the list of words.
-    phrases : Phrases
+    phrases : PhrasePairs
         Those whose words are all in the vocabulary.
     """
 
     stems: TokenArray
     synonyms: Ragged
     listed: NDArray[np.bool_]
-    phrases: Phrases
+    phrases: PhrasePairs
 
     @property
     def words(self) -> Words:
@@ -130,10 +130,10 @@ class Lexicon:
             for word, own in enumerate(sets)
         ])  # fmt: skip
 
-    def _phrases(self, words: list[str]) -> Phrases:
+    def _phrases(self, words: list[str]) -> PhrasePairs:
         if self.paraphrases is None:
             none = Ragged.from_rows([])
-            return Phrases(none, none, np.empty(0))
+            return PhrasePairs(none, none, np.empty(0))
         ids = {word: number for number, word in enumerate(words)}
         known = np.array([ids.get(word, -1) for word in self.paraphrases.words], dtype=np.int32)
         left, right = (
@@ -147,7 +147,7 @@ class Lexicon:
             left, right = _joined(left, right), _joined(right, left)
             probabilities = np.concatenate([probabilities, probabilities])
         order = np.lexsort(_columns(left).T[::-1])
-        return Phrases(left.take(order), right.take(order), probabilities[order])
+        return PhrasePairs(left.take(order), right.take(order), probabilities[order])
 
 
 NO_LEXICON = Lexicon(None, None, None, frozenset(), both_ways=False)
@@ -189,25 +189,13 @@ def read_lexicon(
     )
 
 
-def segments_of(single: Batch) -> Segments:
-    """Return what kernels read of a batch with one reference a segment."""
-    hypotheses, references = flat(single.hypotheses.tokens), flat(single.references.tokens)
-    return Segments(
-        hypotheses.values,
-        hypotheses.offsets,
-        np.ascontiguousarray(single.offsets, dtype=np.int64),
-        references.values,
-        references.offsets,
-    )
-
-
-def found_phrases(relations: Relations, segments: Segments) -> FoundPhrases:
+def found_phrases(relations: Relations, segments: Segments) -> Phrases:
     """Return where the left phrases stand in the references, and what they may become."""
     left, right = flat(relations.phrases.left), flat(relations.phrases.right)
     found = phrases_in(
         segments, left.values, left.offsets, right.values, right.offsets, len(relations.stems)
     )
-    return FoundPhrases(found, left.lengths, right.values, right.offsets)
+    return Phrases(found, left.lengths, right.values, right.offsets)
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:

@@ -19,7 +19,7 @@ from portmert.metrics._base import FloatArray, Ragged, Vocabulary
 
 T = TypeVar("T")
 
-_TERP_ENTRY = re.compile(r"(\S+)\s+<p>(.*)</p>\s+<p>(.*)</p>")
+_TERP_ENTRY = re.compile(r"(\S+)(?:\s+(\S+))?\s+<p>(.*)</p>\s+<p>(.*)</p>")
 
 PARTS = ("noun", "verb", "adj", "adv")
 _WORDNET_FILES = ("index.sense", *(f"{part}.exc" for part in PARTS))
@@ -96,7 +96,7 @@ class Paraphrases:
     left, right : Ragged
         E phrases each, none empty; in TERp left is the reference's.
     probabilities : (E,) float64
-        In (0, 1].
+        Above 0; TERp's tables may have numbers above 1.
     """
 
     words: list[str]
@@ -127,7 +127,8 @@ def read_wordnet(folder: Path) -> WordNet:
 def read_paraphrases(path: Path) -> Paraphrases:
     """Read a table as Meteor's (three lines a pair) or TERp's (`0.1 <p>a</p> <p>b</p>`), or .gz.
 
-    Pairs of two equal phrases are left out: they say nothing.
+    Left out are pairs of two equal phrases, which say nothing, and pairs of probability 0, whose
+    price in TERp is infinite.
 
     Raises
     ------
@@ -250,8 +251,8 @@ def _parse_paraphrases(paths: tuple[Path, ...]) -> Paraphrases:
         one, other = a.split(), b.split()
         if not one or not other:
             raise ValueError(f"{path}:{number}: a phrase without a word")
-        if one != other:
-            probabilities.append(_probability(probability, path, number))
+        if one != other and probability > 0.0:
+            probabilities.append(probability)
             left.append([add(word) for word in one])
             right.append([add(word) for word in other])
     return Paraphrases(
@@ -262,7 +263,7 @@ def _parse_paraphrases(paths: tuple[Path, ...]) -> Paraphrases:
     )
 
 
-def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
+def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:
     """Yield number of the first line, probability and phrases of each pair."""
     if len(lines) % 3:
         raise ValueError(
@@ -271,15 +272,29 @@ def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, st
             f"(or one, as in TERp: 0.1 <p>phrase</p> <p>paraphrase</p>)"
         )
     for number in range(0, len(lines), 3):
-        yield (number + 1, *lines[number : number + 3])  # type: ignore[misc]
+        probability, one, other = lines[number : number + 3]
+        if not 0.0 < _number(probability) <= 1.0:
+            raise ValueError(
+                f"{path}:{number + 1}: probability {probability}; expected a number above 0, to 1"
+            )
+        yield number + 1, float(probability), one, other
 
 
-def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield line number, probability and phrases of each pair; a line may be empty."""
+def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:
+    """Yield line number, probability and phrases of each pair; a line may be empty.
+
+    A line of two numbers stands for two pairs of the same phrases, as in the program.
+    """
     for number, line in enumerate(lines, 1):
         found = _TERP_ENTRY.fullmatch(line)
         if found is not None:
-            yield (number, *found.groups())  # type: ignore[misc]
+            *given, one, other = found.groups()
+            for text in filter(None, given):
+                if not 0.0 <= _number(text) <= 1e6:
+                    raise ValueError(
+                        f"{path}:{number}: probability {text}; expected a number from 0 to 1e6"
+                    )
+                yield number, float(text), one, other
         elif line:
             raise ValueError(
                 f"{path}:{number}: no entry of a paraphrase table; expected "
@@ -287,11 +302,8 @@ def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str,
             )
 
 
-def _probability(text: str, path: Path, number: int) -> float:
+def _number(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
-    if not 0.0 < value <= 1.0:
-        raise ValueError(f"{path}:{number}: probability {text}; expected a number above 0, to 1")
-    return value
+        return math.nan

@@ -1,107 +1,112 @@
-"""Computes word order: from links to permutations, and how alike those of two texts are.
+"""Word order: from links to permutations, and how alike those of two texts are.
 
 Formulas in docs/metrics/port.md.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _kernels
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts, TokenArray
-from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths, require_references
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need, Texts, TokenArray
+from portmert.metrics._shared import require_references
+from portmert.metrics.kernels import word_orders as kernels
 
 Order = Literal["v", "rho", "tau"]
-Measure = Literal["hamming", "kendall"]
 Null = Literal["inherit", "plus_one"]
 Encoding = Literal["order", "rank"]
 Scale = Literal["linear", "clip"]
-RefChoice = Literal["closest", "average"]
 
 
-def ordering(
-    batch: Batch,
-    order: Order,
-    *,
-    null: Null,
-    encoding: Encoding,
-    scale: Scale = "linear",
-    tau_lr: bool = False,
-) -> FloatArray:
-    """Return (H,) float64 in 0..1: v, rho or tau against the reference that gives most.
+@dataclass(frozen=True)
+class Linked(Metric):
+    """Compares word orders, which follow from links.
 
-    0 for an empty hypothesis. The options are those of the metrics (see
-    `portmert.metrics._order_metrics.Ordered`).
+    Parameters
+    ----------
+    null
+        Where an unaligned source word stands in target order: `inherit` the place of the
+        previous source word and follow it, or `plus_one` target position after it.
+    encoding
+        What is compared: the source positions in target order (`order`, as in the PORT paper), or
+        for each source word its rank in target order (`rank`), which does not depend on how the
+        source is numbered.
     """
-    if order == "v":
-        values = _pairs(batch, _kernels.V, null=null, encoding=encoding)
-    elif order == "rho":
-        values = _pairs(batch, _kernels.RHO, null=null, encoding=encoding)
-        values = np.maximum(values, 0.0) if scale == "clip" else (values + 1.0) / 2.0
-    else:
-        share = _pairs(batch, _kernels.DISCORDANCE, null=null, encoding=encoding)
-        if tau_lr:
-            values = 1.0 - np.sqrt(share)
-        else:
-            values = np.maximum(1.0 - 2.0 * share, 0.0) if scale == "clip" else 1.0 - share
-    best = np.maximum.reduceat(values, _pair_starts(batch)) if values.size else values
-    return np.where(batch.hypotheses.tokens.lengths > 0, best, 0.0)
 
+    null: Null = "inherit"
+    encoding: Encoding = "order"
 
-def check_scale(order: Order, scale: Scale, *, tau_lr: bool) -> None:
-    """Raise ValueError for options of `ordering` that would have no effect."""
-    if tau_lr and order != "tau":
-        raise ValueError(f"tau_lr is for order=tau, found order={order}")
-    if scale == "clip" and (order == "v" or tau_lr):
-        found = "tau_lr" if tau_lr else "order=v"
-        raise ValueError(f"scale maps -1..1 to 0..1, but {found} is in 0..1 already; leave it out")
+    needs: ClassVar[frozenset[Need]] = frozenset({"links"})
 
-
-def damped_similarity(
-    batch: Batch,
-    measure: Measure,
-    *,
-    null: Null,
-    encoding: Encoding,
-    refchoice: RefChoice,
-) -> FloatArray:
-    """Return (H,) float64 in 0..1: Hamming or Kendall similarity times the brevity factor.
-
-    Both depend on the reference; of several the largest product counts, or their mean.
-    """
-    if measure == "hamming":
-        values = _pairs(batch, _kernels.AGREEMENT, null=null, encoding=encoding)
-    else:
-        share = _pairs(batch, _kernels.DISCORDANCE, null=null, encoding=encoding)
-        values = 1.0 - np.sqrt(share)
-    if not values.size:
+    def pairs(self, batch: Batch, measure: int) -> FloatArray:
+        """Return (P,) float64: every hypothesis against each reference of its segment in turn."""
+        require_references(batch)
+        if batch.source_lengths is None:
+            raise ValueError("word order needs source_lengths, and this batch has none")
+        lengths = batch.source_lengths.astype(np.int64)
+        sides: list[IntArray | TokenArray] = []
+        for texts, ends in (
+            (batch.hypotheses, batch.offsets),
+            (batch.references, batch.reference_offsets),
+        ):
+            offsets = np.ascontiguousarray(ends, dtype=np.int64)
+            each = np.repeat(lengths, np.diff(offsets))
+            sides += [word_orders(texts, each, null=self.null, encoding=self.encoding), offsets]
+        values: FloatArray = kernels.compare_orders(*sides, lengths, measure)
         return values
-    starts = _pair_starts(batch)
-    own = np.repeat(hypothesis_lengths(batch), _references_each(batch))
-    ratio = batch.references.tokens.lengths[_pair_references(batch)] / np.maximum(own, 1.0)
-    damped = np.where(own > 0.0, values * np.exp(np.minimum(1.0 - ratio, 0.0)), 0.0)
-    if refchoice == "closest":
-        return np.maximum.reduceat(damped, starts)
-    return np.add.reduceat(damped, starts) / _references_each(batch)
 
 
-def weighted_mean(stats: FloatArray) -> FloatArray:
-    """Return (...): `stats[..., 0] / stats[..., 1]`, 0 where the weight is 0."""
-    return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT))
+@dataclass(frozen=True)
+class Ordered(Linked):
+    """Measures how alike the word orders of hypothesis and reference are.
 
+    A subclass says which measure it takes (`order`); one that lacks an option sets it as a class
+    variable.
 
-class Averaged(Metric):
-    """Averages a value of segments: the statistics are a weight times it, and the weight."""
+    Parameters
+    ----------
+    scale
+        From -1..1 to 0..1, for rho and tau: `linear`, (x + 1) / 2, or `clip`, max(0, x).
+    tau_lr
+        For tau: 1 - sqrt(share of discordant pairs), the form of LRscore, in place of the scaled
+        tau.
+    """
 
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return the mean (...) for stats (..., 2)."""
-        return weighted_mean(stats)
+    scale: Scale = "linear"
+    tau_lr: bool = False
 
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the mean and the sum of the weights of stats (2,)."""
-        return {self.name(): float(weighted_mean(stats)), self.stat_names[1]: float(stats[1])}
+    def check(self, order: Order) -> None:
+        """Raise ValueError for options that have no effect on a measure."""
+        if self.tau_lr and order != "tau":
+            raise ValueError(f"tau_lr is for order=tau, found order={order}")
+        if self.scale == "clip" and (order == "v" or self.tau_lr):
+            found = "tau_lr" if self.tau_lr else "order=v"
+            raise ValueError(
+                f"scale maps -1..1 to 0..1, but {found} is in 0..1 already; leave it out"
+            )
+
+    def values(self, batch: Batch, order: Order) -> FloatArray:
+        """Return (H,) float64 in 0..1: the measure against the reference that gives most.
+
+        An empty hypothesis has 0.
+        """
+        if order == "v":
+            values = self.pairs(batch, kernels.V)
+        elif order == "tau" and self.tau_lr:
+            values = 1.0 - np.sqrt(self.pairs(batch, kernels.DISCORDANCE))
+        elif order == "tau" and self.scale == "linear":
+            values = 1.0 - self.pairs(batch, kernels.DISCORDANCE)
+        else:
+            if order == "rho":
+                values = self.pairs(batch, kernels.RHO)
+            else:
+                values = 1.0 - 2.0 * self.pairs(batch, kernels.DISCORDANCE)
+            clipped = self.scale == "clip"
+            values = np.maximum(values, 0.0) if clipped else (values + 1.0) / 2.0
+        best = np.maximum.reduceat(values, pair_starts(batch)) if values.size else values
+        return np.where(batch.hypotheses.tokens.lengths > 0, best, 0.0)
 
 
 def word_orders(
@@ -123,7 +128,7 @@ def word_orders(
         raise ValueError("word order needs links, and these texts have none")
     offsets = np.ascontiguousarray(texts.links.offsets, dtype=np.int64)
     lengths = texts.tokens.lengths
-    orders, fault = _kernels.permutations(
+    orders, fault = kernels.permutations(
         np.ascontiguousarray(texts.links.values, dtype=np.int32).reshape(-1, 2),
         offsets,
         np.ascontiguousarray(source_lengths, dtype=np.int64),
@@ -141,46 +146,12 @@ def word_orders(
     return np.asarray(orders)
 
 
-def _pairs(batch: Batch, measure: int, *, null: Null, encoding: Encoding) -> FloatArray:
-    """Return (P,) float64: every hypothesis against each reference of its segment in turn."""
-    require_references(batch)
-    if batch.source_lengths is None:
-        raise ValueError("word order needs source_lengths, and this batch has none")
-    lengths = batch.source_lengths.astype(np.int64)
-    offsets = np.ascontiguousarray(batch.offsets, dtype=np.int64)
-    reference_offsets = np.ascontiguousarray(batch.reference_offsets, dtype=np.int64)
-    values: FloatArray = _kernels.compare_orders(
-        word_orders(
-            batch.hypotheses, np.repeat(lengths, np.diff(offsets)), null=null, encoding=encoding
-        ),
-        offsets,
-        word_orders(
-            batch.references,
-            np.repeat(lengths, np.diff(reference_offsets)),
-            null=null,
-            encoding=encoding,
-        ),
-        reference_offsets,
-        lengths,
-        measure,
-    )
-    return values
-
-
-def _references_each(batch: Batch) -> IntArray:
+def references_each(batch: Batch) -> IntArray:
     """Return (H,) how many references the segment of each hypothesis has."""
     return np.repeat(np.diff(batch.reference_offsets), np.diff(batch.offsets))
 
 
-def _pair_starts(batch: Batch) -> IntArray:
+def pair_starts(batch: Batch) -> IntArray:
     """Return (H,) where the pairs of each hypothesis begin."""
-    each = _references_each(batch)
+    each = references_each(batch)
     return np.cumsum(each) - each
-
-
-def _pair_references(batch: Batch) -> IntArray:
-    """Return (P,) the reference of each pair."""
-    each = _references_each(batch)
-    first = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
-    within = np.arange(int(each.sum())) - np.repeat(_pair_starts(batch), each)
-    return np.repeat(first, each) + within

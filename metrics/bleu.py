@@ -1,17 +1,32 @@
-"""Defines BLEU."""
+"""BLEU; its statistics and its score serve other metrics too.
+
+Formulas in docs/metrics/ngrams.md.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _bleu
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._bleu import Smoothing
-from portmert.metrics._ngrams import ReferenceLength
 from portmert.metrics._pairs import WeightedLists
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    ReferenceLength,
+    hypothesis_lengths,
+    matched,
+    mean_matched,
+    reference_lengths,
+    totals,
+)
+
+Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
+
+SMOOTH_VALUES = {"floor": 0.1, "add-k": 1.0}
+"""What a method with a value uses if none is given; both are sacrebleu's."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +42,14 @@ class Bleu(Metric):
         N, the longest n-gram.
     reflen
         The reference length of a segment with several references: `closest` to the hypothesis
-        (the shorter one on a tie), `shortest`, or `average` (not rounded, other than in Moses).
+        (the shorter one on a tie), `shortest`, or `average` (not rounded; Moses rounds it down).
     smooth
-        What to do where an order has no match, on the summed counts.
+        How an order without a match counts, on the summed counts.
         `none`: the score is 0 (IBM, Moses).
-        `exp`: the k-th order without a match uses 1/2^k matches, an order without candidates
-        counts as 1 (mteval-v13a; the smoothed BLEU of WMT's and the PORT paper's correlations).
-        `sacre-exp`: the same, but 0 if an order has no candidates or if nothing matches
-        (sacrebleu's `exp`).
+        `exp`: the k-th order without a match uses 1/2^k matches; the score is 0 if an order has
+        no candidates or if nothing matches (sacrebleu's `exp`).
+        `mteval`: as `exp`, but an order without candidates counts as 1 (mteval-v13a; the
+        smoothed BLEU of WMT's and the PORT paper's correlations).
         `add1`: (m + 1) / (t + 1) from the second order on (Lin and Och 2004).
         `moses+1`: (m + 1) / (t + 1) for every order (Moses' `smoothedSentenceBleu`).
         `floor`: `smooth_value` matches instead of none (sacrebleu; 0 if nothing matches at all).
@@ -52,29 +67,119 @@ class Bleu(Metric):
 
     def __post_init__(self) -> None:
         """Check that a value is for a method that has one."""
-        if self.smooth_value is not None and self.smooth not in _bleu.SMOOTH_VALUES:
+        if self.smooth_value is not None and self.smooth not in SMOOTH_VALUES:
             raise ValueError(
-                f"smooth_value is for smooth={' or '.join(_bleu.SMOOTH_VALUES)}, "
+                f"smooth_value is for smooth={' or '.join(SMOOTH_VALUES)}, "
                 f"found smooth={self.smooth}"
             )
 
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Matched and total n-grams of each order, then the reference length."""
-        return _bleu.bleu_stat_names(self.max_order)
+        return bleu_stat_names(self.max_order)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
-        return _bleu.bleu_stats(batch, self.max_order, self.reflen)
+        return bleu_stats(batch, self.max_order, self.reflen)
 
     def mean_stats(self, lists: WeightedLists) -> FloatArray:
         """Return (H, 2 N + 1) mean counts."""
-        return _bleu.mean_bleu_stats(lists, self.max_order)
+        lengths = hypothesis_lengths(lists)
+        return _columns(mean_matched(lists, self.max_order), lengths, lists.mean(lengths))
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return BLEU in 0..1 for stats (..., 2 N + 1)."""
-        return _bleu.bleu_score(stats, self.max_order, self.smooth, self.smooth_value)
+        return bleu_score(stats, self.smooth, self.smooth_value)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
-        return _bleu.bleu_parts(stats, self.max_order)
+        return bleu_parts(stats)
+
+
+def bleu_stat_names(max_order: int) -> tuple[str, ...]:
+    """Return the names of the 2 N + 1 statistics: Moses' order (`mert/BleuScorer.cpp`)."""
+    orders = range(1, max_order + 1)
+    return (*(f"{kind}_{n}" for n in orders for kind in ("matched", "total")), "ref_len")
+
+
+def bleu_stats(batch: Batch, max_order: int, reflen: ReferenceLength) -> FloatArray:
+    """Return (H, 2 N + 1) float64 in the order of `bleu_stat_names`."""
+    lengths, references = hypothesis_lengths(batch), reference_lengths(batch, reflen)
+    return _columns(matched(batch, max_order), lengths, references)
+
+
+def _columns(matches: FloatArray, lengths: FloatArray, references: FloatArray) -> FloatArray:
+    max_order = matches.shape[1]
+    stats = np.empty((len(lengths), 2 * max_order + 1), order="F")
+    stats[:, 0:-1:2] = matches
+    stats[:, 1:-1:2] = totals(lengths, max_order)
+    stats[:, -1] = references
+    return stats
+
+
+def brevity_penalty(stats: FloatArray) -> FloatArray:
+    """Return BP (...) of BLEU statistics (..., 2 N + 1)."""
+    ratio = stats[..., -1] / np.maximum(stats[..., 1], SMALLEST_COUNT)
+    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+
+
+def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> FloatArray:
+    """Return P_g (...): the unsmoothed geometric mean of the precisions.
+
+    Each order has `each` counts; the first two are the matched and all n-grams.
+    """
+    product = counts[..., 0] / np.maximum(counts[..., 1], SMALLEST_COUNT)
+    for n in range(each, each * max_order, each):
+        product = product * (counts[..., n] / np.maximum(counts[..., n + 1], SMALLEST_COUNT))
+    return root(product, max_order)
+
+
+def root(product: FloatArray, degree: int) -> FloatArray:
+    """Return the root of a degree; for the usual 4 by square roots, which are cheaper."""
+    if degree == 4:
+        return np.asarray(np.sqrt(np.sqrt(product)))
+    return np.asarray(product ** (1.0 / degree))
+
+
+def bleu_score(
+    stats: FloatArray, smooth: Smoothing = "none", smooth_value: float | None = None
+) -> FloatArray:
+    """Return BLEU (...) in 0..1 for statistics (..., 2 N + 1)."""
+    max_order = stats.shape[-1] // 2
+    if smooth == "none":
+        return geometric_precision(stats, max_order) * brevity_penalty(stats)
+    match, total = stats[..., 0:-1:2], stats[..., 1:-1:2]
+    valid = total[..., 0] > 0.0
+    if smooth not in ("mteval", "moses+1"):
+        valid = valid & (match > 0.0).any(axis=-1)
+    if smooth in ("exp", "floor"):
+        valid = valid & (total > 0.0).all(axis=-1)
+    if smooth == "moses+1":
+        match, total = match + 1.0, total + 1.0
+    elif smooth in ("add1", "add-k"):
+        value = 1.0 if smooth_value is None else smooth_value
+        later = value * (np.arange(max_order) > 0)
+        match, total = match + later, total + later
+    elif smooth == "floor":
+        value = SMOOTH_VALUES["floor"] if smooth_value is None else smooth_value
+        match = np.where(match > 0.0, match, value)
+    else:
+        unmatched = (match <= 0.0) & (total > 0.0)
+        match = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=-1), match)
+        if smooth == "mteval":
+            match = np.where(total > 0.0, match, 1.0)
+            total = np.where(total > 0.0, total, 1.0)
+    product = (match / np.maximum(total, SMALLEST_COUNT)).prod(axis=-1)
+    # Where the score is 0 anyway the product may be beyond all bounds: no root of it.
+    smoothed = root(np.where(valid, product, 0.0), max_order)
+    return smoothed * brevity_penalty(stats)
+
+
+def bleu_parts(stats: FloatArray) -> dict[str, float]:
+    """Return p1..pN (unsmoothed), BP, the counts and the lengths of one row (2 N + 1,)."""
+    ratios = stats[0:-1:2] / np.maximum(stats[1:-1:2], SMALLEST_COUNT)
+    parts = {f"p{n}": value for n, value in enumerate(ratios.tolist(), 1)}
+    parts["BP"] = float(brevity_penalty(stats)) if stats[1] > 0.0 else float(stats[-1] == 0.0)
+    *counts, length = stats.tolist()
+    parts |= dict(zip(bleu_stat_names(len(ratios)), counts, strict=False))
+    return parts | {"hyp_len": float(stats[1]), "ref_len": length}

@@ -1,4 +1,4 @@
-"""Defines chrF."""
+"""chrF."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._characters import in_characters, without_punctuation
-from portmert.metrics._edits import one_length
-from portmert.metrics._ngrams import (
+from portmert.metrics._pairs import WeightedLists
+from portmert.metrics._shared import (
     SMALLEST_COUNT,
+    best_reference,
     hypothesis_lengths,
     matched,
     mean_matched,
+    one_length,
     totals,
 )
-from portmert.metrics._pairs import WeightedLists
-from portmert.metrics._references import best_reference
 
 T = TypeVar("T", bound=Batch)
 
@@ -38,7 +38,7 @@ class Chrf(Metric):
     max_order
         The longest n-gram.
     beta
-        How many times as important as precision recall is.
+        Weight of recall relative to precision.
     word_order
         The longest n-gram of words, counted beside those of characters: chrF++ has 2.
     """

@@ -1,23 +1,321 @@
-"""Defines a combination of features with weights learnt from human scores."""
+"""The learned metric: features, with weights that were learnt from human scores.
+
+Formulas in docs/metrics/terp.md.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Need
-from portmert.metrics._learned import RESOURCES, TERP_ALONE, Model, check_resources, read_model
-from portmert.metrics._lexicon import Lexicon
-from portmert.metrics._ngrams import reference_lengths
-from portmert.metrics._orders import Averaged
+from portmert.metrics._base import Arcs, Batch, FloatArray, Need
+from portmert.metrics._lexicon import Lexicon, check_language, read_lexicon
+from portmert.metrics._lexicon_files import content_hash
+from portmert.metrics._shared import (
+    WeightedMean,
+    best_reference,
+    hypothesis_lengths,
+    one_length,
+    reference_lengths,
+)
+from portmert.metrics.dependencies import item_counts
+from portmert.metrics.terp import COUNTS, PRESETS, terp_counts
+
+_LINKS = ("lh", "dl", "dlh", "dh")
+_NGRAMS = ("1g", "2g")
+GROUPS: dict[str, tuple[str, ...]] = {
+    "E": tuple(f"{side}_{name}" for name in _LINKS for side in "pr"),
+    "T": COUNTS[:7],
+    "P": COUNTS[7:],
+    "N": tuple(f"{side}_{name}" for name in _NGRAMS for side in "pr"),
+    "B": ("excess", "shortfall"),
+}
+"""Features by group: precision and recall of dependency links, TERp's edits, its phrase
+substitutions, precision and recall of n-grams, differences of length."""
+RESOURCES = ("synonyms", "paraphrases", "stop_words")
+"""What TERp reads: options of those who use it, too."""
+HEAVIEST = 1e100
+"""Of weights in a file: sums of features times weights are finite."""
+_FORMAT = "portmert learned metric 1"
+_KINDS = {str: "a text", int: "a whole number", dict: "an object"}
+
+T = TypeVar("T")
+
+
+def feature_names(groups: str) -> tuple[str, ...]:
+    """Return the names of the features of the groups `ET` and the like, in their order."""
+    return tuple(name for group in groups for name in GROUPS[group])
+
+
+def checked_groups(groups: str) -> str:
+    """Return groups in the order E, T, P, N, B.
+
+    Raises
+    ------
+    ValueError
+        None, an unknown one, or one that is named twice.
+    """
+    for group in groups:
+        if group not in GROUPS or groups.count(group) > 1:
+            break
+    else:
+        if groups:
+            return "".join(group for group in GROUPS if group in groups)
+    raise ValueError(
+        f"groups {groups!r}; expected some of the letters {''.join(GROUPS)}, each once"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """Computes features of each hypothesis.
+
+    Parameters
+    ----------
+    groups
+        Letters of `GROUPS`, in their order.
+    parses, gamma
+        Of E: how many best parses, and how much better ones count more; see `edpm`.
+    costs
+        Of TERp's alignments; see `terp`.
+    language
+        Of TERp's stemmer.
+    """
+
+    groups: str
+    parses: int = 50
+    gamma: float = 0.25
+    costs: str = "terpa"
+    language: str = "english"
+
+    @property
+    def need(self) -> Need | None:
+        """What E reads; None without it."""
+        if "E" not in self.groups:
+            return None
+        return "heads" if self.parses == 1 else Arcs(self.parses, self.gamma)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the F features."""
+        return feature_names(self.groups)
+
+    def lexicon(self, files: Mapping[str, Path | None]) -> Lexicon:
+        """Return what TERp knows of words, from files by the names of `RESOURCES`."""
+        return read_lexicon(
+            language=self.language,
+            stem=PRESETS[self.costs].relaxed,
+            synonyms=files.get("synonyms"),
+            paraphrases=files.get("paraphrases"),
+            words=files.get("stop_words"),
+            both_ways=False,
+        )
+
+    def values(self, batch: Batch, lexicon: Lexicon) -> FloatArray:
+        """Return (H, F) float64, against the reference that is cheapest for TERp."""
+        costs = PRESETS[self.costs]
+
+        def rows(single: Batch) -> FloatArray:
+            return np.column_stack([self._of_one(single), terp_counts(single, lexicon, costs)])
+
+        chosen = best_reference(batch, rows, lambda stats: -stats[..., -1])
+        length = reference_lengths(batch, "average")[:, np.newaxis]
+        length = np.where(length > 0.0, length, np.inf)  # whatever is divided by 0 is 0
+        others, edits, phrases = np.split(chosen[:, :-1], [-len(COUNTS), -4], axis=1)
+        columns: dict[str, FloatArray] = {"T": edits / length, "P": phrases / length}
+        start = 0
+        for group in "ENB":
+            if group in self.groups:
+                stop = start + len(GROUPS[group])
+                columns[group] = others[:, start:stop]
+                start = stop
+        return np.concatenate([columns[group] for group in self.groups], axis=1)
+
+    def _of_one(self, single: Batch) -> FloatArray:
+        """Return the features of E, N and B (H, ...) of a batch with one reference a segment."""
+        parts = []
+        for group, of, need in (("E", _LINKS, self.need), ("N", _NGRAMS, None)):
+            if group in self.groups:
+                counts = item_counts(single, need, of)
+                shares = [
+                    counts.match / np.where(total > 0.0, total, 1.0)
+                    for total in (counts.hyp, counts.ref)
+                ]
+                parts.append(np.stack(shares, axis=-1).reshape(len(counts.match), -1))
+        if "B" in self.groups:
+            length = one_length(single)
+            more = (hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
+            more = np.where(length > 0.0, more, 0.0)
+            parts.append(np.column_stack([np.maximum(more, 0.0), np.maximum(-more, 0.0)]))
+        return np.concatenate(parts, axis=1) if parts else np.empty((len(single.hypotheses), 0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Features and their weights.
+
+    Parameters
+    ----------
+    weights
+        One for each feature; the score is higher for what people like better.
+    resources
+        Name in `RESOURCES` -> hash of the file that the weights were learnt with.
+    trained
+        On what, and how well: not read again.
+    """
+
+    features: Features
+    weights: tuple[float, ...]
+    resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    trained: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def scores(self, values: FloatArray) -> FloatArray:
+        """Return (H,) weighted sums of features (H, F)."""
+        total = np.zeros(len(values))
+        for column, weight in enumerate(self.weights):  # in one order, however a batch is split
+            total += weight * values[:, column]
+        return total
+
+    def text(self) -> str:
+        """Return the model as JSON."""
+        features = self.features
+        return (
+            json.dumps(
+                {
+                    "format": _FORMAT,
+                    "groups": features.groups,
+                    "parses": features.parses,
+                    "gamma": features.gamma,
+                    "costs": features.costs,
+                    "language": features.language,
+                    "resources": dict(self.resources),
+                    "weights": dict(zip(features.names, self.weights, strict=True)),
+                    "trained": dict(self.trained),
+                },
+                indent=1,
+                ensure_ascii=False,
+            )
+            + "\n"
+        )
+
+
+TERP_ALONE = Model(
+    Features("TP"),
+    tuple(-cost + 0.0 for cost in (*PRESETS["terpa"].edits, *(PRESETS["terpa"].phrase or ()))),
+)
+"""Where there is no file: TERp's own costs, which are such weights."""
+
+
+def read_model(path: Path) -> Model:
+    """Read a model as `Model.text` writes it.
+
+    Raises
+    ------
+    ValueError
+        The file cannot be read or is no such model; the message says what is wrong.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise ValueError(
+            f"{path}: format is {found!r}, expected '{_FORMAT}', as portmert metric-train writes"
+        )
+    try:
+        return _model(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: no model of portmert metric-train: {error}") from None
+
+
+def _model(content: Mapping[str, Any]) -> Model:
+    features = Features(
+        checked_groups(_held(content, "groups", str)),
+        _held(content, "parses", int),
+        _number(content, "gamma", 0.0, 1.0),
+        _held(content, "costs", str),
+        _held(content, "language", str),
+    )
+    if features.costs not in PRESETS:
+        raise ValueError(f"costs is {features.costs!r}; expected one of {', '.join(PRESETS)}")
+    check_language(features.language)
+    if features.parses < 0:
+        raise ValueError(f"parses is {features.parses}; expected 0 or more")
+    weights = _held(content, "weights", dict)
+    if set(weights) != set(features.names):
+        odd = sorted(set(weights) ^ set(features.names))
+        raise ValueError(f"weights of other features than groups {features.groups} has: {odd[0]}")
+    resources = _held(content, "resources", dict)
+    for name in resources:
+        if name not in RESOURCES:
+            raise ValueError(f"resource {name!r}; expected some of {', '.join(RESOURCES)}")
+    return Model(
+        features,
+        tuple(_number(weights, name, -HEAVIEST, HEAVIEST) for name in features.names),
+        {name: _held(resources, name, str) for name in resources},
+        _held(content, "trained", dict) if "trained" in content else {},
+    )
+
+
+def _held(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return what a key of a JSON object holds if it is of a kind; true and false are no int."""
+    value = _value(content, key)
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"{key} is {_shown(value)}; expected {_KINDS[kind]}")
+
+
+def _number(content: Mapping[str, Any], key: str, lowest: float, highest: float) -> float:
+    value = _value(content, key)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and lowest <= value <= highest:  # NaN is not, nor is what no float can hold
+        return float(value)
+    raise ValueError(
+        f"{key} is {_shown(value)}; expected a number between {lowest:g} and {highest:g}"
+    )
+
+
+def _value(content: Mapping[str, Any], key: str) -> Any:
+    if key not in content:
+        raise ValueError(f"'{key}' is missing")
+    return content[key]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def check_resources(model: Model, path: Path | None, files: Mapping[str, Path | None]) -> None:
+    """Check that files are those a model was learnt with.
+
+    Raises
+    ------
+    ValueError
+        One is missing, is too many, or holds something else.
+    """
+    for name in RESOURCES if path is not None else ():
+        file, expected = files[name], model.resources.get(name)
+        if file is None and expected is not None:
+            raise ValueError(f"{path} was learnt with {name}; give the same, {name}=...")
+        if file is not None and expected is None:
+            raise ValueError(f"{path} was learnt without {name}; leave {name} out")
+        if file is not None and content_hash(file) != expected:
+            raise ValueError(f"{file} is not what {path} was learnt with as {name}")
 
 
 @dataclass(frozen=True)
-class Learned(Averaged):
+class Learned(WeightedMean):
     """Averages a weighted sum of features, segments weighted by their length.
 
     Features and weights are those of a file that `portmert metric-train` wrote: expected

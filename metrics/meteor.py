@@ -1,4 +1,7 @@
-"""Defines METEOR."""
+"""METEOR.
+
+Formulas in docs/metrics/meteor.md.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,17 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _meteor_kernels
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._edits import one_length
-from portmert.metrics._lexicon import (
-    Lexicon,
-    found_phrases,
-    listed_words,
-    read_lexicon,
+from portmert.metrics._lexicon import Lexicon, found_phrases, listed_words, read_lexicon
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    best_reference,
+    hypothesis_lengths,
+    one_length,
     segments_of,
 )
-from portmert.metrics._lexicon_kernels import first_alike
-from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
-from portmert.metrics._references import best_reference
+from portmert.metrics.kernels.lexicon import first_alike
+from portmert.metrics.kernels.meteor import alignments
 
 _PENALTIES = {
     "2005": (0.9, 3.0, 0.5),
@@ -169,7 +170,7 @@ class Meteor(Metric):
         relations = single.once(self._lexicon)
         segments = segments_of(single)
         phrases = found_phrases(relations, segments)
-        counts: FloatArray = _meteor_kernels.alignments(
+        counts: FloatArray = alignments(
             segments,
             first_alike(segments, relations.words, phrases),
             relations.words,

@@ -1,4 +1,4 @@
-"""Defines NIST."""
+"""NIST."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _kernels
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._ngrams import (
+from portmert.metrics._shared import (
     SMALLEST_COUNT,
     flat,
     hypothesis_lengths,
     reference_lengths,
     require_references,
-    token_arrays,
+    segments_of,
     totals,
 )
+from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
 
 MAX_ORDER = 5
 HALF_AT = 1.5
@@ -50,9 +50,7 @@ class Nist(Metric):
         require_references(batch)
         lengths = hypothesis_lengths(batch)
         stats = np.empty((len(lengths), 2 * MAX_ORDER + 2))
-        stats[:, 0:-2:2] = _kernels.information_matches(
-            *token_arrays(batch), batch.once(_information), MAX_ORDER
-        )
+        stats[:, 0:-2:2] = ngram_matches(segments_of(batch), batch.once(_information), MAX_ORDER)
         stats[:, 1:-2:2] = totals(lengths, MAX_ORDER)
         stats[:, -2] = lengths
         stats[:, -1] = reference_lengths(batch, "average")
@@ -78,7 +76,7 @@ class Nist(Metric):
 
 def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
     references = flat(corpus.references.tokens)
-    table: tuple[IntArray, FloatArray] = _kernels.ngram_information(
+    table: tuple[IntArray, FloatArray] = ngram_information(
         references.values, references.offsets, MAX_ORDER
     )
     return table

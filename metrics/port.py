@@ -1,15 +1,277 @@
-"""Defines PORT: precision, order, recall."""
+"""PORT, its variants and its parts: Qmean and BLEU with the strict brevity penalty.
+
+Chen, Kuhn and Larkin, ACL 2012; formulas in docs/metrics/port.md.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._port import PortFamily
+from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._orders import Order, Ordered
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    harmonic_mean,
+    hypothesis_lengths,
+    matched,
+    reference_lengths,
+    totals,
+)
+from portmert.metrics.bleu import geometric_precision
+
+MAX_ORDER = 4
+REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15
+"""Columns after the three counts of each n-gram order."""
 
 
 @dataclass(frozen=True)
-class Port(PortFamily):
+class _Counted(Metric):
+    """Has the 16 statistics of PORT."""
+
+    def _stat_names(self, ordering: str) -> tuple[str, ...]:
+        """Return the names of the statistics; `ordering` is what the last one weights."""
+        kinds = ("matched", "total", "ref_total")
+        counts = (f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in kinds)
+        return (*counts, "ref_len", "min_len", "max_len", f"{ordering}_x_ref_len")
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The 16 of `port`, the last being 0."""
+        return self._stat_names("none")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 16) counts in the order of `stat_names`."""
+        return _port_stats(batch, 0.0)
+
+
+@dataclass(frozen=True)
+class BleuSbp(_Counted):
+    """Multiplies the geometric mean of 1..4-gram precisions with the strict brevity penalty.
+
+    A baseline of the PORT paper. The penalty (Chiang et al. 2008) sums min(hypothesis length,
+    closest reference length) over segments, so that a long segment cannot make up for a short one.
+    """
+
+    source: ClassVar[str] = "Chiang et al., EMNLP 2008; PORT paper, equations 1, 4, 8"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score in 0..1 for stats (..., 16)."""
+        return geometric_precision(stats, MAX_ORDER, each=3) * _strict_brevity_penalty(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, penalties, Qmean, counts and lengths of stats (16,)."""
+        return _port_parts(stats, recall_cap=False)
+
+
+@dataclass(frozen=True)
+class Qmean(_Counted):
+    """Averages 1..4-gram precision and recall quadratically, each with its length penalty.
+
+    With several references matches may come from a longer reference than the closest one, whose
+    length recall divides by: then recall and Qmean can exceed 1.
+
+    Parameters
+    ----------
+    recall_cap
+        Limit the recall of each order to 1.
+    """
+
+    recall_cap: bool = False
+
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 1, 2, 6-10"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return Qmean for stats (..., 16)."""
+        return _qmean(stats, recall_cap=self.recall_cap)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, penalties, Qmean, counts and lengths of stats (16,)."""
+        return _port_parts(stats, recall_cap=self.recall_cap)
+
+
+@dataclass(frozen=True)
+class _PortOptions(Metric):
+    """Adds the options that PORT has besides those of its ordering measure.
+
+    Parameters
+    ----------
+    alpha
+        Exponent of the ordering measure; more gives word order more weight.
+    order
+        The ordering measure: `v` (equations 11 to 16), or Spearman's `rho` or Kendall's `tau`
+        in its place.
+    recall_cap
+        Limit the recall of each n-gram order to 1, which several references can exceed.
+    """
+
+    alpha: Annotated[float, Ge(0), Le(100)] = 0.25
+    order: Order = "v"
+    recall_cap: bool = False
+
+
+# The options of the last base come first.
+@dataclass(frozen=True)
+class Port(Ordered, _PortOptions, _Counted):
     """Averages Qmean (n-gram precision and recall) and a measure of word order harmonically.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
     """
+
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 1, 2, 6-17"
+
+    def __post_init__(self) -> None:
+        """Check that all options have an effect."""
+        self.check(self.order)
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched, total and reference n-grams of each order, lengths, weighted ordering."""
+        return self._stat_names(self.order)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 16) float64 in the order of `stat_names`."""
+        return _port_stats(batch, self.values(batch, self.order))
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return PORT for stats (..., 16), equation 17."""
+        order = _mean_ordering(stats)
+        if self.alpha == 0.25:
+            weighted = np.sqrt(np.sqrt(order))  # the default, cheaper than a power
+        elif self.alpha == 0.0:
+            weighted = np.where(order > 0.0, 1.0, 0.0)
+        else:
+            weighted = order**self.alpha
+        return harmonic_mean(_qmean(stats, recall_cap=self.recall_cap), weighted)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (16,)."""
+        return _port_parts(stats, recall_cap=self.recall_cap, ordering=self.order)
+
+
+@dataclass(frozen=True)
+class PortRho(Port):
+    """Computes PORT(rho): Spearman's rho stands in the place of v; all else is as in `port`.
+
+    Section 3.3 of the PORT paper compares it with v.
+    """
+
+    order: ClassVar[Order] = "rho"  # type: ignore[misc]  # no option here
+    tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
+
+
+@dataclass(frozen=True)
+class PortTau(Port):
+    """Computes PORT(tau): Kendall's tau stands in the place of v; all else is as in `port`.
+
+    Section 3.3 of the PORT paper compares it with v.
+    """
+
+    order: ClassVar[Order] = "tau"  # type: ignore[misc]  # no option here
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
+
+
+def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
+    """Return (H, 16) float64 in the order of `stat_names`.
+
+    Parameters
+    ----------
+    batch
+        All hypotheses.
+    ordering : (H,) float64 in 0..1, or 0
+        v_s or what stands in its place; weighted here with the closest reference length.
+    """
+    lengths, closest = hypothesis_lengths(batch), reference_lengths(batch)
+    stats = np.empty((len(lengths), 16), order="F")
+    stats[:, 0:REF_LEN:3] = matched(batch, MAX_ORDER)
+    stats[:, 1:REF_LEN:3] = totals(lengths, MAX_ORDER)
+    stats[:, 2:REF_LEN:3] = totals(closest, MAX_ORDER)
+    stats[:, REF_LEN] = closest
+    stats[:, SHORTER] = np.minimum(lengths, closest)
+    stats[:, LONGER] = np.maximum(lengths, closest)
+    stats[:, ORDERING] = ordering * closest
+    return stats
+
+
+def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
+    """Return SBP (...), equation 8."""
+    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
+    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+
+
+def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
+    """Return SRP (...), equation 9."""
+    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+
+
+def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
+    """Yield r(n) (...) for n = 1..4, equation 2."""
+    longest = 3 * MAX_ORDER - 1
+    # A longer reference can match where the closest one is too short to have an n-gram: r(n) is
+    # 0 then. Where there are 4-grams there are all others, so that one look is enough.
+    guarded = not (stats[..., longest] > 0.0).all()
+    for n in range(MAX_ORDER):
+        match, ref_total = stats[..., 3 * n], stats[..., 3 * n + 2]
+        if guarded:
+            match = np.where(ref_total > 0.0, match, 0.0)
+        yield np.asarray(match / np.maximum(ref_total, SMALLEST_COUNT))
+
+
+def _qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
+    """Return Qmean (...), equation 10."""
+    precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
+    for n, part in enumerate(_recalls(stats)):
+        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
+        recall += np.minimum(part, 1.0) if recall_cap else part
+    precision *= _strict_brevity_penalty(stats)
+    recall *= _strict_redundancy_penalty(stats)
+    square_sum = precision * precision + recall * recall
+    return np.asarray(np.sqrt(square_sum / (2.0 * MAX_ORDER**2)))  # Pa and Ra are means of four
+
+
+def _mean_ordering(stats: FloatArray) -> FloatArray:
+    """Return v (...), equation 16.
+
+    A line search adds and subtracts changes of this sum of fractions. Rounding may leave the sum
+    slightly below 0, where a power would be NaN.
+    """
+    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    return np.asarray(np.maximum(ratio, 0.0))
+
+
+def _port_parts(
+    stats: FloatArray, *, recall_cap: bool, ordering: str | None = None
+) -> dict[str, float]:
+    """Return precisions, recalls, penalties, Qmean, the ordering and the counts of one row (16,).
+
+    Parameters
+    ----------
+    stats : (16,) float64
+    recall_cap
+        As in the metric.
+    ordering
+        The name of the ordering measure; None leaves it out.
+    """
+    match, total, ref_total = (stats[k:REF_LEN:3].tolist() for k in range(3))
+    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], SMALLEST_COUNT)
+    recall = np.array(list(_recalls(stats)))
+    if recall_cap:
+        recall = np.minimum(recall, 1.0)
+    parts = {f"p{n}": value for n, value in enumerate(precision.tolist(), 1)}
+    parts |= {f"r{n}": value for n, value in enumerate(recall.tolist(), 1)}
+    parts["SBP"] = float(_strict_brevity_penalty(stats))
+    parts["SRP"] = float(_strict_redundancy_penalty(stats))
+    parts["Qmean"] = float(_qmean(stats, recall_cap=recall_cap))
+    if ordering is not None:
+        parts[ordering] = float(_mean_ordering(stats))
+    for n in range(MAX_ORDER):
+        parts[f"matched_{n + 1}"] = match[n]
+        parts[f"total_{n + 1}"] = total[n]
+        parts[f"ref_total_{n + 1}"] = ref_total[n]
+    return parts | {"hyp_len": total[0], "ref_len": float(stats[REF_LEN])}

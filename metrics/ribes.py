@@ -1,4 +1,4 @@
-"""Defines RIBES."""
+"""RIBES."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray
-from portmert.metrics._edits import one_length, rank_agreements
-from portmert.metrics._ngrams import SMALLEST_COUNT, hypothesis_lengths
-from portmert.metrics._orders import Averaged
-from portmert.metrics._references import each_reference
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    WeightedMean,
+    each_reference,
+    hypothesis_lengths,
+    one_length,
+    segments_of,
+)
+from portmert.metrics.kernels.edits import rank_agreements
 
 
 @dataclass(frozen=True)
-class Ribes(Averaged):
+class Ribes(WeightedMean):
     """Averages the rank correlation of linked words, lowered for lack of words.
 
     Hypothesis words are linked to reference words of the same form that are unique in both, by
@@ -50,7 +55,7 @@ class Ribes(Averaged):
         return np.column_stack([values, np.ones_like(values)])
 
     def _values(self, single: Batch) -> FloatArray:
-        agreement, links = rank_agreements(single).T
+        agreement, links = rank_agreements(segments_of(single)).T
         lengths = np.maximum(hypothesis_lengths(single), SMALLEST_COUNT)
         # Where there is no link the agreement is 0; elsewhere no text is empty.
         brevity = np.minimum(1.0 - one_length(single) / lengths, 0.0)

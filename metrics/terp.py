@@ -1,7 +1,11 @@
-"""Defines TERp."""
+"""TER and TERp: edits and shifts, as counts and as weighted sums.
+
+Formulas in docs/metrics/edits.md and docs/metrics/terp.md.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -9,15 +13,125 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._edits import rate_parts
-from portmert.metrics._lexicon import Lexicon, read_lexicon
-from portmert.metrics._ngrams import SMALLEST_COUNT, reference_lengths
-from portmert.metrics._terp import PRESETS, terp_counts
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+from portmert.metrics._lexicon import NO_LEXICON, Lexicon, found_phrases, read_lexicon
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    best_reference,
+    flat,
+    reference_lengths,
+    segments_of,
+)
+from portmert.metrics.kernels.compiled import Segments
+from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words, first_alike
+from portmert.metrics.kernels.terp import Limits, Worths, plus_edits
+
+COUNTS = (
+    "match", "insert", "delete", "substitute", "stem", "synonym", "shift",
+    "phrases", "phrase_log", "phrase_probability", "phrase_edits",
+)  # fmt: skip
+"""TERp's features: seven counts of edits; phrase substitutions, and the sums of e * log10(p),
+e * p and e over them."""
+TERP_LIMITS = Limits(length=10, distance=50, tried=1000, tokens=1000, half_width=25)
+"""TERp's limits of shifts; the edit distance of longer texts has the band that TER has."""
+TER_LIMITS = TERP_LIMITS._replace(tokens=0)
+"""The limits of sacrebleu, of shifts also tercom's; the edit distance of any text has a band."""
+UNIT = 2.0**-40
+"""Costs are compared as multiples of it, so that equal sums are equal."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """What each edit costs.
+
+    Parameters
+    ----------
+    edits
+        Of the first seven `COUNTS`.
+    phrase
+        w1 to w4: a phrase costs max(0, w1 + w2 * e * log10(p) + w3 * e * p + w4 * e); None: there
+        are no phrases.
+    relaxed
+        Whether words match by stem and synonym.
+    """
+
+    edits: tuple[float, ...]
+    phrase: tuple[float, float, float, float] | None
+    relaxed: bool
+
+
+PRESETS = {
+    "ter": Costs((0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0), None, relaxed=False),
+    "terpa": Costs(
+        (
+            0.0, 0.2588527567630183, 1.4269364675533365, 1.5565478292505814, 0.0, 0.0,
+            0.5620538767397316,
+        ),
+        (-0.2306579294476191, -0.1469465037633749, -0.07843705907022736, 0.17708577297831574),
+        relaxed=True,
+    ),
+    "terph": Costs(
+        (
+            0.0, 0.5160029868027748, 0.8897481530721948, 1.6362908525843867, 0.9574806141940626,
+            0.16474604979800672, 0.686718582391978,
+        ),
+        (1.0366410752548514, 0.6518645817002747, -0.008317921340980746, 1.1121928362344298),
+        relaxed=True,
+    ),
+}  # fmt: skip
+"""Those of TER, and those tuned to adequacy and to HTER (parameter files of TERp)."""
 
 
 @dataclass(frozen=True)
-class Terp(Metric):
+class _EditRate(Metric):
+    """Divides the cost of edits by the reference length."""
+
+    higher_is_better: ClassVar[bool] = False
+    most_tokens: ClassVar[int | None] = 20_000
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Least cost of all edits, mean reference length."""
+        return ("edits", "ref_len")
+
+    def _stats(
+        self, batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = TERP_LIMITS
+    ) -> FloatArray:
+        edits = terp_counts(batch, lexicon, costs, limits)[:, -1]
+        return np.column_stack([edits, reference_lengths(batch, "average")])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the rate, 0 or more, for stats (..., 2)."""
+        edits, length = stats[..., 0], stats[..., 1]
+        rate = edits / np.maximum(length, SMALLEST_COUNT)
+        return np.asarray(np.where(length > 0.0, rate, edits > 0.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, the cost of edits and the reference length of stats (2,)."""
+        rate = float(self.score(stats))
+        return {"rate": rate, "edits": float(stats[0]), "ref_len": float(stats[1])}
+
+
+@dataclass(frozen=True)
+class Ter(_EditRate):
+    """Counts insertions, deletions, substitutions and shifts over the reference length.
+
+    Lower is better; 0 is perfect, and there is no highest value. Shifts are searched as in tercom
+    0.7.25 and sacrebleu; equal to sacrebleu on the same tokens. Those programs lowercase unless
+    told not to; here that is `lowercase` of the texts. Of several references the one with fewest
+    edits counts, over the mean length of all. Where all references are empty, TER is 1 if there
+    are edits, otherwise 0.
+    """
+
+    source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        return self._stats(batch, NO_LEXICON, PRESETS["ter"], TER_LIMITS)
+
+
+@dataclass(frozen=True)
+class Terp(_EditRate):
     """Computes TER with a cost for each kind of edit, and with matches by meaning.
 
     Lower is better; 0 is perfect. Words of one stem and synonyms are edits of their own, and a
@@ -57,8 +171,6 @@ class Terp(Metric):
     paraphrases: Path | None = None
     stop_words: Path | None = None
 
-    higher_is_better: ClassVar[bool] = False
-    most_tokens: ClassVar[int | None] = 20_000
     source: ClassVar[str] = "Snover, Madnani, Dorr and Schwartz, WMT 2009; TERp 0.1"
     examples: ClassVar[dict[str, tuple[str, ...]]] = {
         "language": ("german",),
@@ -88,23 +200,94 @@ class Terp(Metric):
             both_ways=False,
         )
 
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Least cost of all edits, mean reference length."""
-        return ("edits", "ref_len")
-
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        edits = terp_counts(batch, self._lexicon, PRESETS[self.costs])[:, -1]
-        return np.column_stack([edits, reference_lengths(batch, "average")])
+        return self._stats(batch, self._lexicon, PRESETS[self.costs])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return TERp, 0 or more, for stats (..., 2)."""
-        edits, length = stats[..., 0], stats[..., 1]
-        rate = edits / np.maximum(length, SMALLEST_COUNT)
-        rate = np.where(length > 0.0, rate, edits > 0.0)
-        return np.minimum(rate, 1.0) if self.cap else np.asarray(rate)
+        rate = super().score(stats)
+        return np.minimum(rate, 1.0) if self.cap else rate
 
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the rate, the cost of edits and the reference length of stats (2,)."""
-        return rate_parts(float(self.score(stats)), stats)
+
+def terp_counts(
+    batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = TERP_LIMITS
+) -> FloatArray:
+    """Return (H, 12) float64: `COUNTS` against the cheapest reference, then the sum of costs."""
+    edits = _Edits(lexicon, costs, limits)
+    return best_reference(batch, edits.stats, lambda stats: -stats[..., -1])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Edits:
+    lexicon: Lexicon
+    costs: Costs
+    limits: Limits
+
+    def stats(self, single: Batch) -> FloatArray:
+        """Return (H, 12) of a batch with one reference a segment."""
+        relations = single.once(self.lexicon)
+        features = single.once(self)
+        prices = np.zeros(len(features))
+        if self.costs.phrase is not None:
+            first, by_log, by_probability, by_edits = self.costs.phrase
+            logs, probabilities, edits = features.T
+            prices = first + by_log * logs + by_probability * probabilities + by_edits * edits
+            prices = np.maximum(0.0, prices)
+        segments = segments_of(single)
+        phrases = found_phrases(relations, segments)
+        return self._count(
+            segments,
+            first_alike(segments, relations.words, phrases),
+            relations.words,
+            phrases,
+            Worths(_in_units(prices), features),
+        )
+
+    def __call__(self, corpus: Batch) -> FloatArray:
+        """Return (E, 3) float64: e * log10(p), e * p and e of the phrases of a test set.
+
+        e is the weighted distance of the two phrases, shifts allowed, but no phrases within.
+        """
+        relations = corpus.once(self.lexicon)
+        left, right = flat(relations.phrases.left), flat(relations.phrases.right)
+        ends = np.arange(len(left) + 1)
+        none = np.empty(0, dtype=np.int64)
+        distances = self._count(
+            Segments(right.values, right.offsets, ends, left.values, left.offsets, ends),
+            ends[:-1],
+            relations.words,
+            Phrases(
+                Occurrences(np.zeros_like(ends), none, none),
+                left.lengths,
+                right.values,
+                right.offsets,
+            ),
+            Worths(none, np.empty((0, 3))),
+        )[:, -1]
+        p = relations.phrases.probabilities
+        return np.column_stack([distances * np.log10(p), distances * p, distances])
+
+    def _count(
+        self,
+        segments: Segments,
+        first: IntArray,
+        words: Words,
+        phrases: Phrases,
+        worths: Worths,
+    ) -> FloatArray:
+        counts: FloatArray = plus_edits(
+            segments,
+            first,
+            words,
+            phrases,
+            worths,
+            _in_units(np.array(self.costs.edits)),
+            self.limits,
+        )
+        counts[:, -1] *= UNIT
+        return counts
+
+
+def _in_units(costs: FloatArray) -> IntArray:
+    return np.rint(costs / UNIT).astype(np.int64)

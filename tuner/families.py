@@ -1,8 +1,9 @@
-"""Finds the components of each family: our own files, and entry points of other packages.
+"""Finds the components of each family: our own classes, and entry points of other packages.
 
-A component of ours is the one class in the public file of its name (`bleu_sbp.py` holds
-`bleu-sbp`), in the folder of its family. Another package adds a component by an entry point of
-its name in the family's group, `portmert.metrics` and so on. Nothing is listed anywhere else.
+A component of ours is a public class that derives from the base of its family, in a public file of
+the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package adds a
+component by an entry point of its name in the family's group, `portmert.metrics` and so on.
+Nothing is listed anywhere else.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from portmert.tuner.ground.errors import ConfigError, suggest
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
     from pydantic import ValidationError
 
+_CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
 class Family:
-    """Says where the components of one family are found.
+    """Where the components of one family are found.
 
     Parameters
     ----------
@@ -73,11 +75,35 @@ FAMILIES = {
 
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
-    spec = importlib.util.find_spec(FAMILIES[family].package)
+    return sorted(_own(FAMILIES[family]))
+
+
+@functools.cache
+def _own(place: Family) -> dict[str, tuple[str, str]]:
+    """Return the module and the class of each of our own components of a family, by its name.
+
+    Read from the text of the files, because an import of all of them takes long.
+    """
+    spec = importlib.util.find_spec(place.package)
     if spec is None or spec.submodule_search_locations is None:
-        raise ImportError(FAMILIES[family].package)
-    files = pkgutil.iter_modules(spec.submodule_search_locations)
-    return sorted(file.name.replace("_", "-") for file in files if not file.name.startswith("_"))
+        raise ImportError(place.package)
+    bases: dict[str, list[str]] = {}
+    public: list[tuple[str, str]] = []
+    for folder in spec.submodule_search_locations:
+        for file in Path(folder).glob("*.py"):
+            for name, derived in _CLASS.findall(file.read_text(encoding="utf-8")):
+                bases.setdefault(name, []).extend(re.findall(r"\w+", derived))
+                if not name.startswith("_") and not file.name.startswith("_"):
+                    public.append((f"{place.package}.{file.stem}", name))
+
+    def is_component(name: str) -> bool:
+        return name == place.base or any(is_component(base) for base in bases.get(name, ()))
+
+    return {
+        re.sub("(?<!^)(?=[A-Z])", "-", name).lower(): (module, name)
+        for module, name in public
+        if is_component(name)
+    }
 
 
 def names(family: str) -> list[str]:
@@ -112,18 +138,9 @@ def component(family: str, name: str) -> type[Any]:
         return _loaded(family, added[0])
     if not is_ours:
         raise ConfigError(f"unknown {family} '{name}'{suggest(name, names(family))}")
-    place = FAMILIES[family]
-    module = importlib.import_module(f"{place.package}.{name.replace('-', '_')}")
-    classes = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and issubclass(value, place.base_class)
-    ]
-    if len(classes) != 1:
-        raise ImportError(f"{module.__name__} must define one {family}, found {len(classes)}")
-    return classes[0]
+    module, cls = _own(FAMILIES[family])[name]
+    found: type[Any] = getattr(importlib.import_module(module), cls)
+    return found
 
 
 _PLAIN = {
@@ -173,8 +190,8 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     checked: type[Any] = cls
     if checked.name() != entry.name:
         refuse(
-            f"{entry.value} calls itself '{checked.name()}', not as its entry point; a class is "
-            f"called as its file unless it overrides name()"
+            f"{entry.value} calls itself '{checked.name()}', not as its entry point; a metric is "
+            f"called as its class, another component as its file, unless it overrides name()"
         )
     for name, method in inspect.getmembers(place.base_class, inspect.isfunction):
         if missing := _not_taken(method, getattr(cls, name)):

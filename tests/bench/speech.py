@@ -20,7 +20,7 @@ import click
 import numpy as np
 
 import portmert
-from portmert.metrics.wer import Wer
+from portmert.metrics.edits import Wer
 from portmert.tuner.ground.tables import aligned
 from portmert.tuner.texts.by_id import read_by_id
 from tests.support.places import CONFIGS

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from portmert.metrics._learned import TERP_ALONE
 from portmert.metrics._lexicon_files import content_hash
+from portmert.metrics.learned import TERP_ALONE
 from portmert.tuner.runs.config import load_config
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run
@@ -80,8 +80,8 @@ def test_a_run_is_known_by_what_its_files_hold(config, tmp_path, monkeypatch, me
 
 
 def test_a_faulty_file_stops_the_run_before_it_begins(config, tmp_path):
-    (tmp_path / "table").write_text(TABLE + "0 <p>a</p> <p>b</p>\n")
+    (tmp_path / "table").write_text(TABLE + "-1 <p>a</p> <p>b</p>\n")
     result = run("tune", config('name = "terp"\nparaphrases = "table"'), status=1)
-    assert "table:3: probability 0; expected a number above 0, to 1" in result.stderr
+    assert "table:3: probability -1; expected a number from 0 to 1e6" in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()

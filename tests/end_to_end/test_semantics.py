@@ -66,6 +66,26 @@ def test_tuned_on_the_hypothesis_that_means_the_same_wins(metric, begin):
     assert Path("best").read_text() == "a man loves Mary\n"
 
 
+@pytest.mark.parametrize("metric", ["dr-stm", "dr-orp"])
+@pytest.mark.parametrize(("lacks", "beside"), [("roles", "sr-or"), ("tags", "posf")])
+def test_a_score_does_not_depend_on_what_else_is_scored(metric, lacks, beside):
+    """A sentence without roles has its discourse representation all the same."""
+    line = "a man loves Mary"
+    one = analysed(line)
+    del one[lacks]
+    Path("one.jsonl").write_text(json.dumps(one) + "\n")
+    Path("hyp").write_text(f"{line}\n")
+    files = ("--annotator", "semantics:files=one.jsonl,missing=unparsed")
+    scores = []
+    for metrics in ((metric,), (metric, beside), (beside, metric)):
+        named = [part for name in metrics for part in ("--metric", name)]
+        result = run("score", *named, "--hyp", "hyp", "--ref", "ref", *files, "--json")
+        found = {one["metric"]: one["score"] for one in json.loads(result.stdout)["scores"]}
+        scores.append(found[metric])
+    expected = 0.0 if (metric, lacks) == ("dr-orp", "tags") else 1.0
+    assert scores == [expected] * 3
+
+
 def test_what_the_embedded_annotator_gives_by_rules_is_what_it_writes():
     """The demo's language: scores of derived analyses are those of the file that shows them."""
     lines = [" ".join(words) for words in annotation_models.SENTENCES[:24]]

@@ -6,7 +6,7 @@ import pytest
 from portmert.metrics._base import Ragged, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.port import Port
-from portmert.metrics.ter import Ter
+from portmert.metrics.terp import Ter
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
 

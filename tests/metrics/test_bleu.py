@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from portmert.metrics.bleu import Bleu
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment
-from tests.support.strategies_metrics import batch_of, corpora, text
+from tests.support.strategies_metrics import batch_of, batch_of_pairs, corpora, text
 
 # Example 2.6 of the specification.
 SEGMENT_1 = Segment(
@@ -22,9 +22,9 @@ SEGMENT_2 = Segment(
 EXAMPLE = [SEGMENT_1, SEGMENT_2]
 
 VARIANTS = [
-    *({"smooth": s} for s in ("none", "exp", "sacre-exp", "add1", "moses+1", "floor", "add-k")),
+    *({"smooth": s} for s in ("none", "exp", "mteval", "add1", "moses+1", "floor", "add-k")),
     *({"reflen": r} for r in ("shortest", "average")),
-    *({"max_order": n, "smooth": s} for n in (1, 2, 3, 6) for s in ("none", "exp")),
+    *({"max_order": n, "smooth": s} for n in (1, 2, 3, 6) for s in ("none", "mteval")),
     {"smooth": "floor", "smooth_value": 0.5},
     {"smooth": "add-k", "smooth_value": 0.25},
 ]
@@ -44,7 +44,7 @@ def test_score_is_that_of_the_specification():
 
 @pytest.mark.parametrize(
     ("smooth", "expected"),
-    [("none", 0.0), ("exp", 0.506664), ("sacre-exp", 0.0), ("add1", 0.544446)],
+    [("none", 0.0), ("mteval", 0.506664), ("exp", 0.0), ("add1", 0.544446)],
 )
 def test_smoothed_segment_is_that_of_the_specification(smooth, expected):
     metric = Bleu(smooth=smooth)
@@ -55,8 +55,8 @@ def test_smoothed_segment_is_that_of_the_specification(smooth, expected):
 @pytest.mark.parametrize(
     ("smooth", "fourth_power"),
     [
-        ("exp", 1 / 2 * 1 / 2),  # the first order without a match; those without n-grams are 1
-        ("sacre-exp", 0),
+        ("mteval", 1 / 2 * 1 / 2),  # the first order without a match; without n-grams it is 1
+        ("exp", 0),
         ("add1", 1 / 2 * 1 / 2),
         ("moses+1", 2 / 3 * 1 / 2),
         ("floor", 0),
@@ -115,11 +115,21 @@ def test_score_equals_its_slow_twin(corpus):
         assert score == pytest.approx(oracle.bleu(corpus, **options), abs=1e-12), options
 
 
+def test_exp_of_two_short_perfect_lines_is_that_of_sacrebleu():
+    lines = ["a b", "c d"]
+    expected = sacrebleu.metrics.BLEU(tokenize="none", smooth_method="exp", force=True)
+    batch = batch_of_pairs(*((line.split(), line.split()) for line in lines))
+    total = Bleu().stats(batch).sum(axis=0)
+    assert expected.corpus_score(lines, [lines]).score == 0.0
+    assert float(Bleu(smooth="exp").score(total)) == 0.0
+    assert float(Bleu(smooth="mteval").score(total)) == 1.0
+
+
 @pytest.mark.parametrize(
     ("smooth", "method", "value"),
     [
         ("none", "none", None),
-        ("sacre-exp", "exp", None),
+        ("exp", "exp", None),
         ("floor", "floor", None),
         ("floor", "floor", 0.3),
         ("add-k", "add-k", None),
@@ -173,7 +183,7 @@ def test_matches_do_not_depend_on_how_long_the_segments_are():
             r"max_order\s+Input should be a valid integer, got .* fractional part",
         ),
         ({"max_ordre": 2}, r"max_ordre\s+Unexpected keyword argument"),
-        ({"smooth": "moses"}, r"smooth\s+Input should be 'none', 'exp', 'sacre-exp'"),
+        ({"smooth": "moses"}, r"smooth\s+Input should be 'none', 'exp', 'mteval'"),
         ({"reflen": "longest"}, r"reflen\s+Input should be 'closest', 'shortest' or 'average'"),
         ({"smooth_value": 1.0}, "smooth_value is for smooth=floor or add-k, found smooth=none"),
         (

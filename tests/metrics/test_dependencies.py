@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics._base import Arcs
-from portmert.metrics._dependencies import item_counts
-from portmert.metrics._references import each_reference
-from portmert.metrics.dpm import Dpm
-from portmert.metrics.edpm import Edpm
-from portmert.metrics.edpm_exact import EdpmExact
-from portmert.metrics.mu_pr import MuPr
+from portmert.metrics._shared import each_reference
+from portmert.metrics.dependencies import Dpm, Edpm, EdpmExact, MuPr, item_counts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies as oracles

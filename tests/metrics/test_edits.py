@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from portmert.metrics.cder import Cder
-from portmert.metrics.cer import Cer
-from portmert.metrics.per import Per
-from portmert.metrics.wer import Wer
+from portmert.metrics.edits import Cder, Cer, Per, Wer
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora, text

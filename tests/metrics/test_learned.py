@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics._base import Arcs, Batch, Vocabulary
-from portmert.metrics._learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
 from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics._terp import PRESETS, terp_counts
+from portmert.metrics.learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
+from portmert.metrics.terp import PRESETS, terp_counts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies

@@ -179,7 +179,7 @@ def test_wrong_option_is_named(options, message):
         ("t", "0.5\na\n\n", "t:1: a phrase without a word"),
         ("t", "0\na\nb\n", "t:1: probability 0; expected a number above 0, to 1"),
         ("t", "0.5\na\nb\nnan\na\nc\n", "t:4: probability nan"),
-        ("t", "1 <p>a</p> <p>b</p>\n\n2 <p>a</p> <p>c</p>\n", "t:3: probability 2"),
+        ("t", "1 <p>a</p> <p>b</p>\n\n-2 <p>a</p> <p>c</p>\n", "t:3: probability -2"),
         ("t", "1 <p>a</p> <p>b</p>\na b\n", "t:2: no entry of a paraphrase table"),
         ("t.gz", "plain", "t.gz: the compressed stream is damaged or cut off"),
     ],

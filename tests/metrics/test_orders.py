@@ -6,16 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from portmert.metrics import _kernels
 from portmert.metrics._base import Ragged, Texts, Vocabulary
 from portmert.metrics._orders import word_orders
-from portmert.metrics.hamming import Hamming
-from portmert.metrics.kendall import Kendall
-from portmert.metrics.lr_hamming import LrHamming
-from portmert.metrics.lr_kendall import LrKendall
-from portmert.metrics.rho import Rho
-from portmert.metrics.tau import Tau
-from portmert.metrics.v import V
+from portmert.metrics.kernels import word_orders as _kernels
+from portmert.metrics.orders import Hamming, Kendall, LrHamming, LrKendall, Rho, Tau, V
 from tests.metrics.test_port import EXAMPLE
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment

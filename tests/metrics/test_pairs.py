@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from portmert.metrics._pair_kernels import first_equals, mean_matches, pair_matches
 from portmert.metrics._pairs import PairBatch, WeightedLists
+from portmert.metrics.kernels.pairs import first_equals, mean_matches, pair_matches
 from portmert.tuner.components import registry
 from tests.oracles.mbr import clipped
 

@@ -1,11 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
-from portmert.metrics.bleu_sbp import BleuSbp
-from portmert.metrics.port import Port
-from portmert.metrics.port_rho import PortRho
-from portmert.metrics.port_tau import PortTau
-from portmert.metrics.qmean import Qmean
+from portmert.metrics.port import BleuSbp, Port, PortRho, PortTau, Qmean
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment
 from tests.support.strategies_metrics import batch_of, corpora, text

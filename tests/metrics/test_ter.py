@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-from portmert.metrics.ter import LIMITS, Ter
+from portmert.metrics.terp import TER_LIMITS, Ter
 from tests.metrics.test_port import EXAMPLE
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, text
@@ -126,7 +126,7 @@ def peak_memory():
 
 
 def edits_with(monkeypatch, pair, **changed):
-    monkeypatch.setattr("portmert.metrics.ter.LIMITS", LIMITS._replace(**changed))
+    monkeypatch.setattr("portmert.metrics.terp.TER_LIMITS", TER_LIMITS._replace(**changed))
     return stats_of(tuple(map(" ".join, pair)))[0][0]
 
 

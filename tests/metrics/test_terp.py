@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from portmert.metrics._terp import PRESETS, terp_counts
+from portmert.metrics._lexicon_files import read_paraphrases
+from portmert.metrics.terp import PRESETS, terp_counts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import lexical as oracle
+from tests.support.places import SHARED, needs
 from tests.support.strategies_metrics import batch_of_pairs
+
+SAMPLE = SHARED / "data" / "peers" / "terp" / "sample.pt.txt"
 
 sentences = st.lists(st.sampled_from(oracle.WORDS), max_size=7)
 EXAMPLES = [
@@ -56,6 +60,40 @@ def test_distance_of_a_phrase_counts_shifts(tmp_path):
     assert row[6:11] == pytest.approx([0, 1, -0.30103 * e, 0.5 * e, e], abs=1e-5)
     # w1 + w2 e log10(p) + w3 e p + w4 e = -0.2307 + 0.0249 - 0.0220 + 0.0995: never below 0.
     assert row[11] == 0
+
+
+def test_a_span_that_ends_in_a_paraphrase_is_not_shifted(tmp_path):
+    """As in the program: the whole would match after `the deal` went to the front as `it`."""
+    table = tmp_path / "paraphrases"
+    table.write_text("0.1 <p>the deal</p> <p>it</p>\n")
+    metric = registry.build("metric", "terp", {"paraphrases": table})
+    shared = ["a1", "b1", "c1", "d1"]
+    pair = batch_of_pairs(([*shared, "it"], ["the", "deal", *shared]))
+    assert counts(metric, pair)[0, 6] == 0
+    assert metric.score(metric.stats(pair)) == pytest.approx([0.519], abs=5e-4)
+
+
+def test_a_table_of_the_program_is_read(tmp_path):
+    """A pair of probability 0 is never used; a line of two numbers is two pairs."""
+    table = tmp_path / "paraphrases"
+    table.write_text(
+        "0.0 <p>stock exchange</p> <p>stock market</p>\n"
+        "0.5 3.0 <p>shares of ez</p> <p>stocks of it</p>\n"
+        "0 1.0 <p>american</p> <p>u . s .</p>\n"
+    )
+    found = read_paraphrases(table)
+    assert found.probabilities.tolist() == [0.5, 3.0, 1.0]
+    assert [len(found.left.row(k)) for k in range(3)] == [3, 3, 1]
+    metric = registry.build("metric", "terp", {"paraphrases": table})
+    pair = batch_of_pairs((["u", ".", "s", "."], ["american"]))
+    e = 3 * 0.2588527567630183 + 1.5565478292505814  # three words too many, one replaced
+    cost = max(0.0, -0.2306579294476191 + (0.17708577297831574 - 0.07843705907022736) * e)
+    assert metric.stats(pair)[0, 0] == pytest.approx(cost)
+
+
+@needs(SAMPLE)
+def test_the_sample_of_the_program_is_read():
+    assert len(read_paraphrases(SAMPLE).probabilities) == 5
 
 
 def test_counts_of_the_worked_examples(files):

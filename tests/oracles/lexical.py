@@ -245,25 +245,30 @@ class Terp:
         return best[len(hypothesis), len(reference)][0], path[::-1]
 
     def spans(self, hypothesis, reference, h, r):
-        """Lengths of all matching spans that begin here, at most 10 words on either side."""
-        found, todo = set(), [(0, 0)]
+        """Lengths of the matching spans that begin here and end in a pair of words.
+
+        At most 10 words on either side.
+        """
+        found, ends, todo = set(), set(), [(0, 0)]
         while todo:
             a, b = todo.pop()
             steps = [
-                (len(y), len(x))
+                (len(y), len(x), False)
                 for x, y in self.phrases
                 if hypothesis[h + a :][: len(y)] == y and reference[r + b :][: len(x)] == x
             ]
             if h + a < len(hypothesis) and r + b < len(reference):
                 one, other = hypothesis[h + a], reference[r + b]
                 if self.lexicon.module(one, other) is not None:
-                    steps.append((1, 1))
-            for more, over in steps:
+                    steps.append((1, 1, True))
+            for more, over, is_pair in steps:
                 span = a + more, b + over
+                if max(span) <= 10 and is_pair:
+                    ends.add(span)
                 if max(span) <= 10 and span not in found:
                     found.add(span)
                     todo.append(span)
-        return found
+        return ends
 
     def shifts(self, hypothesis, reference, path):
         """All moves: (longest side, -start, -gap, words moved), and the text after it."""

@@ -88,11 +88,11 @@ def smoothed_precisions(m, t, smooth, smooth_value):
         elif smooth in ("add1", "add-k") and n > 0:
             value = Fraction(1) if smooth == "add1" or smooth_value is None else smooth_value
             a, b = a + Fraction(value), b + Fraction(value)
-        elif smooth == "exp" and b == 0:
+        elif smooth == "mteval" and b == 0:
             a, b = Fraction(1), Fraction(1)
         elif a == 0 and b > 0 and smooth == "floor":
             a = Fraction(0.1 if smooth_value is None else smooth_value)
-        elif a == 0 and b > 0 and smooth in ("exp", "sacre-exp"):
+        elif a == 0 and b > 0 and smooth in ("exp", "mteval"):
             k += 1
             a = Fraction(1, 2**k)
         precisions.append(ratio(a, b))
@@ -115,7 +115,7 @@ def bleu(segments, *, max_order=4, reflen="closest", smooth="none", smooth_value
         sum(max(0, len(s.hypothesis.words) - n + 1) for s in segments)
         for n in range(1, max_order + 1)
     ]
-    if smooth in ("sacre-exp", "floor", "add-k", "add1") and not any(m):
+    if smooth in ("exp", "floor", "add-k", "add1") and not any(m):
         return 0.0
     precisions = smoothed_precisions(m, t, smooth, smooth_value)
     if min(precisions) == 0:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from portmert.metrics.ter import Ter
+from portmert.metrics.terp import Ter
 from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
 from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
 

@@ -108,14 +108,16 @@ def requests(
 ) -> list[tuple[AnnotationRequest, list[KeptLayer]]]:
     """Return the requests to the annotator, each with the layers that are made of the answer.
 
-    There is one request, unless lists of parses of several lengths are wanted: an answer must not
-    depend on what else is asked.
+    There is one request, unless lists of parses of several lengths or analyses of meaning are
+    wanted: an answer must not depend on what else is asked.
     """
     by_length: dict[int, list[KeptLayer]] = {}
-    others = []
+    others, alone = [], []
     for layer in layers:
         if source(layer, gives) == "parses":
             by_length.setdefault(layer.parses or 1, []).append(layer)
+        elif source(layer, gives) in MEANING:
+            alone.append((1, [layer]))
         else:
             others.append(layer)
     groups = [(length, by_length[length]) for length in sorted(by_length)] or [(1, [])]
@@ -129,7 +131,8 @@ def requests(
             ),
             group,
         )
-        for length, group in groups
+        for length, group in [*groups, *alone]
+        if group
     ]
 
 

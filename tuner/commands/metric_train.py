@@ -137,7 +137,7 @@ def _available(annotator: str | None, paraphrases: Path | None) -> str:
 
 
 def _chosen(groups: str, available: str) -> str:
-    from portmert.tuner.api.metric_learning import checked_groups  # noqa: PLC0415  start-up time
+    from portmert.tuner.api.metric_training import checked_groups  # noqa: PLC0415  start-up time
 
     try:
         chosen = checked_groups(groups)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._learned import GROUPS, feature_names
+from portmert.metrics.learned import GROUPS, feature_names
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
 from portmert.tuner.evaluation.metaeval.intervals import interval
 from portmert.tuner.ground import streams
@@ -89,7 +89,7 @@ class Condition:
     Parameters
     ----------
     groups
-        Letters of `portmert.metrics._learned.GROUPS`.
+        Letters of `portmert.metrics.learned.GROUPS`.
     trained, tested
         Objective on the half learnt from, and on the other, for either half.
     samples : (B,) float64

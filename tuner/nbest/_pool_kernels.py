@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics._compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel
 from portmert.tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 

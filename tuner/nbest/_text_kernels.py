@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics._compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel
 from portmert.tuner.texts._kernels import (
     ByteArray,
     empty_table,

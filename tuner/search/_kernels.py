@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel
 
 
 @helper

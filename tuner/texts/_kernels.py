@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import IntArray, TokenArray
-from portmert.metrics._compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel
 
 ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
-from portmert.metrics._ngrams import flat
-from portmert.metrics._pair_kernels import first_equals
 from portmert.metrics._pairs import PairBatch, WeightedLists
+from portmert.metrics._shared import flat
+from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
-from portmert.metrics.ter import Ter
+from portmert.metrics.terp import Ter
 from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from portmert.tuner.evaluation.correlation import pearson as pearson_of
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.metrics._learned import feature_names
+from portmert.metrics.learned import feature_names
 from portmert.tuner.evaluation import metric_training as training
 from portmert.tuner.ground.errors import InputError
 

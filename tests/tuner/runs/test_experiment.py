@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from portmert.metrics.bleu import Bleu
-from portmert.metrics.ter import Ter
+from portmert.metrics.terp import Ter
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.result import Iteration, best_iteration, stop_reason
 

@@ -156,7 +156,7 @@ def test_spbleu_is_that_of_sacrebleu(step, file, model, sacrebleu_folder):
         "cats and dogs ran",
     ]
     theirs = BLEU(tokenize=step).corpus_score(hypotheses, [references]).score
-    metric = "bleu:smooth=sacre-exp"
+    metric = "bleu:smooth=exp"
     for options in ({"text": step}, {"text": step, "text_model": model}):
         found = portmert.score(hypotheses, [references], metric=metric, **options)
         assert 100 * found.score == pytest.approx(theirs, abs=1e-9)

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
-from portmert.metrics.ter import Ter
+from portmert.metrics.terp import Ter
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, plain
 from portmert.tuner.ground.errors import InputError, counted

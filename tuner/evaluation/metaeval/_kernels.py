@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel
 
 SingleArray = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._compiled import kernel
+from portmert.metrics.kernels.compiled import kernel
 
 
 class Lists(NamedTuple):

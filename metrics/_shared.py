@@ -1,0 +1,234 @@
+"""What several metrics share: n-gram counts, lengths, the choice of a reference, means.
+
+Formulas in docs/metrics/ngrams.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
+from portmert.metrics._pairs import PairBatch, WeightedLists
+from portmert.metrics.kernels.compiled import Segments
+from portmert.metrics.kernels.ngrams import ngram_matches
+from portmert.metrics.kernels.pairs import mean_matches, pair_matches
+
+ReferenceLength = Literal["closest", "shortest", "average"]
+
+SMALLEST_COUNT = 1e-9
+"""Below every positive count: `a / max(b, SMALLEST_COUNT)` is a / b, and 0 where both are 0."""
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""The same for shares, which may be smaller."""
+ALL_ONE = (np.empty(0, dtype=np.int64), np.empty(0))
+"""Every n-gram counts 1, see `ngram_matches`."""
+
+
+def require_references(batch: Batch) -> None:
+    """Raise ValueError if a segment has no reference."""
+    empty = np.flatnonzero(np.diff(batch.reference_offsets) < 1)
+    if empty.size:
+        raise ValueError(f"segment {empty[0]} has no reference")
+
+
+def check_rows(rows: Ragged, texts: Texts, what: str, names: tuple[str, str]) -> None:
+    """Raise ValueError unless each text has one row value a token, or none.
+
+    `names` are those of the values and of one of them: ("tags", "tag").
+    """
+    found, expected = rows.lengths, texts.tokens.lengths
+    wrong = np.flatnonzero((found != expected) & (found != 0))
+    if wrong.size:
+        first = int(wrong[0])
+        raise ValueError(
+            f"{what} {first} has {names[0]}: {found[first]}, tokens: {expected[first]}; a text "
+            f"has one {names[1]} a token, or none"
+        )
+
+
+def matched(batch: Batch, max_order: int) -> FloatArray:
+    """Return (H, N) float64: the clipped matches of each hypothesis for n-grams of 1..N tokens."""
+    counts: FloatArray
+    if isinstance(batch, PairBatch):
+        single = flat(batch.single.tokens)
+        counts = pair_matches(
+            single.values, single.offsets, batch.firsts, batch.lasts, batch.chosen, max_order
+        )
+        return counts.T
+    require_references(batch)
+    counts = ngram_matches(segments_of(batch), ALL_ONE, max_order)
+    return counts
+
+
+def mean_matched(lists: WeightedLists, max_order: int) -> FloatArray:
+    """Return (H, N) float64: the mean clipped matches of each text with all texts of its list."""
+    tokens = flat(lists.hypotheses.tokens)
+    means: FloatArray = mean_matches(
+        tokens.values, tokens.offsets, lists.offsets, lists.weights, max_order
+    )
+    return means
+
+
+def totals(lengths: FloatArray, max_order: int) -> FloatArray:
+    """Return (H, N) float64: how many n-grams texts of these (H,) lengths have, never below 0."""
+    return np.maximum(lengths - np.arange(max_order, dtype=np.float64)[:, None], 0.0).T
+
+
+def hypothesis_lengths(batch: Batch) -> FloatArray:
+    """Return (H,) float64."""
+    return batch.hypotheses.tokens.lengths.astype(np.float64)
+
+
+def reference_lengths(batch: Batch, rule: ReferenceLength = "closest") -> FloatArray:
+    """Return (H,) float64: the reference length that each hypothesis is compared with.
+
+    `closest`: the length nearest to the hypothesis's own, the shorter one on a tie.
+    """
+    require_references(batch)
+    lengths = batch.references.tokens.lengths.astype(np.float64)
+    starts, per_segment = batch.reference_offsets[:-1], np.diff(batch.offsets)
+    if len(batch) == 0:
+        return np.empty(0)
+    if rule == "shortest" or (np.diff(batch.reference_offsets) == 1).all():
+        return np.repeat(np.minimum.reduceat(lengths, starts), per_segment)
+    if rule == "average":
+        counts = np.diff(batch.reference_offsets)
+        return np.repeat(np.add.reduceat(lengths, starts) / counts, per_segment)
+    own = hypothesis_lengths(batch)[:, np.newaxis]
+    return closest_rows(batch, own, lengths[:, np.newaxis])[:, 0]
+
+
+def closest_rows(
+    batch: Batch, own: FloatArray, others: FloatArray, usable: NDArray[np.bool_] | None = None
+) -> FloatArray:
+    """Return (H, D): for each value of a hypothesis the closest one of its references.
+
+    Parameters
+    ----------
+    own, others : (H, D), (R, D) float64
+        Values of hypotheses and of references. Of two equally close ones the smaller counts.
+    usable : (R,) bool, optional
+        The references that count; without any the result is 0.
+    """
+    per_segment = np.diff(batch.offsets)
+    closest, least = np.zeros_like(own), np.full_like(own, np.inf)
+    for chosen in _reference_rows(batch):
+        rows = np.repeat(chosen, per_segment)
+        other = others[rows]
+        distance = np.abs(other - own)
+        if usable is not None:
+            distance = np.where(usable[rows, np.newaxis], distance, np.inf)
+        nearer = (distance < least) | ((distance == least) & (other < closest))
+        closest, least = np.where(nearer, other, closest), np.where(nearer, distance, least)
+    return closest
+
+
+def _reference_rows(batch: Batch) -> Iterator[IntArray]:
+    """Yield the row of the first reference of each segment, then of the second, ...
+
+    A segment with fewer references than others has its first one again.
+    """
+    starts, counts = batch.reference_offsets[:-1], np.diff(batch.reference_offsets)
+    for k in range(int(counts.max(initial=0))):
+        yield starts + np.where(k < counts, k, 0)
+
+
+def each_reference(batch: Batch) -> Iterator[Batch]:
+    """Yield the batch with one reference a segment: the first of each, then the second, ...
+
+    A segment with fewer references than others has its first one again.
+    """
+    require_references(batch)
+    if (np.diff(batch.reference_offsets) == 1).all():
+        yield batch
+        return
+    for rows in _reference_rows(batch):
+        yield replace(
+            batch,
+            references=batch.references.take(rows),
+            reference_offsets=np.arange(len(batch) + 1),
+            whole=batch.corpus,
+        )
+
+
+def best_reference(
+    batch: Batch,
+    stats: Callable[[Batch], FloatArray],
+    score: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return (H, K): the statistics against the reference under which each hypothesis scores best.
+
+    `stats` sees batches with one reference a segment; of equal scores the first counts.
+    """
+    singles = each_reference(batch)
+    best = stats(next(singles))
+    best_scores: FloatArray | None = None
+    for single in singles:
+        if best_scores is None:  # not before it is needed: most test sets have one reference
+            best_scores = score(best)
+        rows = stats(single)
+        scores = score(rows)
+        better = scores > best_scores
+        best = np.where(better[:, np.newaxis], rows, best)
+        best_scores = np.where(better, scores, best_scores)
+    return best
+
+
+def one_length(single: Batch) -> FloatArray:
+    """Return (H,) float64: the reference length of a batch with one reference a segment."""
+    return np.repeat(single.references.tokens.lengths, np.diff(single.offsets)).astype(np.float64)
+
+
+def flat(rows: Ragged) -> Ragged:
+    """Return the rows in the one dtype and layout that kernels are compiled for."""
+    return Ragged(
+        np.ascontiguousarray(rows.values, dtype=np.int32),
+        np.ascontiguousarray(rows.offsets, dtype=np.int64),
+    )
+
+
+def segments_of(
+    batch: Batch, hypotheses: Ragged | None = None, references: Ragged | None = None
+) -> Segments:
+    """Return what kernels read of a batch: its tokens, or other rows of its texts."""
+    own = flat(batch.hypotheses.tokens if hypotheses is None else hypotheses)
+    others = flat(batch.references.tokens if references is None else references)
+    return Segments(
+        own.values,
+        own.offsets,
+        np.ascontiguousarray(batch.offsets, dtype=np.int64),
+        others.values,
+        others.offsets,
+        np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
+    )
+
+
+def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return 2ab / (a + b) (...), 0 where both are 0."""
+    return np.asarray(2.0 * one * other / np.maximum(one + other, SMALLEST))
+
+
+def weighted_mean(stats: FloatArray) -> FloatArray:
+    """Return (...): `stats[..., 0] / stats[..., 1]`, 0 where the weight is 0."""
+    return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT))
+
+
+def named(names: Sequence[str], stats: FloatArray) -> dict[str, float]:
+    """Return the statistics of one row (K,) by their names."""
+    return dict(zip(names, stats.tolist(), strict=True))
+
+
+class WeightedMean(Metric):
+    """Averages a value of segments: the statistics are a weight times it, and the weight."""
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean (...) for stats (..., 2)."""
+        return weighted_mean(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the mean and the sum of the weights of stats (2,)."""
+        return {self.name(): float(weighted_mean(stats)), self.stat_names[1]: float(stats[1])}

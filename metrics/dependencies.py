@@ -1,0 +1,313 @@
+"""The DPM family: expected counts of words, word pairs and dependency links that match.
+
+Kahn, Snover and Ostendorf 2009; formulas in docs/metrics/dependencies.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Arcs, Batch, FloatArray, Metric, Need, Texts
+from portmert.metrics._shared import best_reference, flat, hypothesis_lengths, matched, totals
+from portmert.metrics.kernels.dependencies import DH, DL, DLH, LH, Linked, link_matches
+
+Combination = Literal["f", "mu-pr"]
+
+PAPER = "Kahn, Snover & Ostendorf, Machine Translation 23 (2009)"
+
+_KINDS = {"dlh": DLH, "dl": DL, "lh": LH, "dh": DH}
+"""What of a link (dependent, label, head) makes an item of a decomposition."""
+
+_NO_LINK = np.empty((0, 3), dtype=np.int32)
+_ALL_ONE = np.empty(0)
+
+_NGRAM = re.compile(r"[1-9]g")
+
+
+class ItemCounts(NamedTuple):
+    """Expected counts of H hypotheses, a column for each of C decompositions.
+
+    Parameters
+    ----------
+    match : (H, C) float64
+        Sum over items of min(expected count, that in the reference).
+    hyp, ref : (H, C) float64
+        Sum over items of the expected count in the hypothesis, in the reference.
+    """
+
+    match: FloatArray
+    hyp: FloatArray
+    ref: FloatArray
+
+
+def decompositions(of: str) -> tuple[str, ...]:
+    """Return the decompositions named by `1g+2g+dl+lh` and the like.
+
+    Raises
+    ------
+    ValueError
+        None, an unknown one, or one that is named twice.
+    """
+    names = tuple(of.split("+"))
+    for number, name in enumerate(names):
+        if name not in _KINDS and _NGRAM.fullmatch(name) is None:
+            raise ValueError(
+                f"of={of}: '{name}' is no decomposition; choose from 1g to 9g, dl, lh, dh, dlh, "
+                f"joined by + without spaces"
+            )
+        if name in names[:number]:
+            raise ValueError(f"of={of}: {name} is named twice")
+    return names
+
+
+@dataclass(frozen=True)
+class _DependencyMatch(Metric):
+    """Scores expected counts of words, word pairs and links: the DPM family.
+
+    Parameters
+    ----------
+    of
+        The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
+        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
+        label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
+    parses
+        So many best parses are counted, each by its weight; 1 is the best parse alone.
+    gamma
+        How much better parses count more: the weight of a parse is proportional to its
+        probability to this power. 1: as the parser says. 0: all parses the same. Of one parse it
+        says nothing.
+    combination
+        `f`: the harmonic mean of precision and recall of the counts of all decompositions added
+        up.
+        `mu-pr`: the harmonic mean of the precision and the recall of every decomposition; 0 if
+        one of them is 0.
+    """
+
+    of: str = "1g+2g+dl+lh"
+    parses: Annotated[int, Ge(1), Le(1000)] = 1
+    gamma: Annotated[float, Ge(0), Le(1)] = 0.25
+    combination: Combination = "f"
+
+    source: ClassVar[str] = PAPER
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {"of": ("1g+3g+dlh+dh",)}
+
+    def __post_init__(self) -> None:
+        """Check that `of` is a list of decompositions."""
+        decompositions(self.of)
+
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]  # others need it always
+        """A parse, or links, unless all decompositions are n-grams."""
+        if not any(name in _KINDS for name in decompositions(self.of)):
+            return frozenset()
+        # Of one parse gamma says nothing: any best parse will do.
+        return frozenset({"heads"} if self.parses == 1 else {Arcs(self.parses, self.gamma)})
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
+        return tuple(
+            f"{what}_{name}" for name in self.of.split("+") for what in ItemCounts._fields
+        )
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3C) in the order of `stat_names`, against the reference that scores best.
+
+        Raises
+        ------
+        ValueError
+            As `item_counts`.
+        """
+        names = decompositions(self.of)
+        need = next(iter(self.needs), None)
+        # Less is cut per reference.
+        batch = replace(
+            batch,
+            hypotheses=_only(batch.hypotheses, need),
+            references=_only(batch.references, need),
+        )
+
+        def stats(single: Batch) -> FloatArray:
+            counts = np.stack(item_counts(single, need, names), axis=-1)
+            return counts.reshape(len(counts), 3 * len(names))
+
+        return best_reference(batch, stats, self.score)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score in 0..1 (...) of stats (..., 3C)."""
+        return combined(stats, self.combination)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precision and recall of each decomposition, for stats (3C,)."""
+        parts: dict[str, float] = {}
+        for c, name in enumerate(self.of.split("+")):
+            match, hyp, ref = (float(value) for value in stats[3 * c : 3 * c + 3])
+            parts[f"p_{name}"] = match / hyp if hyp else 0.0
+            parts[f"r_{name}"] = match / ref if ref else 0.0
+        return parts
+
+
+@dataclass(frozen=True)
+class Dpm(_DependencyMatch):
+    """Counts words, word pairs and dependency links that match, of the best parse of each text.
+
+    Of several references the one counts under which the hypothesis scores highest. Where a text
+    has no parse, its links count as none and its n-grams as ever.
+    """
+
+
+@dataclass(frozen=True)
+class Edpm(_DependencyMatch):
+    """Counts words, word pairs and links that match, expected over the best parses.
+
+    Of several references the one counts under which the hypothesis scores highest. Where a text
+    has no parse, its links count as none and its n-grams as ever.
+    """
+
+    parses: Annotated[int, Ge(1), Le(1000)] = 50
+
+
+@dataclass(frozen=True)
+class EdpmExact(_DependencyMatch):
+    """Counts words, word pairs and links that match, expected over all trees.
+
+    The expectation of EDPM without a limit on the number of parses: over all trees of a parser
+    that scores single links, from the probability of each link.
+
+    Of several references the one counts under which the hypothesis scores highest. Where a text
+    has no parse, its links count as none and its n-grams as ever.
+
+    Parameters
+    ----------
+    gamma
+        How much better trees count more: the weight of a tree is proportional to its
+        probability to this power. 1: as the parser says. 0: all trees the same.
+    """
+
+    parses: ClassVar[int] = 0  # type: ignore[misc]  # all: no option here
+
+    source: ClassVar[str] = f"{PAPER}, in the limit of all parses"
+
+
+@dataclass(frozen=True)
+class MuPr(_DependencyMatch):
+    """Averages precision and recall of every decomposition harmonically, of the best parse.
+
+    Of several references the one counts under which the hypothesis scores highest. Where a text
+    has no parse, its links count as none and its n-grams as ever.
+    """
+
+    combination: ClassVar[Combination] = "mu-pr"  # type: ignore[misc]  # no option here
+
+
+def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCounts:
+    """Count the items of each hypothesis and of the one reference of its segment.
+
+    A text without a parse has no links; its n-grams count all the same.
+
+    Parameters
+    ----------
+    batch
+        With one reference a segment, as `each_reference` yields.
+    need
+        Where links come from: `heads`, or `Arcs`; None where `of` has n-grams only.
+    of
+        C decompositions: `1g` to `9g`, `dl`, `lh`, `dh`, `dlh`.
+
+    Raises
+    ------
+    ValueError
+        A segment has not exactly one reference, or the batch lacks what is needed.
+    """
+    if (np.diff(batch.reference_offsets) != 1).any():
+        raise ValueError("item counts are of one reference a segment; see each_reference")
+    shape = (len(batch.hypotheses), len(of))
+    counts = ItemCounts(np.empty(shape), np.empty(shape), np.empty(shape))
+    per_segment = np.diff(batch.offsets)
+    orders = [int(name[0]) for name in of if name not in _KINDS]
+    if orders:
+        longest = max(orders)
+        references = batch.references.tokens.lengths.astype(np.float64)
+        found = matched(batch, longest)
+        own = totals(hypothesis_lengths(batch), longest)
+        others = np.repeat(totals(references, longest), per_segment, axis=0)
+    kinds = [_KINDS[name] for name in of if name in _KINDS]
+    if kinds:
+        matches, sums, reference_sums = link_matches(
+            _linked(batch.hypotheses, need),
+            _linked(batch.references, need),
+            np.ascontiguousarray(batch.offsets, dtype=np.int64),
+            np.array(kinds),
+        )
+    for c, name in enumerate(of):
+        if name in _KINDS:
+            counts.match[:, c] = matches[:, kinds.index(_KINDS[name])]
+            counts.hyp[:, c] = sums
+            counts.ref[:, c] = np.repeat(reference_sums, per_segment)
+        else:
+            n = int(name[0]) - 1
+            counts.match[:, c], counts.hyp[:, c] = found[:, n], own[:, n]
+            counts.ref[:, c] = others[:, n]
+    return counts
+
+
+def combined(stats: FloatArray, how: Combination) -> FloatArray:
+    """Return (...): the score of counts (..., 3C).
+
+    `f`: the harmonic mean of precision and recall of all counts added up. `mu-pr`: the harmonic
+    mean of the precision and the recall of every decomposition.
+    """
+    match, hyp, ref = (stats[..., k::3] for k in range(3))
+    if how == "f":
+        # 2PR / (P + R) with P = match / hyp and R = match / ref.
+        lengths = _added(hyp) + _added(ref)
+        return np.asarray(2.0 * _added(match) / np.where(lengths > 0, lengths, 1.0))
+    zero = (match <= 0).any(axis=-1)
+    inverse = _added((hyp + ref) / np.where(match > 0, match, 1.0))
+    return np.where(zero, 0.0, 2.0 * match.shape[-1] / np.where(zero, 1.0, inverse))
+
+
+def _added(values: FloatArray) -> FloatArray:
+    """Add up the last axis, in one order whatever the layout in memory is."""
+    total = values[..., 0].copy()
+    for c in range(1, values.shape[-1]):
+        total += values[..., c]
+    return total
+
+
+def _only(texts: Texts, need: Need | None) -> Texts:
+    """Return texts with nothing but tokens and, if it is there, what is needed."""
+    heads = texts.heads if need == "heads" else None
+    arcs = {key: value for key, value in texts.arcs.items() if key == need}
+    return Texts(texts.vocabulary, texts.tokens, heads=heads, arcs=arcs)
+
+
+def _linked(texts: Texts, need: Need | None) -> Linked:
+    """Return tokens and links as the kernel takes them."""
+    if need is None or not texts.has(need):
+        what = "weighted dependency parses" if isinstance(need, Arcs) else "dependency parses"
+        raise ValueError(f"the metric needs {what}")
+    tokens = flat(texts.tokens)
+    if isinstance(need, Arcs):
+        links, weights = texts.arcs[need].links, texts.arcs[need].weights
+    else:
+        assert texts.heads is not None  # noqa: S101  seen to
+        links, weights = texts.heads, _ALL_ONE
+    links = flat(links)
+    if not len(links.values):
+        links = replace(links, values=_NO_LINK)
+    return (
+        tokens.values,
+        tokens.offsets,
+        links.values,
+        links.offsets,
+        np.ascontiguousarray(weights, dtype=np.float64),
+    )

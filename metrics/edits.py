@@ -1,0 +1,184 @@
+"""Error rates: WER, CER, CDER, PER.
+
+Formulas in docs/metrics/edits.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._characters import in_characters
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    best_reference,
+    hypothesis_lengths,
+    matched,
+    one_length,
+    segments_of,
+)
+from portmert.metrics.kernels.edits import edit_distances, edit_kinds
+
+
+@dataclass(frozen=True)
+class _DistanceRate(Metric):
+    """Scores 1 minus an edit distance over the reference length.
+
+    A subclass says whether jumps are edits as in CDER (`long_jumps`).
+    """
+
+    long_jumps: ClassVar[bool] = False
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The distance and the length of the reference."""
+        return ("edits", "ref_len")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) counts in the order of `stat_names`, of the reference with fewest edits.
+
+        That is, per reference word. An empty reference is chosen where the distance to it is 0, or
+        where there is no other.
+        """
+
+        def stats(single: Batch) -> FloatArray:
+            distances = edit_distances(segments_of(single), self.long_jumps)
+            return np.column_stack([distances, one_length(single)])
+
+        return best_reference(batch, stats, _lowest_rate)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return 1 minus the rate, at most 1, for stats (..., 2)."""
+        return _one_minus_rate(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, the edits and the reference length of stats (2,)."""
+        rate = 1.0 - float(_one_minus_rate(stats))
+        return {"rate": rate, "edits": float(stats[0]), "ref_len": float(stats[1])}
+
+    def details(self, batch: Batch) -> dict[str, float]:
+        """Return substitutions, insertions, deletions: sums, and shares of the reference length.
+
+        The references are those of `stats`. CDER has none: its jumps are no such edits.
+        """
+        if self.long_jumps:
+            return {}
+
+        def stats(single: Batch) -> FloatArray:
+            kinds = edit_kinds(segments_of(single))
+            return np.column_stack([kinds.sum(axis=1), one_length(single), kinds])
+
+        chosen = best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(axis=0)
+        names = ("substitutions", "insertions", "deletions")
+        counts = dict(zip(names, chosen[2:].tolist(), strict=True))
+        length = max(float(chosen[1]), SMALLEST_COUNT)
+        shares = {f"{name[:3]}_rate": count / length for name, count in counts.items()}
+        return (shares if chosen[1] else dict.fromkeys(shares, 0.0)) | counts
+
+
+def _one_minus_rate(stats: FloatArray) -> FloatArray:
+    """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
+    rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
+    return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
+
+
+def _lowest_rate(stats: FloatArray) -> FloatArray:
+    """Return what is highest for the reference to choose; edits against no word rate infinitely.
+
+    The score of a segment will not do: without a reference word it is 1 whatever the edits.
+    """
+    endless = (stats[..., 1] == 0.0) & (stats[..., 0] > 0.0)
+    return np.where(endless, -np.inf, _one_minus_rate(stats))
+
+
+@dataclass(frozen=True)
+class Wer(_DistanceRate):
+    """Computes 1 minus the insertions, deletions and substitutions over the reference length.
+
+    1 is perfect; below 0 where there are more edits than reference words.
+    Of several references the one with the lowest rate counts, the first on a tie. Without any
+    reference word the score is 1.
+    """
+
+    source: ClassVar[str] = "Moses mert/CderScorer.cpp (WER)"
+
+
+@dataclass(frozen=True)
+class Cer(_DistanceRate):
+    """Computes 1 minus the insertions, deletions and substitutions of characters over the length.
+
+    The length is the number of characters (code points) of the reference. Otherwise as `wer`.
+
+    Parameters
+    ----------
+    spaces
+        Whether the space between two words is a character; several in a row are one.
+    """
+
+    spaces: bool = True
+
+    compares_words: ClassVar[bool] = False
+    source: ClassVar[str] = "jiwer's cer"
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) counts in the order of `stat_names`."""
+        return super().stats(in_characters(batch, spaces=self.spaces))
+
+    def details(self, batch: Batch) -> dict[str, float]:
+        """Return how many edits are of which kind."""
+        return super().details(in_characters(batch, spaces=self.spaces))
+
+
+@dataclass(frozen=True)
+class Cder(_DistanceRate):
+    """Computes 1 minus the CDER, edits and long jumps over the reference length.
+
+    The reference is covered once, in order. The hypothesis may be gone through in any order, with
+    jumps that cost 1 each; its words may be covered several times or not at all. 1 is perfect;
+    below 0 where there are more edits than reference words.
+    Of several references the one with the lowest rate counts, the first on a tie. Without any
+    reference word the score is 1.
+    """
+
+    long_jumps: ClassVar[bool] = True
+    source: ClassVar[str] = "Leusch, Ueffing and Ney, EACL 2006; Moses mert/CderScorer.cpp"
+
+
+@dataclass(frozen=True)
+class Per(Metric):
+    """Computes the share of reference words in the hypothesis, less its words too many.
+
+    The order of words plays no role. 1 is perfect; below 0 where the hypothesis is much too long;
+    0 without any reference word. Moses takes one reference; here of several the one with the
+    highest score counts, the first on a tie.
+    """
+
+    source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Words in common, lengths of the hypothesis and the reference."""
+        return ("correct", "hyp_len", "ref_len")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3) counts in the order of `stat_names`."""
+
+        def stats(single: Batch) -> FloatArray:
+            lengths = hypothesis_lengths(single), one_length(single)
+            return np.column_stack([matched(single, 1), *lengths])
+
+        return best_reference(batch, stats, self.score)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return 1 - per, at most 1, for stats (..., 3)."""
+        correct, own, length = stats[..., 0], stats[..., 1], stats[..., 2]
+        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(length, SMALLEST_COUNT)
+        return np.asarray(np.where(length > 0.0, share, 0.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, the words in common and the lengths of stats (3,)."""
+        counts = dict(zip(self.stat_names, stats.tolist(), strict=True))
+        return {"rate": 1.0 - float(self.score(stats)), **counts}

@@ -1,0 +1,152 @@
+"""Compiles kernels, and holds what the kernels of several files share."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numba import njit
+from numba.core import event
+
+from portmert.metrics._base import IntArray, TokenArray
+
+
+def kernel(function: Any) -> Callable[..., Any]:
+    """Compile a function when it is first called, and keep it on disk.
+
+    Numba compiles it again when its own file changes. Here it is compiled again too when the file
+    of a helper that it calls changes.
+    """
+    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
+    own = function.__code__.co_filename
+    if others := _files(function) - {own}:
+        newest = max(Path(file).stat().st_mtime for file in others)
+        pattern = f"{Path(own).stem}.{function.__name__}-*.nbi"
+        for index in Path(compiled.stats.cache_path).glob(pattern):
+            with contextlib.suppress(OSError):  # another process removed it, or may do so alone
+                if index.stat().st_mtime < newest:
+                    index.unlink()
+    result: Callable[..., Any] = compiled
+    return result
+
+
+def helper(function: Any) -> Callable[..., Any]:
+    """Compile a function that only kernels call, as a part of each kernel that calls it.
+
+    A wrapper for calls from Python would double the time that this takes.
+    """
+    compiled: Callable[..., Any] = njit(
+        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+    )(function)
+    return compiled
+
+
+def _files(function: Any) -> set[str]:
+    """Return the files of a function and of all helpers that it calls, directly or not."""
+    found = {function.__code__.co_filename}
+    for name in function.__code__.co_names:
+        called = getattr(function.__globals__.get(name), "py_func", None)
+        if called is not None and called is not function:
+            found |= _files(called)
+    return found
+
+
+class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Turns the garbage collector off while the compiler runs: it finds nothing to free there."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._was_on = False
+
+    def on_start(self, _: event.Event) -> None:
+        """Turn the collector off with the outermost function."""
+        if self._depth == 0:
+            self._was_on = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, _: event.Event) -> None:
+        """Turn it on again after the outermost function."""
+        self._depth -= 1
+        if self._depth == 0 and self._was_on:
+            gc.enable()
+
+
+event.register("numba:compile", _Uncollected())
+
+
+class Segments(NamedTuple):
+    """The hypotheses and references of S segments, as kernels read them.
+
+    Parameters
+    ----------
+    tokens, token_offsets
+        Hypothesis h is `tokens[token_offsets[h]:token_offsets[h + 1]]`. A token is a number, or
+        in a forest a row of numbers.
+    offsets : (S + 1,) int64
+        The hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
+    reference_tokens, reference_token_offsets, reference_offsets
+        The same for the references. A kernel that takes one reference a segment reads only the
+        first two: reference s is that of segment s.
+    """
+
+    tokens: TokenArray
+    token_offsets: IntArray
+    offsets: IntArray
+    reference_tokens: TokenArray
+    reference_token_offsets: IntArray
+    reference_offsets: IntArray
+
+
+@helper
+def find(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
+    """Look up the sequence `node` extended by `token` in a hash table.
+
+    The node of a sequence is its slot plus one; 0 is the empty sequence. Equal slots mean equal
+    sequences, because keys are compared in full. A table has 2**k slots, -1 where one is free, and
+    at most half of them are taken, so that the search ends.
+
+    Returns
+    -------
+    slot, found
+        Where the extended sequence is, or the free slot where it belongs; `key` is what to write
+        there.
+    """
+    key = (node << 32) | token
+    mixed = token * 0x2545F491 + node * 0x1B873593  # below 2**63: no overflow
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while keys[slot] != key:
+        if keys[slot] < 0:
+            return slot, False
+        slot = (slot + 1) & mask
+    return slot, True
+
+
+@helper
+def table_size(entries: int) -> int:
+    """Return the size of a hash table of which so many entries take at most half."""
+    size = 16  # a small table stays in the processor's cache
+    while size < 2 * entries:
+        size *= 2
+    return size
+
+
+@helper
+def longest_row(offsets: IntArray) -> int:
+    """Return the length of the longest row, 0 if there is none."""
+    longest = 0
+    for k in range(offsets.size - 1):
+        longest = max(longest, offsets[k + 1] - offsets[k])
+    return longest
+
+
+@helper
+def most_in_segment(offsets: IntArray, token_offsets: IntArray) -> int:
+    """Return the most tokens that all texts of one segment have together."""
+    most = 0
+    for s in range(offsets.size - 1):
+        most = max(most, token_offsets[offsets[s + 1]] - token_offsets[offsets[s]])
+    return most

@@ -1,0 +1,156 @@
+"""Computes edit distances and one-to-one word links, of segments with one reference each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
+from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
+
+OUT_OF_REACH = 1 << 40
+"""More than any length: that of a phrase that does not exist."""
+
+
+@kernel
+def edit_distances(segments: Segments, long_jumps: bool) -> FloatArray:
+    """Return (H,) float64: the edit distance of each hypothesis.
+
+    With `long_jumps` a path may also go from any place in the hypothesis to any other after each
+    reference word, at the cost of 1; hypothesis words that it jumps over cost nothing.
+    """
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
+    longest = longest_row(token_offsets)
+    row = np.empty(longest + 1, dtype=np.int64)  # cost of having come to each place
+    distances = np.empty(token_offsets.size - 1)
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
+            n = hypothesis.size
+            for i in range(n + 1):
+                row[i] = min(i, 1) if long_jumps else i
+            for j in range(reference.size):
+                corner = row[0]
+                row[0] += 1
+                least = row[0]
+                for i in range(1, n + 1):
+                    above = row[i]
+                    changed = corner + (hypothesis[i - 1] != reference[j])
+                    row[i] = min(changed, min(above, row[i - 1]) + 1)
+                    least = min(least, row[i])
+                    corner = above
+                if long_jumps:
+                    for i in range(n + 1):
+                        row[i] = min(row[i], least + 1)
+            distances[h] = row[n]
+    return distances
+
+
+@kernel
+def edit_kinds(segments: Segments) -> FloatArray:
+    """Return (H, 3) float64: substitutions, insertions, deletions of a cheapest path.
+
+    Of equally cheap steps to a place an insertion is taken, then a deletion, then a pair of words.
+    """
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
+    longest = longest_row(reference_token_offsets)
+    row = np.empty((longest + 1, 4), dtype=np.int64)  # cost, substitutions, insertions, deletions
+    kinds = np.empty((token_offsets.size - 1, 3))
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            for j in range(reference.size + 1):
+                row[j, 0], row[j, 1], row[j, 2], row[j, 3] = j, 0, 0, j
+            for k in range(token_offsets[h], token_offsets[h + 1]):
+                corner = (row[0, 0], row[0, 1], row[0, 2], row[0, 3])
+                row[0, 0] += 1
+                row[0, 2] += 1
+                for j in range(1, reference.size + 1):
+                    differ = np.int64(tokens[k] != reference[j - 1])
+                    above = (row[j, 0], row[j, 1], row[j, 2], row[j, 3])
+                    changed, extra, missed = corner[0] + differ, above[0] + 1, row[j - 1, 0] + 1
+                    if changed < extra and changed < missed:
+                        row[j, 0], row[j, 1] = changed, corner[1] + differ
+                        row[j, 2], row[j, 3] = corner[2], corner[3]
+                    elif missed < extra:
+                        row[j, 0], row[j, 1] = missed, row[j - 1, 1]
+                        row[j, 2], row[j, 3] = row[j - 1, 2], row[j - 1, 3] + 1
+                    else:
+                        row[j, 0] = extra
+                        row[j, 2] += 1
+                    corner = above
+            for kind in range(3):
+                kinds[h, kind] = row[reference.size, 1 + kind]
+    return kinds
+
+
+@helper
+def _unique_phrases(
+    hypothesis: TokenArray, reference: TokenArray, lengths: IntArray, places: IntArray
+) -> None:
+    """Find for each hypothesis word the shortest phrase from it on that is unique in both texts.
+
+    Its length (`OUT_OF_REACH`: there is none) and where it begins in the reference; both modified
+    in place. A phrase is unique in a text if it is longer than what others there share with it.
+    """
+    own = np.zeros(hypothesis.size + 1, dtype=np.int64)  # words shared from i and from j on
+    other = np.zeros(reference.size + 1, dtype=np.int64)
+    for i in range(hypothesis.size - 1, -1, -1):
+        word = hypothesis[i]
+        repeated = 0
+        for j in range(hypothesis.size):
+            own[j] = own[j + 1] + 1 if hypothesis[j] == word else 0
+            if j != i:
+                repeated = max(repeated, own[j])
+        longest = 0
+        for j in range(reference.size):
+            other[j] = other[j + 1] + 1 if reference[j] == word else 0
+            if other[j] > longest:
+                repeated = max(repeated, longest)
+                longest = other[j]
+                places[i] = j
+            else:
+                repeated = max(repeated, other[j])
+        lengths[i] = repeated + 1 if repeated < longest else OUT_OF_REACH
+
+
+@kernel
+def rank_agreements(segments: Segments) -> FloatArray:
+    """Return (H, 2) float64: the share of linked pairs of words in rising order, and the links.
+
+    A word is linked if it is unique in both texts, by itself or with as little context as makes it
+    so, to its left rather than to its right.
+
+    One link alone has no order: the share is then 1 for a reference of one word, otherwise 0.
+    """
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
+    longest = longest_row(token_offsets)
+    places = np.empty(longest, dtype=np.int64)
+    right, right_places = np.empty_like(places), np.empty_like(places)
+    left, left_places = np.empty_like(places), np.empty_like(places)
+    agreements = np.zeros((token_offsets.size - 1, 2))
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
+            _unique_phrases(hypothesis, reference, right, right_places)
+            _unique_phrases(hypothesis[::-1].copy(), reference[::-1].copy(), left, left_places)
+            links = 0
+            rising = 0
+            for i in range(hypothesis.size):
+                mirrored = hypothesis.size - 1 - i
+                if min(left[mirrored], right[i]) == OUT_OF_REACH:
+                    continue
+                place = right_places[i]
+                if left[mirrored] <= right[i]:
+                    place = reference.size - 1 - left_places[mirrored]
+                for k in range(links):
+                    rising += places[k] < place
+                places[links] = place
+                links += 1
+            agreements[h, 1] = links
+            if links > 1:
+                agreements[h, 0] = rising / (links * (links - 1) / 2)
+            elif links == 1 and reference.size == 1:
+                agreements[h, 0] = 1.0
+    return agreements

@@ -1,0 +1,500 @@
+"""Counts chains and subtrees that match, and computes tree kernels.
+
+A forest is rows of `nodes` (V, 2) int32: label, and the parent's place in the row (-1: a root).
+Children are ordered by their place. That of text t is
+`nodes[node_offsets[t]:node_offsets[t + 1]]`, nothing if the text has no parse.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
+from portmert.metrics.kernels.compiled import (
+    Segments,
+    find,
+    helper,
+    kernel,
+    longest_row,
+    most_in_segment,
+    table_size,
+)
+
+ABSENT, UNKNOWN = -1, -2
+"""In the place of a slot: there is no such item; there is, but no reference has one like it."""
+
+SLOT, CHILD, SIBLING, ORDER, RANK, ALIKE, BASE = range(7)
+"""Columns of the shape of a forest, one row a node.
+
+Slot of its production (ABSENT: a leaf); first child; next sibling; k-th node from the top, in row
+k; rank among the nodes of its production; next of these; where its values begin (`_log_kernel`).
+"""
+
+TURN, FIRST, COUNT = range(3)
+"""Columns of the nodes of one production: of which text, the first of them, how many."""
+
+LEVELS, LABEL, SHALLOW, DEEP, INNER, BELOW = range(6)
+"""Rows of the work space of `_subtrees`, one column a node.
+
+How many levels it has, as far as they count; slots of its label, of its subtree of at most n and
+of n + 1 levels. Two lists: the nodes of more than n levels that may match, and those below them.
+"""
+
+LOG_2 = math.log(2.0)
+
+
+@helper
+def _extend(keys: IntArray, mask: int, slot: int, token: int, grow: bool) -> int:
+    """Return the slot of sequence `slot` (ABSENT: the empty one) and `token`, or UNKNOWN.
+
+    With `grow` what is unknown is added: `keys` is modified in place.
+    """
+    if min(slot, token) == UNKNOWN:
+        return UNKNOWN
+    longer: int
+    longer, found = find(keys, mask, slot + 1, token)
+    if not found:
+        if not grow:
+            return UNKNOWN
+        keys[longer] = ((slot + 1) << 32) | token
+    return longer
+
+
+@helper
+def _chains(
+    nodes: TokenArray,
+    first: int,
+    last: int,
+    table: tuple[IntArray, int, bool],
+    total: IntArray,
+    known: IntArray,
+) -> int:
+    """Count the chains of n + 1 nodes into total[n]; a chain is read upwards.
+
+    Parameters
+    ----------
+    nodes, first, last
+        The forest is nodes first..last-1: no slices, which cost more than a short forest.
+    table
+        Keys, mask, and whether what is unknown is added to the keys.
+    total : (D,) int64
+        Modified in place.
+    known : (2, items) int64
+        Modified in place: slot, and n, of each chain that has a slot.
+
+    Returns
+    -------
+    count : int
+        How many those are.
+    """
+    keys, mask, grow = table
+    total[:] = 0
+    count = 0
+    for v in range(first, last):
+        slot, above = ABSENT, np.int64(v - first)
+        for n in range(total.size):
+            if above < 0:
+                break
+            total[n] += 1
+            slot = _extend(keys, mask, slot, np.int64(nodes[first + above, 0]), grow)
+            known[0, count] = slot
+            known[1, count] = n
+            count += slot != UNKNOWN  # without a branch, which would often be foretold wrongly
+            above = np.int64(nodes[first + above, 1])
+    return count
+
+
+@helper
+def _subtrees(
+    nodes: TokenArray,
+    first: int,
+    last: int,
+    table: tuple[IntArray, int, bool],
+    alone: IntArray,
+    total: IntArray,
+    known: IntArray,
+    work: IntArray,
+) -> int:
+    """Count the subtrees of n + 1 levels into total[n], as `_chains` does.
+
+    A subtree is the sequence of its root's label and the slots of its children's subtrees of one
+    level less, so that equal slots mean equal trees; a branch that ends earlier goes in whole.
+    `alone` holds the slot of each label, UNKNOWN where it has none; `work` (6, nodes) is work
+    space.
+    """
+    keys, mask, grow = table
+    size, count, inner = last - first, 0, 0
+    for v in range(size):
+        work[LEVELS, v] = 1
+    for v in range(size):
+        slot = alone[nodes[first + v, 0]]
+        work[LABEL, v] = work[SHALLOW, v] = slot
+        known[0, count] = slot
+        known[1, count] = 0
+        count += slot != UNKNOWN
+        above, reach = nodes[first + v, 1], min(work[LEVELS, v] + 1, total.size)
+        while above >= 0 and work[LEVELS, above] < reach:
+            if work[LEVELS, above] == 1:
+                work[INNER, inner] = above
+                inner += 1
+            work[LEVELS, above] = reach
+            above, reach = nodes[first + above, 1], min(reach + 1, total.size)
+    for n in range(total.size):
+        total[n] = 0
+    total[0] = size
+    for k in range(inner):
+        for n in range(1, work[LEVELS, work[INNER, k]]):
+            total[n] += 1
+    below = size
+    for n in range(1, total.size):
+        candidates, inner = inner, 0
+        for k in range(candidates):
+            v = work[INNER, k]
+            # Where no reference has the shallower subtree, none has the deeper one.
+            if work[LEVELS, v] > n and work[SHALLOW, v] != UNKNOWN:
+                work[DEEP, v] = work[LABEL, v]
+                work[INNER, inner] = v
+                inner += 1
+        if inner == 0:
+            break
+        candidates, below = below, 0
+        for k in range(candidates):  # siblings come in their order
+            v = work[BELOW, k] if n > 1 else k
+            above = nodes[first + v, 1]
+            if above >= 0 and work[LEVELS, above] > n and work[SHALLOW, above] != UNKNOWN:
+                work[DEEP, above] = _extend(keys, mask, work[DEEP, above], work[SHALLOW, v], grow)
+                work[BELOW, below] = v
+                below += 1
+        for k in range(inner):
+            v = work[INNER, k]
+            slot = work[DEEP, v]
+            work[SHALLOW, v] = slot
+            known[0, count] = slot
+            known[1, count] = n
+            count += slot != UNKNOWN
+    return count
+
+
+@kernel
+def item_matches(
+    segments: Segments, depth: int, chains: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count the chains or the subtrees of each hypothesis, and those that match, clipped.
+
+    Parameters
+    ----------
+    segments
+        The forests of hypotheses and references.
+    depth
+        D, the longest chain or the most levels of a subtree.
+    chains
+        Count downward paths of n nodes; else nodes with all below them down to n levels.
+
+    Returns
+    -------
+    matches, totals : (H, D) float64
+        Column n - 1 counts items of n nodes or levels. Each distinct item matches at most as
+        often as it occurs in the one reference that has most of it.
+    reference_totals : (R, D) float64
+    """
+    nodes, node_offsets, offsets, reference_nodes, reference_node_offsets, references = segments
+    largest = most_in_segment(references, reference_node_offsets)
+    longest, highest = longest_row(node_offsets), 0
+    if not chains:
+        for v in range(node_offsets[0], node_offsets[-1]):
+            highest = max(highest, nodes[v, 0])
+        for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
+            highest = max(highest, reference_nodes[v, 0])
+    alone = np.full(highest + 1, UNKNOWN)  # slots of labels: without them half the look-ups
+    size = table_size(depth * largest)
+    keys = np.empty(size, dtype=np.int64)
+    limits = np.empty(size, dtype=np.int64)  # the most that any one reference has
+    counts = np.empty(size, dtype=np.int64)  # in the forest being read, see `base`
+    total = np.empty(depth, dtype=np.int64)
+    known = np.empty((2, depth * max(longest, largest)), dtype=np.int64)
+    work = np.empty((6, max(longest, largest)), dtype=np.int64)
+    matches = np.zeros((node_offsets.size - 1, depth))
+    totals = np.zeros((node_offsets.size - 1, depth))
+    reference_totals = np.zeros((reference_node_offsets.size - 1, depth))
+    turn = 0
+    for s in range(offsets.size - 1):
+        first, last = references[s], references[s + 1]
+        used = table_size(depth * (reference_node_offsets[last] - reference_node_offsets[first]))
+        keys[:used] = -1
+        counts[:used] = 0
+        limits[:used] = 0
+        table = (keys, used - 1, True)
+        if not chains:
+            for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+                label = reference_nodes[v, 0]
+                alone[label] = _extend(keys, used - 1, np.int64(ABSENT), np.int64(label), table[2])
+        for r in range(first, last):
+            turn += 1
+            begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
+            if chains:
+                count = _chains(reference_nodes, begin, end, table, total, known)
+            else:
+                count = _subtrees(reference_nodes, begin, end, table, alone, total, known, work)
+            base = turn << 32  # more than the count of any forest before this one
+            for k in range(count):
+                slot = known[0, k]
+                counts[slot] = max(counts[slot], base) + 1
+                limits[slot] = max(limits[slot], counts[slot] - base)
+            for n in range(depth):
+                reference_totals[r, n] = total[n]
+        table = (keys, used - 1, False)
+        for h in range(offsets[s], offsets[s + 1]):
+            turn += 1
+            begin, end = node_offsets[h], node_offsets[h + 1]
+            if chains:
+                count = _chains(nodes, begin, end, table, total, known)
+            else:
+                count = _subtrees(nodes, begin, end, table, alone, total, known, work)
+            base = turn << 32
+            for k in range(count):
+                slot = known[0, k]
+                counts[slot] = max(counts[slot], base) + 1
+                matches[h, known[1, k]] += counts[slot] - base <= limits[slot]
+            for n in range(depth):
+                totals[h, n] = total[n]
+        if not chains:
+            for v in range(reference_node_offsets[first], reference_node_offsets[last]):
+                alone[reference_nodes[v, 0]] = UNKNOWN
+    return matches, totals, reference_totals
+
+
+@kernel
+def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArray, IntArray, int]:
+    """Drop the words of trees in preorder.
+
+    Returns
+    -------
+    nodes, node_offsets
+        The trees that are left: their leaves are the parts of speech.
+    fault : int
+        The first tree that is not in preorder, -1 if there is none; with a fault the trees mean
+        nothing.
+    """
+    kept = np.empty((nodes.shape[0] + 1, 2), dtype=np.int32)
+    kept_offsets = np.zeros_like(node_offsets)
+    places = np.empty(longest_row(node_offsets), dtype=np.int64)
+    count = 0
+    for t in range(node_offsets.size - 1):
+        first, last = node_offsets[t], node_offsets[t + 1]
+        start, place = count, np.int64(-1)
+        if first < last and nodes[first, 1] >= 0:
+            return kept, kept_offsets, t
+        for v in range(last - first):
+            # Written without a branch, which would often be foretold wrongly: a word is written
+            # where the next node goes.
+            kept[count, 0] = nodes[first + v, 0]
+            kept[count, 1] = place
+            if v == last - first - 1:
+                break
+            above = np.int64(nodes[first + v + 1, 1])
+            has_child = above == v  # a first child comes next
+            places[v] = count - start if has_child else -1
+            count += has_child
+            if above < 0 or above > v or places[above] < 0:
+                return kept, kept_offsets, t
+            place = places[above]
+        kept_offsets[t + 1] = count
+    return kept[:count], kept_offsets, -1
+
+
+@helper
+def _shape(
+    nodes: TokenArray, keys: IntArray, mask: int, shape: IntArray, added: IntArray
+) -> tuple[int, int]:
+    """Describe a forest: see the columns of a shape. Modifies `keys`, `shape` and `added`.
+
+    A production is the sequence of a node's label and its children's.
+
+    Returns
+    -------
+    ordered : int
+        How many nodes hang on a root: all, if there is no cycle.
+    new : int
+        How many slots were taken, these being `added[:new]`.
+    """
+    size, ordered, new = nodes.shape[0], 0, 0
+    shape[:size, CHILD] = -1
+    shape[:size, SLOT] = ABSENT
+    for v in range(size - 1, -1, -1):
+        above = nodes[v, 1]
+        if above >= 0:
+            shape[v, SIBLING] = shape[above, CHILD]
+            shape[above, CHILD] = v
+        else:
+            shape[v, SIBLING] = -1
+            shape[ordered, ORDER] = v
+            ordered += 1
+    for v in range(size):
+        token, child, slot = np.int64(nodes[v, 0]), shape[v, CHILD], ABSENT
+        while shape[v, CHILD] >= 0:
+            longer, found = find(keys, mask, slot + 1, token)
+            if not found:
+                keys[longer] = ((slot + 1) << 32) | token
+                added[new] = longer
+                new += 1
+            slot = longer
+            if child < 0:
+                break
+            token, child = np.int64(nodes[child, 0]), shape[child, SIBLING]
+        shape[v, SLOT] = slot
+    k = 0
+    while k < ordered:
+        child = shape[shape[k, ORDER], CHILD]
+        while child >= 0:
+            shape[ordered, ORDER] = child
+            ordered += 1
+            child = shape[child, SIBLING]
+        k += 1
+    return ordered, new
+
+
+@helper
+def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
+    """List the nodes of each production. Modifies RANK and ALIKE of `shape`, and `groups`."""
+    for v in range(shape.shape[0]):
+        slot = shape[v, SLOT]
+        if slot >= 0:
+            if groups[slot, TURN] != turn:
+                groups[slot, TURN] = turn
+                groups[slot, FIRST] = -1
+                groups[slot, COUNT] = 0
+            shape[v, RANK] = groups[slot, COUNT]
+            shape[v, ALIKE] = groups[slot, FIRST]
+            groups[slot, FIRST] = v
+            groups[slot, COUNT] += 1
+
+
+@helper
+def _log_kernel(
+    one: IntArray,
+    ordered: int,
+    other: IntArray,
+    groups: IntArray,
+    turn: int,
+    values: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Return ln K of two forests, -inf if they share no production, and work space.
+
+    In logarithms, because the number of fragments grows like an exponential of an exponential.
+
+    Parameters
+    ----------
+    one, ordered
+        Shape of one forest (its BASE is modified), and how many nodes its ORDER has.
+    other
+        Shape of the other, whose nodes `groups` lists under number `turn`.
+    values
+        Work space, returned larger if that was needed: ln C of each pair of nodes that have the
+        same production.
+    """
+    pairs = 0
+    for k in range(ordered - 1, -1, -1):
+        slot = one[one[k, ORDER], SLOT]
+        if slot >= 0 and groups[slot, TURN] == turn:
+            pairs += groups[slot, COUNT]
+    if pairs == 0:
+        return -np.inf, values
+    if pairs > values.size:
+        values = np.empty(2 * pairs)
+    base, highest = 0, 0.0
+    for k in range(ordered - 1, -1, -1):  # children before their parents
+        a = one[k, ORDER]
+        slot = one[a, SLOT]
+        if slot < 0 or groups[slot, TURN] != turn:
+            continue
+        one[a, BASE] = base
+        b = groups[slot, FIRST]
+        while b >= 0:
+            value = 0.0
+            below, other_below = one[a, CHILD], other[b, CHILD]
+            while below >= 0:
+                production = one[below, SLOT]
+                if production >= 0 and production == other[other_below, SLOT]:
+                    inner = values[one[below, BASE] + other[other_below, RANK]]
+                    # ln(1 + C); 0, of a production over leaves, is by far the most frequent.
+                    value += LOG_2 if inner == 0.0 else inner + math.log1p(math.exp(-inner))
+                below, other_below = one[below, SIBLING], other[other_below, SIBLING]
+            values[base + other[b, RANK]] = value
+            highest = max(highest, value)
+            b = other[b, ALIKE]
+        base += groups[slot, COUNT]
+    total = 0.0
+    for i in range(pairs):
+        total += math.exp(values[i] - highest)
+    return highest + math.log(total), values
+
+
+@kernel
+def tree_similarities(segments: Segments) -> FloatArray:
+    """Return (H,) float64: the highest cosine of each hypothesis with a reference of its segment.
+
+    The cosine is that of the numbers of all fragments (Collins and Duffy 2001), 0 without a parse
+    or if one forest is without a production; two without any are alike, 1, if they are equal.
+    """
+    nodes, node_offsets, offsets, reference_nodes, reference_node_offsets, references = segments
+    largest, longest = (
+        most_in_segment(references, reference_node_offsets),
+        longest_row(node_offsets),
+    )
+    size = table_size(2 * (largest + longest))
+    keys = np.full(size, -1, dtype=np.int64)
+    groups = np.zeros((size, 3), dtype=np.int64)
+    shapes = np.empty((largest, 7), dtype=np.int64)  # of the references
+    shape = np.empty((longest, 7), dtype=np.int64)
+    added = np.empty(2 * (largest + longest), dtype=np.int64)
+    values = np.empty(16)
+    lengths = np.empty(reference_node_offsets.size - 1)  # ln K with itself ...
+    ordered = np.empty(reference_node_offsets.size - 1, dtype=np.int64)
+    best = np.zeros(node_offsets.size - 1)
+    turn = 0
+    for s in range(offsets.size - 1):
+        begin = reference_node_offsets[references[s]]
+        kept = 0
+        for r in range(references[s], references[s + 1]):
+            first, last = reference_node_offsets[r], reference_node_offsets[r + 1]
+            own = shapes[first - begin : last - begin]
+            ordered[r], new = _shape(
+                reference_nodes[first:last], keys, size - 1, own, added[kept:]
+            )
+            kept += new
+            turn += 1
+            _group(own, groups, turn)
+            lengths[r], values = _log_kernel(own, ordered[r], own, groups, turn, values)
+        for h in range(offsets[s], offsets[s + 1]):
+            first, last = node_offsets[h], node_offsets[h + 1]
+            tree, own = nodes[first:last], shape[: last - first]
+            count, new = _shape(tree, keys, size - 1, own, added[kept:])
+            turn += 1
+            _group(own, groups, turn)
+            length, values = _log_kernel(own, count, own, groups, turn, values)
+            for r in range(references[s], references[s + 1]):
+                first, last = reference_node_offsets[r], reference_node_offsets[r + 1]
+                if length > -np.inf and lengths[r] > -np.inf:
+                    product, values = _log_kernel(
+                        shapes[first - begin : last - begin],
+                        ordered[r],
+                        own,
+                        groups,
+                        turn,
+                        values,
+                    )
+                    cosine = min(1.0, math.exp(product - (length + lengths[r]) / 2.0))
+                    best[h] = max(best[h], cosine)
+                elif length == lengths[r] and tree.shape[0] == last - first > 0:
+                    equal = True
+                    for v in range(last - first):
+                        equal &= tree[v, 0] == reference_nodes[first + v, 0]
+                    if equal:
+                        best[h] = 1.0
+            for i in range(new - 1, -1, -1):  # the last in is the first out: no gap in a probe
+                keys[added[kept + i]] = -1
+        for i in range(kept - 1, -1, -1):
+            keys[added[i]] = -1
+    return best

@@ -1,0 +1,285 @@
+"""Metrics of part-of-speech tags: n-grams of tags in the place of words, or beside them.
+
+Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    ReferenceLength,
+    best_reference,
+    check_rows,
+    harmonic_mean,
+    matched,
+    totals,
+)
+from portmert.metrics.bleu import (
+    Smoothing,
+    bleu_parts,
+    bleu_score,
+    bleu_stat_names,
+    bleu_stats,
+    root,
+)
+
+Mean = Literal["gm", "am"]
+Figure = Literal["precision", "recall", "F"]
+MAX_ORDER = 4
+
+
+@dataclass(frozen=True)
+class _TagMatch(Metric):
+    """Scores the n-grams of tags that match, n = 1..4.
+
+    A subclass says which figure it is (`figure`), and whether words count as well.
+
+    Parameters
+    ----------
+    mean
+        Over the four orders: geometric (`gm`, better more often in the paper; 0 if an order has
+        no match) or arithmetic (`am`).
+    """
+
+    mean: Mean = "gm"
+
+    figure: ClassVar[Figure]
+    with_words: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
+    source: ClassVar[str] = "Popović and Ney, WMT 2009"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """For each order the n-grams that match, those of the hypothesis and of the reference."""
+        kinds = ("matched", "total", "ref_total")
+        return tuple(f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in kinds)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 12) counts in the order of `stat_names`."""
+
+        def stats(single: Batch) -> FloatArray:
+            return _counts(single, in_tags(single)) if self.with_words else _counts(single)
+
+        # The geometric mean cannot choose a reference: it is 0 for most single segments.
+        return best_reference(
+            batch if self.with_words else in_tags(batch), stats, lambda rows: _f_score(rows, "am")
+        )
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the precision, the recall or the F-score in 0..1 for stats (..., 12)."""
+        if self.figure == "F":
+            return _f_score(stats, self.mean)
+        return _mean_share(stats, self.figure, self.mean)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return means, F, precision and recall of each order and the counts of stats (12,)."""
+        match, own, reference = (stats[k::3] for k in range(3))
+        precision, recall = (match / np.maximum(one, SMALLEST_COUNT) for one in (own, reference))
+        return {
+            "precision": float(_mean_share(stats, "precision", self.mean)),
+            "recall": float(_mean_share(stats, "recall", self.mean)),
+            "F": float(_f_score(stats, self.mean)),
+            **{f"p{n}": value for n, value in enumerate(precision.tolist(), 1)},
+            **{f"r{n}": value for n, value in enumerate(recall.tolist(), 1)},
+            **dict(zip(self.stat_names, stats.tolist(), strict=True)),
+        }
+
+
+@dataclass(frozen=True)
+class Posp(_TagMatch):
+    """Averages the precision of tag n-grams over n = 1..4.
+
+    A precision has no length penalty: to tune on it rewards short output; `posf` does not. Of
+    several references the one with the highest F of arithmetic means counts, the first on a tie.
+    """
+
+    figure: ClassVar[Figure] = "precision"
+
+
+@dataclass(frozen=True)
+class Posr(_TagMatch):
+    """Averages the recall of tag n-grams over n = 1..4.
+
+    A recall has no length penalty: to tune on it rewards long output; `posf` does not. Of several
+    references the one with the highest F of arithmetic means counts, the first on a tie.
+    """
+
+    figure: ClassVar[Figure] = "recall"
+
+
+@dataclass(frozen=True)
+class Posf(_TagMatch):
+    """Computes the F-score of the mean precision and recall of tag n-grams, n = 1..4.
+
+    An untagged hypothesis matches nothing. Of several references the one with the highest F of
+    arithmetic means counts, the first on a tie.
+    """
+
+    figure: ClassVar[Figure] = "F"
+
+
+@dataclass(frozen=True)
+class Wpf(_TagMatch):
+    """Computes the F-score of the mean precision and recall of word and tag n-grams, n = 1..4.
+
+    As `posf`, on the sums of the counts of words and of tags. The words of an untagged hypothesis
+    still count. Of several references the one with the highest F of arithmetic means counts, the
+    first on a tie.
+    """
+
+    figure: ClassVar[Figure] = "F"
+    with_words: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class _TagBleu(Metric):
+    """Scores tags, or tags and words, by BLEU.
+
+    Parameters
+    ----------
+    max_order
+        The longest n-gram.
+    reflen
+        As in `bleu`: the reference length that is `closest` to the hypothesis's, the `shortest`,
+        or the `average`.
+    smooth
+        As in `bleu`, for an order without a match: `none`, `exp`, `mteval`, `add1`,
+        as well as `moses+1`, `floor` (0.1 matches) and `add-k` (k is 1).
+    """
+
+    max_order: Annotated[int, Ge(1), Le(16)] = 4
+    reflen: ReferenceLength = "closest"
+    smooth: Smoothing = "none"
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
+
+
+@dataclass(frozen=True)
+class Posbleu(_TagBleu):
+    """Computes BLEU with part-of-speech tags in the place of words.
+
+    An untagged text counts as empty.
+    """
+
+    source: ClassVar[str] = "Popović and Ney, WMT 2009"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched and total n-grams of each order, then the reference length."""
+        return bleu_stat_names(self.max_order)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2 N + 1) counts in the order of `stat_names`."""
+        return bleu_stats(in_tags(batch), self.max_order, self.reflen)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return POSBLEU in 0..1 for stats (..., 2 N + 1)."""
+        return bleu_score(stats, self.smooth)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
+        return bleu_parts(stats)
+
+
+@dataclass(frozen=True)
+class Wpbleu(_TagBleu):
+    """Averages the BLEU of words (`bleu`) and that of tags (`posbleu`)."""
+
+    source: ClassVar[str] = "after Popović and Ney, WMT 2009; Popović, WMT 2011, names it only"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Those of `bleu`, of words and then of tags."""
+        names = bleu_stat_names(self.max_order)
+        return tuple(f"{unit}.{name}" for unit in ("words", "tags") for name in names)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 4 N + 2) counts in the order of `stat_names`."""
+        views = (batch, in_tags(batch))
+        return np.hstack([bleu_stats(view, self.max_order, self.reflen) for view in views])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return WPBLEU in 0..1 for stats (..., 4 N + 2)."""
+        words, tags = (bleu_score(half, self.smooth) for half in self._halves(stats).values())
+        return np.asarray((words + tags) / 2.0)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return both BLEUs, and precisions, BP, counts and lengths of both, of stats."""
+        halves = self._halves(stats)
+        parts = {f"{unit}.BLEU": float(bleu_score(s, self.smooth)) for unit, s in halves.items()}
+        return parts | {
+            f"{unit}.{name}": value
+            for unit, half in halves.items()
+            for name, value in bleu_parts(half).items()
+        }
+
+    def _halves(self, stats: FloatArray) -> dict[str, FloatArray]:
+        middle = 2 * self.max_order + 1
+        return {"words": stats[..., :middle], "tags": stats[..., middle:]}
+
+
+def in_tags(batch: Batch) -> Batch:
+    """Return the batch with the tags of each text as its tokens; none where it is not tagged.
+
+    Raises
+    ------
+    ValueError
+        There are no tags, or a text has more or fewer tags than tokens.
+    """
+    return replace(
+        batch,
+        hypotheses=_tags_of(batch.hypotheses, "hypothesis"),
+        references=_tags_of(batch.references, "reference"),
+    )
+
+
+def _tags_of(texts: Texts, what: str) -> Texts:
+    if texts.tags is None:
+        raise ValueError(f"the metric needs the part-of-speech tags of each {what}")
+    check_rows(texts.tags, texts, what, ("tags", "tag"))
+    return replace(texts, tokens=texts.tags)
+
+
+def _counts(*views: Batch) -> FloatArray:
+    """Return (H, 12) float64: the counts of all views of one batch, added up."""
+    stats = np.empty((len(views[0].hypotheses), 3 * MAX_ORDER))
+    matches = matched(views[0], MAX_ORDER)
+    for view in views[1:]:
+        matches += matched(view, MAX_ORDER)
+    stats[:, 0::3] = matches
+    stats[:, 1::3] = _totals([view.hypotheses for view in views])
+    references = _totals([view.references for view in views])
+    stats[:, 2::3] = np.repeat(references, np.diff(views[0].offsets), axis=0)
+    return stats
+
+
+def _totals(views: list[Texts]) -> FloatArray:
+    """Return (N, 4) float64: the n-grams of all views of the same texts, added up."""
+    lengths = (view.tokens.lengths.astype(np.float64) for view in views)
+    return np.asarray(sum(totals(each, MAX_ORDER) for each in lengths))
+
+
+def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: Mean) -> FloatArray:
+    """Return the mean over the orders (...) of matched / total n-grams."""
+    column = 1 if kind == "precision" else 2
+    shares = [
+        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], SMALLEST_COUNT)
+        for n in range(MAX_ORDER)
+    ]
+    result = shares[0]
+    for share in shares[1:]:
+        result = result * share if mean == "gm" else result + share
+    return root(result, MAX_ORDER) if mean == "gm" else np.asarray(result / MAX_ORDER)
+
+
+def _f_score(stats: FloatArray, mean: Mean) -> FloatArray:
+    """Return 2 P R / (P + R) (...) of the mean precision and the mean recall."""
+    return harmonic_mean(_mean_share(stats, "precision", mean), _mean_share(stats, "recall", mean))

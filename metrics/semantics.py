@@ -1,0 +1,485 @@
+"""Metrics of meaning: what semantic roles or discourse representations share.
+
+Gimenez and Marquez 2009; formulas in docs/metrics/semantics.md.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Le
+from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import (
+    Batch,
+    FloatArray,
+    IntArray,
+    Metric,
+    Need,
+    Ragged,
+    Structures,
+    Texts,
+    Vocabulary,
+    offsets_of,
+)
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    WeightedMean,
+    each_reference,
+    flat,
+    segments_of,
+)
+from portmert.metrics.kernels import semantics as kernels
+from portmert.metrics.kernels.semantics import (
+    ANY,
+    NAMES,
+    NO_TYPE,
+    REFERENTS,
+    STRINGS,
+    WORDS,
+    Analysed,
+    Items,
+)
+from portmert.metrics.kernels.trees import item_matches
+
+BoolArray = NDArray[np.bool_]
+
+Form = Literal["plain", "back-off", "interpolation"]
+Denominator = Literal["all", "available"]
+
+ALL_TYPES = "*"
+NO_NAME = "names"
+MOST_WORDS = REFERENTS
+"""Items hold ids of words in 31 bits, kinds in three of them."""
+
+PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class Overlaps(NamedTuple):
+    """How much hypotheses share with one reference each.
+
+    Parameters
+    ----------
+    values : (H,) float64
+        O, in 0..1.
+    present : (H,) bool
+        Whether both have an analysis, and one of them an item.
+    """
+
+    values: FloatArray
+    present: BoolArray
+
+
+def _lexical_overlap(single: Batch) -> FloatArray:
+    """Return (H,) float64, of a batch with one reference a segment: O of lowercased words."""
+    lowered = single.once(_lowered)
+    own, others = (_words(texts, lowered) for texts in (single.hypotheses, single.references))
+    return _overlap(own, others, single.offsets, average=False)
+
+
+def _best_lexical_overlap(batch: Batch) -> FloatArray:
+    """Return (H,) float64: the lexical overlap with the reference that is most alike."""
+    found = [_lexical_overlap(single) for single in each_reference(batch)]
+    return np.asarray(np.max(found, axis=0)) if found else np.empty(0)
+
+
+def _lowered(corpus: Batch) -> IntArray:
+    """Return of each word of the vocabulary a number of its lowercased form."""
+    known = Vocabulary()
+    words = corpus.references.vocabulary.words
+    return np.fromiter((known.add(word.lower()) for word in words), np.int64, len(words))
+
+
+def _words(texts: Texts, lowered: IntArray) -> Items:
+    tokens = flat(texts.tokens)
+    first, last = int(tokens.offsets[0]), int(tokens.offsets[-1])
+    numbers = lowered[tokens.values[first:last]]
+    return numbers, np.arange(last - first + 1), tokens.offsets - first
+
+
+def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> FloatArray:
+    """Return (H,) float64: shared items over all, or the mean of that over types."""
+    types = other_types = _NONE
+    if average:
+        firsts = [items[0][items[1][:-1]] for items in (own, others)]
+        _, numbers = np.unique(np.concatenate(firsts), return_inverse=True)
+        types, other_types = np.split(numbers.astype(np.int64), [len(firsts[0])])
+    matches, means = kernels.shared_items(
+        own, others, np.ascontiguousarray(offsets, dtype=np.int64), types, other_types
+    )
+    if average:
+        return np.asarray(means)
+    sizes = np.diff(own[2]) + np.repeat(np.diff(others[2]), np.diff(offsets))
+    return np.asarray(matches / np.maximum(sizes - matches, 1.0))
+
+
+@dataclass(frozen=True)
+class Ol(WeightedMean):
+    """Averages over segments the share of words that hypothesis and reference have in common.
+
+    Words are lowercased, and counted as often as they occur: the smaller number of occurrences
+    over the larger, summed over words. Of several references the best value counts. What stands
+    in for metrics of meaning where an analysis is missing.
+    """
+
+    source: ClassVar[str] = PAPER
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The overlap, and 1."""
+        return ("overlap", "segments")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`."""
+        found = _best_lexical_overlap(batch)
+        return np.column_stack([found, np.ones(len(found))])
+
+
+@dataclass(frozen=True)
+class _SegmentMean(Metric):
+    """Averages over segments what hypothesis and reference share, with a stand-in where it lacks.
+
+    A subclass says what is shared (`_overlaps`). Of several references the best value counts.
+    A value is missing where the hypothesis or all references lack an analysis, or no side has an
+    item.
+
+    Parameters
+    ----------
+    form
+        What a segment counts; l is its lexical overlap, see `ol`.
+        `plain`: its value, 0 if that is missing;
+        `back-off`: its value; if that is missing l times the mean value of those that are there;
+        `interpolation`: the mean of its value and l; if the value is missing l / 2.
+    denominator
+        Which segments the mean is over: `all`; or `available`, those that have a value.
+    """
+
+    form: Form = "plain"
+    denominator: Denominator = "all"
+
+    source: ClassVar[str] = PAPER
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The value, whether it is there, l where it is missing and where not, and 1."""
+        return ("value", "present", "lexical_missing", "lexical_present", "segments")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 5) float64 in the order of `stat_names`."""
+        values = np.full(len(batch.hypotheses), -1.0)
+        lexical = np.zeros(len(values))
+        for single in each_reference(batch):
+            found = self._overlaps(single)
+            values = np.maximum(values, np.where(found.present, found.values, -1.0))
+            lexical = np.maximum(lexical, _lexical_overlap(single))
+        present = values >= 0.0
+        return np.column_stack(
+            [
+                np.where(present, values, 0.0),
+                present,
+                np.where(present, 0.0, lexical),
+                np.where(present, lexical, 0.0),
+                np.ones(len(values)),
+            ]
+        )
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the mean in 0..1 for stats (..., 5)."""
+        value, present, missing, beside = (stats[..., k] for k in range(4))
+        everywhere = self.denominator == "all"
+        count = np.maximum(stats[..., 4] if everywhere else present, SMALLEST_COUNT)
+        if self.form == "interpolation":
+            return np.asarray((value + (missing if everywhere else 0.0) + beside) / (2.0 * count))
+        if self.form == "back-off" and everywhere:
+            value = value + value / np.maximum(present, SMALLEST_COUNT) * missing
+        return np.asarray(value / count)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return means of what is there, of lexical overlaps, the share present, of stats (5,)."""
+        value, present, missing, beside, segments = (float(number) for number in stats)
+        return {
+            "available": value / present if present else 0.0,
+            "lexical": (missing + beside) / segments if segments else 0.0,
+            "present": present / segments if segments else 0.0,
+            "segments": segments,
+        }
+
+    @abstractmethod
+    def _overlaps(self, single: Batch) -> Overlaps:
+        """Return what hypotheses share with the one reference of their segment."""
+
+
+@dataclass(frozen=True)
+class _TypedOverlap(_SegmentMean):
+    """Measures which items of one type, or of all types, are shared.
+
+    A subclass lists the items (`_items`) of what it compares (`layer`).
+
+    Parameters
+    ----------
+    type
+        Of items; `*` is all types together.
+    average
+        Of `*`: the mean over types of what they share, instead of all items together.
+    """
+
+    type: str = ALL_TYPES
+    average: bool = False
+
+    layer: ClassVar[Literal["roles", "drs"]]
+
+    def __post_init__(self) -> None:
+        """Check the type."""
+        if not self.type or self.type != "".join(self.type.split()):
+            raise ValueError(
+                f"type is '{self.type}', expected a name without spaces, or {ALL_TYPES}"
+            )
+
+    def _overlaps(self, single: Batch) -> Overlaps:
+        own, sizes = self._items(single.hypotheses, "hypothesis")
+        others, other_sizes = self._items(single.references, "reference")
+        values = _overlap(own, others, single.offsets, average=self.average)
+        some = (sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets))
+        return Overlaps(values, _present(single, self.layer) & some)
+
+    @abstractmethod
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+        """Return the items of N texts, and (N,) how many of any type each has."""
+
+
+@dataclass(frozen=True)
+class _RoleOverlap(_TypedOverlap):
+    """Measures what arguments of predicates share.
+
+    A subclass says whether an item is a word of an argument or all its words (`items`), and
+    whether it is one with the verb (`with_verb`).
+
+    Parameters
+    ----------
+    type
+        A role, as A0; `*` is all roles together.
+    average
+        Of `*`: the mean over roles of what they share, instead of all items together.
+    """
+
+    items: ClassVar[int] = WORDS
+    with_verb: ClassVar[bool] = False
+    layer: ClassVar[Literal["roles", "drs"]] = "roles"
+    needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("A0",)}
+
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+        names = self.type == NO_NAME and self.items == WORDS and not self.with_verb
+        items: tuple[Items, IntArray] = kernels.role_items(
+            _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
+            NAMES if names else self.items,
+            self.with_verb,
+            ANY if names else _wanted(texts.vocabulary, self.type),
+        )
+        return items
+
+
+@dataclass(frozen=True)
+class SrOr(_RoleOverlap):
+    """Averages over segments the share of words that arguments of the same role have in common.
+
+    Of several references the best value counts. `type=names` compares the names of roles alone,
+    one for each argument. Roles of a parse by rules are approximate.
+    """
+
+    items: ClassVar[int] = WORDS
+
+
+@dataclass(frozen=True)
+class SrMr(_RoleOverlap):
+    """Averages over segments the share of arguments that are the same in the same role.
+
+    Of several references the best value counts. Roles of a parse by rules are approximate.
+    """
+
+    items: ClassVar[int] = STRINGS
+
+
+@dataclass(frozen=True)
+class SrOrv(_RoleOverlap):
+    """Averages over segments the share of words that arguments have in common, by role and verb.
+
+    As `sr-or`, words being those of an argument of one verb, as it is written.
+    """
+
+    items: ClassVar[int] = WORDS
+    with_verb: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SrMrv(_RoleOverlap):
+    """Averages over segments the share of arguments that are the same, by role and verb.
+
+    As `sr-mr`, arguments being those of one verb, as it is written.
+    """
+
+    items: ClassVar[int] = STRINGS
+    with_verb: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class _DiscourseOverlap(_TypedOverlap):
+    """Measures what the words at the nodes of discourse representations share.
+
+    A subclass says whether tags stand for words (`of_tags`).
+
+    Parameters
+    ----------
+    type
+        A tag, as `pred` or `drs-1`; `dr` is the words of referents; `*` is all types together.
+    """
+
+    of_tags: ClassVar[bool] = False
+    layer: ClassVar[Literal["roles", "drs"]] = "drs"
+    examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("pred",)}
+
+    def _overlaps(self, single: Batch) -> Overlaps:
+        if self.of_tags:
+            single = replace(
+                single,
+                hypotheses=_tagged_only(single.hypotheses),
+                references=_tagged_only(single.references),
+            )
+        return super()._overlaps(single)
+
+    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+        if self.of_tags and texts.tags is None:
+            raise ValueError(f"the metric needs the tags of each {what}")
+        name = f"the discourse representation of each {what}"
+        items: tuple[Items, IntArray] = kernels.discourse_items(
+            _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
+            not self.of_tags,
+            REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
+        )
+        return items
+
+
+@dataclass(frozen=True)
+class DrOr(_DiscourseOverlap):
+    """Averages over segments the share of words that nodes of the same type have in common.
+
+    Nodes are those of discourse representations; a node has the words at it and below it. Of
+    several references the best value counts.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"drs"})
+
+
+@dataclass(frozen=True)
+class DrOrp(_DiscourseOverlap):
+    """Averages over segments the share of tags that nodes of the same type have in common.
+
+    As `dr-or` with the tags of words in place of the words, and without dates.
+    """
+
+    of_tags: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({"drs", "tags"})
+
+
+@dataclass(frozen=True)
+class DrStm(_SegmentMean):
+    """Averages over segments the share of paths that discourse representations have in common.
+
+    A path of n labels goes down from a node to a child, n nodes. Of several references the best
+    value counts.
+
+    Parameters
+    ----------
+    length
+        The longest path.
+    average
+        Whether a segment has the mean over lengths of what is shared, instead of all paths
+        together.
+    """
+
+    length: Annotated[int, Ge(1), Le(9)] = 4
+    average: bool = False
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"drs"})
+
+    def _overlaps(self, single: Batch) -> Overlaps:
+        return _path_overlaps(single, self.length, average=self.average)
+
+
+def _tagged_only(texts: Texts) -> Texts:
+    """Return texts without the discourse representations of those that have no tags."""
+    if texts.tags is None or texts.drs is None:
+        return texts
+    untagged = (texts.tags.lengths == 0) & (texts.tokens.lengths > 0)
+    if not untagged.any():
+        return texts
+    kept = np.flatnonzero(~untagged)
+    nodes, words = (
+        Ragged(rows.take(kept).values, offsets_of(np.where(untagged, 0, rows.lengths)))
+        for rows in (texts.drs.nodes, texts.drs.words)
+    )
+    return replace(texts, drs=Structures(nodes, words))
+
+
+def _path_overlaps(single: Batch, length: int, *, average: bool) -> Overlaps:
+    """Return what discourse representations share of downward paths of 1..length labels."""
+    forests = []
+    for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
+        nodes, ends, *_ = _analysed(
+            texts, texts.drs, f"the discourse representation of each {what}"
+        )
+        labels = np.ascontiguousarray(nodes[int(ends[0]) : ends[-1], :2])
+        forests.append(Ragged(labels, ends - ends[0]))
+    segments = segments_of(single, *forests)
+    matches, totals, other_totals = item_matches(segments, length, True)  # noqa: FBT003  chains
+    unions = totals + np.repeat(other_totals, np.diff(single.offsets), axis=0) - matches
+    if average:
+        values = (matches / np.maximum(unions, 1.0)).sum(axis=1) / length
+    else:
+        values = matches.sum(axis=1) / np.maximum(unions.sum(axis=1), 1.0)
+    return Overlaps(np.asarray(values), _present(single, "drs"))
+
+
+def _wanted(vocabulary: Vocabulary, name: str) -> int:
+    if name == ALL_TYPES:
+        return ANY
+    found = vocabulary.find(name)
+    return NO_TYPE if found < 0 else found
+
+
+def _present(single: Batch, layer: str) -> BoolArray:
+    """Return (H,) whether the hypothesis and the reference have an analysis."""
+    own, other = (
+        getattr(texts, layer).nodes.lengths > 0 for texts in (single.hypotheses, single.references)
+    )
+    return np.asarray(own & np.repeat(other, np.diff(single.offsets)))
+
+
+def _analysed(
+    texts: Texts, structures: Structures | None, what: str, tags: Ragged | None = None
+) -> Analysed:
+    """Return analyses as kernels take them.
+
+    Raises
+    ------
+    ValueError
+        There are none, or one is not of its text.
+    """
+    if structures is None:
+        raise ValueError(f"the metric needs {what}")
+    if len(texts.vocabulary) >= MOST_WORDS:
+        raise ValueError(f"{len(texts.vocabulary)} different words, at most {MOST_WORDS} can be")
+    nodes, words = flat(structures.nodes), flat(structures.words)
+    tokens = flat(texts.tokens if tags is None else tags)
+    fault = kernels.fault(nodes.values, nodes.offsets, words.values, words.offsets, tokens.lengths)
+    if fault >= 0:
+        raise ValueError(
+            f"{what}: that of text {fault} is not of its {tokens.lengths[fault]} tokens"
+        )
+    return nodes.values, nodes.offsets, words.values, words.offsets, tokens.values, tokens.offsets

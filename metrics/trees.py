@@ -1,0 +1,347 @@
+"""Metrics of parse trees: chains, subtrees and fragments that match.
+
+Liu and Gildea 2005; formulas in docs/metrics/trees.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged, Texts
+from portmert.metrics._shared import (
+    SMALLEST_COUNT,
+    WeightedMean,
+    check_rows,
+    closest_rows,
+    flat,
+    harmonic_mean,
+    named,
+    reference_lengths,
+    require_references,
+    segments_of,
+    weighted_mean,
+)
+from portmert.metrics.kernels.trees import item_matches, tree_similarities, without_leaves
+
+Kind = Literal["precision", "F"]
+Noparse = Literal["ignore", "worst"]
+Average = Literal["corpus", "segments"]
+Weight = Literal["one", "reflen"]
+Items = Literal["chains", "subtrees"]
+
+LIU_GILDEA = "Liu and Gildea, ACL workshop on evaluation measures 2005"
+MOSES = f"{LIU_GILDEA}; Moses mert/HwcmScorer.cpp"
+
+WEIGHT_NAMES: dict[Weight, str] = {"one": "segments", "reflen": "ref_len"}
+"""What the sum of the weights is."""
+
+
+@dataclass(frozen=True)
+class _Overlap(Metric):
+    """Scores the items of parses that match: HWCM, STM, DSTM and their F.
+
+    A subclass says which items of which parses (`items`, `needs`), and whether the score is the
+    mean precision over the orders 1..depth, or F of that and the mean recall (`kind`).
+
+    Parameters
+    ----------
+    depth
+        D, the longest chain, or the most levels of a subtree.
+    noparse
+        The precision of a hypothesis without a parse (an empty one has none): `ignore` it, or
+        count it as matching nothing of as many items as the reference has (`worst`). The recall
+        always counts it. To tune on a precision take `worst`: else leaving out the parse, or the
+        words, costs nothing.
+    average
+        `corpus` sums the counts over all segments first; `segments` is the mean of the scores of
+        the segments, as the paper defines them. Of a precision, segments that `noparse` ignores
+        are left out.
+    """
+
+    depth: Annotated[int, Ge(1), Le(16)] = 4
+    noparse: Noparse = "ignore"
+    average: Average = "corpus"
+
+    kind: ClassVar[Kind] = "precision"
+    items: ClassVar[Items]
+    source: ClassVar[str] = LIU_GILDEA
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Of each order the items that match, those of the hypothesis and of the reference."""
+        if self.average == "segments":
+            return ("score", "segments")
+        kinds = ("matched", "total", "ref_total")
+        return tuple(f"{kind}_{n}" for n in range(1, self.depth + 1) for kind in kinds)
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3 D) counts in the order of `stat_names`, (H, 2) of means over segments."""
+        own, others = _forests(batch, of_words="heads" in self.needs)
+        parsed = own.lengths > 0
+        matches, totals, reference_totals = item_matches(
+            segments_of(batch, own, others), self.depth, self.items == "chains"
+        )
+        closest = closest_rows(batch, totals, reference_totals, reference_totals[:, 0] > 0.0)
+        if self.noparse == "worst":
+            totals = np.where(parsed[:, np.newaxis], totals, closest)
+        counts = np.empty((len(parsed), 3 * self.depth))
+        counts[:, 0::3], counts[:, 1::3], counts[:, 2::3] = matches, totals, closest
+        # Without a parsed reference a segment says nothing of any hypothesis.
+        comparable = closest[:, 0] > 0.0
+        counts[~comparable] = 0.0
+        if self.average == "corpus":
+            return counts
+        counted = comparable
+        if self.noparse == "ignore" and self.kind == "precision":
+            counted = comparable & parsed
+        return np.column_stack([self._of_counts(counts), counted])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the score (...) of stats (..., K): 0..1, F of several references may be more."""
+        return weighted_mean(stats) if self.average == "segments" else self._of_counts(stats)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, their means and the counts of stats (K,)."""
+        if self.average == "segments":
+            return {"score": float(self.score(stats)), "segments": float(stats[1])}
+        means = {
+            "precision": float(self._mean_share(stats, 1)),
+            "recall": float(self._mean_share(stats, 2)),
+        }
+        shares = {
+            f"{letter}{n + 1}": float(self._share(stats, n, column))
+            for letter, column in (("p", 1), ("r", 2))
+            for n in range(self.depth)
+        }
+        return means | shares | named(self.stat_names, stats)
+
+    def _of_counts(self, counts: FloatArray) -> FloatArray:
+        precision = self._mean_share(counts, 1)
+        if self.kind == "precision":
+            return precision
+        return harmonic_mean(precision, self._mean_share(counts, 2))
+
+    def _mean_share(self, counts: FloatArray, column: int) -> FloatArray:
+        # Added order by order: the layout in memory must not decide how rounding falls.
+        total = np.zeros(counts.shape[:-1])
+        for n in range(self.depth):
+            total = total + self._share(counts, n, column)
+        return np.asarray(total / self.depth)
+
+    @staticmethod
+    def _share(counts: FloatArray, n: int, column: int) -> FloatArray:
+        match, items = counts[..., 3 * n], counts[..., 3 * n + column]
+        # Where the closest reference has no item, another one's may match: that is no recall.
+        return np.where(items > 0.0, match / np.maximum(items, SMALLEST_COUNT), 0.0)
+
+
+@dataclass(frozen=True)
+class Hwcm(_Overlap):
+    """Averages the precision of the head-word chains of 1..D words in dependency parses.
+
+    A chain of n words is a path down the parse: a word, a dependent of it, a dependent of that,
+    and so on; one word is a chain by itself. Matches are clipped by the one reference that has
+    most of a chain. A reference without a parse is left out; without any the segment does not
+    count. A precision without a length penalty: to tune on it rewards short output; `hwcm-f`
+    does not.
+    """
+
+    items: ClassVar[Items] = "chains"
+    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
+
+
+@dataclass(frozen=True)
+class HwcmF(Hwcm):
+    """Computes the F-score of the mean precision and recall of the head-word chains of `hwcm`.
+
+    Recall of a length counts against the reference whose number of chains so long is closest to
+    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
+    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    """
+
+    kind: ClassVar[Kind] = "F"
+    source: ClassVar[str] = MOSES
+
+
+@dataclass(frozen=True)
+class Stm(_Overlap):
+    """Averages the precision of subtrees of 1..D levels of constituency parses without words.
+
+    A subtree of n levels is a node with all below it, cut off at the n-th level, if it goes so
+    deep; one level is a node alone. Matches are clipped by the one reference that has most of a
+    subtree. A reference without a parse is left out; without any the segment does not count.
+    A precision without a length penalty: to tune on it rewards short output; `stm-f` does not.
+    """
+
+    items: ClassVar[Items] = "subtrees"
+    needs: ClassVar[frozenset[Need]] = frozenset({"trees"})
+
+
+@dataclass(frozen=True)
+class StmF(Stm):
+    """Computes the F-score of the mean precision and recall of the subtrees of `stm`.
+
+    Recall of a depth counts against the reference whose number of subtrees so deep is closest to
+    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
+    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    """
+
+    kind: ClassVar[Kind] = "F"
+    source: ClassVar[str] = MOSES
+
+
+@dataclass(frozen=True)
+class Dstm(_Overlap):
+    """Averages the precision of subtrees of 1..D levels of dependency parses, labels being words.
+
+    A subtree of n levels is a word with all below it, cut off at the n-th level, if it goes so
+    deep; one level is a word alone. Matches are clipped by the one reference that has most of a
+    subtree. A reference without a parse is left out; without any the segment does not count.
+    A precision without a length penalty: to tune on it rewards short output; `dstm-f` does not.
+    """
+
+    items: ClassVar[Items] = "subtrees"
+    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
+
+
+@dataclass(frozen=True)
+class DstmF(Dstm):
+    """Computes the F-score of the mean precision and recall of the subtrees of `dstm`.
+
+    Recall of a depth counts against the reference whose number of subtrees so deep is closest to
+    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
+    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    """
+
+    kind: ClassVar[Kind] = "F"
+    source: ClassVar[str] = MOSES
+
+
+@dataclass(frozen=True)
+class _TreeKernel(WeightedMean):
+    """Averages the cosine of the numbers of all fragments of parses.
+
+    A subclass says of which parses (`needs`).
+
+    Parameters
+    ----------
+    lexical
+        Keep the words as leaves; else parts of speech are the leaves.
+    weight
+        Of a segment in the mean: `one`, or the length of the closest reference (`reflen`).
+    """
+
+    lexical: bool = False
+    weight: Weight = "one"
+
+    source: ClassVar[str] = (
+        "Liu and Gildea, ACL workshop on evaluation measures 2005; Collins and Duffy, NIPS 2001"
+    )
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Weight times the cosine, and the weight."""
+        return (self.name(), WEIGHT_NAMES[self.weight])
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) float64 in the order of `stat_names`.
+
+        Both are 0 in a segment without a parsed reference: it says nothing of any hypothesis.
+        """
+        own, others = _forests(batch, of_words="heads" in self.needs, lexical=self.lexical)
+        values = tree_similarities(segments_of(batch, own, others))
+        parsed = np.add.reduceat(others.lengths, batch.reference_offsets[:-1])
+        weights = np.repeat((parsed > 0).astype(np.float64), np.diff(batch.offsets))
+        if self.weight == "reflen":
+            weights *= reference_lengths(batch)
+        return np.column_stack([values * weights, weights])
+
+
+@dataclass(frozen=True)
+class Tkm(_TreeKernel):
+    """Averages the cosine of the numbers of all fragments of constituency parses.
+
+    A fragment is a connected part of a tree with at least one production, in which a node has all
+    its children or none. Of several references the one that gives most counts. A hypothesis
+    without a parse has 0; without a parsed reference the segment does not count. Two parses
+    without any production are alike, 1, if they are equal.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"trees"})
+
+
+@dataclass(frozen=True)
+class Dtkm(_TreeKernel):
+    """Averages the cosine of the numbers of fragments of dependency parses, labels being words.
+
+    A fragment is a connected part of a tree with at least one production, in which a node has all
+    its children or none. Of several references the one that gives most counts. A hypothesis
+    without a parse has 0; without a parsed reference the segment does not count. Two parses
+    without any production are alike, 1, if they are equal.
+    """
+
+    lexical: ClassVar[bool] = False  # type: ignore[misc]  # no option here
+    needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
+
+
+def _dependency_forest(texts: Texts, what: str) -> Ragged:
+    """Return the forests of the best dependency parses: labels are words.
+
+    Raises
+    ------
+    ValueError
+        There are no parses, or a parse is not one of its text.
+    """
+    tokens, heads = texts.tokens, texts.heads
+    if heads is None:
+        raise ValueError(f"the metric needs the dependency parse of each {what}")
+    check_rows(heads, texts, what, ("heads", "head"))
+    lengths = heads.lengths
+    above = heads.values[heads.offsets[0] : heads.offsets[-1]].reshape(-1, 2)[:, 0]
+    outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
+    offsets = heads.offsets - heads.offsets[0]
+    if outside.size:
+        first = int(np.searchsorted(offsets, outside[0], side="right")) - 1
+        raise ValueError(f"{what} {first} has a head outside 0..{lengths[first]}")
+    nodes = np.empty((len(above), 2), dtype=np.int32)
+    if len(above) == tokens.offsets[-1] - tokens.offsets[0]:
+        nodes[:, 0] = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
+    else:
+        nodes[:, 0] = tokens.take(np.flatnonzero(lengths)).values
+    nodes[:, 1] = above - 1
+    return Ragged(nodes, offsets)
+
+
+def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> Ragged:
+    """Return the best constituency parses, without the words unless `lexical`.
+
+    Raises
+    ------
+    ValueError
+        There are no parses, or a tree is not in preorder.
+    """
+    if texts.trees is None:
+        raise ValueError(f"the metric needs the constituency parse of each {what}")
+    trees = flat(texts.trees)
+    values = trees.values[trees.offsets[0] : trees.offsets[-1]].reshape(-1, 2)
+    whole = Ragged(values, trees.offsets - trees.offsets[0])
+    nodes, offsets, fault = without_leaves(whole.values, whole.offsets)
+    if fault >= 0:
+        raise ValueError(f"the tree of {what} {fault} is not in preorder")
+    return whole if lexical else Ragged(nodes, offsets)
+
+
+def _forests(batch: Batch, *, of_words: bool, lexical: bool = False) -> list[Ragged]:
+    """Return the forests of hypotheses and of references, a row each; none without a parse.
+
+    Of dependency parses if they are `of_words`; else of constituency parses.
+    """
+    require_references(batch)
+    sides = ((batch.hypotheses, "hypothesis"), (batch.references, "reference"))
+    if of_words:
+        return [_dependency_forest(*side) for side in sides]
+    return [_constituency_forest(*side, lexical=lexical) for side in sides]
