@@ -15,7 +15,7 @@ from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
-from portmert.tuner.components.comet import Place, neural
+from portmert.tuner.components.comet import CometSetup, neural
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, TextFile
@@ -152,7 +152,7 @@ def preparing(
     ) -> Preparation:
         for metric in metrics:
             for network in neural(metric):
-                network.use(Place(None if cache is None else Path(cache), notice, progress))
+                network.use(CometSetup(None if cache is None else Path(cache), notice, progress))
             if needs_of([metric]) and annotator is None and recorded is None:
                 raise InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
