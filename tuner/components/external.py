@@ -31,12 +31,10 @@ from typing import IO, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt
-from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
-from portmert.tuner.families import reason
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
+from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.ground.programs import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
@@ -68,41 +66,12 @@ WRITTEN = (
 
 
 def written(name: str, argument: str) -> str:
-    """Return a metric as `parse` reads it."""
+    """Return a metric as formulas have it."""
     plain = f"{name}:{argument}"
     if re.fullmatch(WRITTEN, plain):
         return plain
     escaped = re.sub(r'(["\\])', r"\\\1", argument)
     return f'{name}:"{escaped}"'
-
-
-def parse(text: str) -> Metric | None:
-    """Return a metric from outside as a formula has it; None if the text is another one."""
-    if not re.fullmatch(WRITTEN, text):
-        return None
-    name, _, rest = text.partition(":")
-    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
-    return metric(name.lower(), plain)
-
-
-def metric(name: str, argument: str) -> Metric:
-    """Return the metric `name:argument`; the name is one of `NAMES`.
-
-    Raises
-    ------
-    ConfigError
-        The argument is empty, or no command line.
-    """
-    if name == "comet":
-        from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
-
-        return comet.metric(argument)
-    try:
-        if name == "scores":
-            return Scores(argument)
-        return CommandMetric(argument, links=name == "command+links")
-    except ValidationError as error:
-        raise ConfigError(f"metric {name}: {reason(error)}") from None
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,8 @@ def metric(text: str) -> Metric:
         if not colon:
             raise ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not rest:
-            return external.metric(name, rest)
-        return external.parse(text) or formula.parse(text, metric)
+            return formula.outside_metric(name, rest)
+        return formula.outside(text) or formula.parse(text, metric)
     several = text.split(",")
     if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
         *names("metric")
