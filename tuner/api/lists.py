@@ -40,8 +40,7 @@ from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import Annotate, statistics_table
 from portmert.tuner.texts import corpus
-from portmert.tuner.texts.by_id import LinesById, read_by_id
-from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.corpus import LinesById, References, read_by_id
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline

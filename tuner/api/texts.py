@@ -15,13 +15,13 @@ from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
-from portmert.tuner.components.comet import Place, neural
+from portmert.tuner.components.comet import CometSetup, neural
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, TextFile
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.segment_names import SegmentNames
-from portmert.tuner.texts.by_id import LinesById, read_by_id
+from portmert.tuner.texts.corpus import LinesById, read_by_id
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -152,7 +152,7 @@ def preparing(
     ) -> Preparation:
         for metric in metrics:
             for network in neural(metric):
-                network.use(Place(None if cache is None else Path(cache), notice, progress))
+                network.use(CometSetup(None if cache is None else Path(cache), notice, progress))
             if needs_of([metric]) and annotator is None and recorded is None:
                 raise InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "

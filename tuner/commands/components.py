@@ -12,7 +12,7 @@ from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from portmert.tuner.components.catalogue import Component, Option
+    from portmert.tuner.components.catalogue import Component, ComponentOption
 
 _WIDTH = 88
 
@@ -114,7 +114,7 @@ def _table(family: str, found: Iterable[Component]) -> str:
     )
 
 
-def _pair(option: Option) -> str:
+def _pair(option: ComponentOption) -> str:
     return f"{option.name}={option.default}"
 
 

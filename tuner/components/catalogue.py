@@ -1,4 +1,4 @@
-"""Describes components for a reader: from their classes and docstrings, or why one is broken."""
+"""Descriptions of components, from their classes and docstrings; or why one is broken."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ from typing import (
     get_type_hints,
 )
 
-from annotated_types import Ge, Gt, Le, Lt
-
 from portmert.tuner.components import registry
 from portmert.tuner.families import package_of
 from portmert.tuner.ground.errors import ConfigError
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
 _SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")
+_LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _KINDS = {float: "number", int: "integer", str: "text", Path: "path"}
 
 
 @dataclass(frozen=True)
-class Option:
-    """Describes one option of a component.
+class ComponentOption:
+    """One option of a component.
 
     Parameters
     ----------
     name
-        Key in a configuration and on the command line.
+        Its key in a configuration and on the command line.
     values
-        What it may be, as a user writes it.
+        Its possible values, as a user writes them.
     default
-        As a user writes it; None if it must be given.
+        Its default, as a user writes it; None if it must be given.
     meaning
-        From the docstring of its class, or of a base class.
+        Its explanation in the docstring of its class, or of a base class.
     given
-        Its value where the component was named with options, if not the default.
+        Its value, if the component was named with this option.
     """
 
     name: str
@@ -57,35 +56,34 @@ class Option:
 
 @dataclass(frozen=True)
 class Component:
-    """Describes one component.
+    """One component.
 
     Parameters
     ----------
     name
-        As in a configuration.
+        Its name in a configuration.
     summary
-        First sentence of the docstring.
+        The first sentence of its docstring.
     description
-        What follows it, up to the options.
+        The rest of its docstring, up to the options.
     options
         In the order of the fields.
     needs
-        What it cannot do without: of a metric what it reads besides tokens, of others the options
-        that must be given.
+        What a metric reads besides tokens. For other components: the options that must be given.
     source
         The paper or program.
     package
-        Name and version of the package it comes from; empty for ours.
+        Name and version of the package it comes from; empty if it is ours.
     facts
-        What else a family tells: names and values.
+        More facts of its family: names and values.
     fault
-        Why it cannot be used; nothing else is then known but name and package.
+        Why it cannot be used. Only name and package are known then.
     """
 
     name: str
     summary: str = ""
     description: str = ""
-    options: tuple[Option, ...] = ()
+    options: tuple[ComponentOption, ...] = ()
     needs: tuple[str, ...] = ()
     source: str = ""
     package: str = ""
@@ -93,7 +91,7 @@ class Component:
     fault: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is known of it as plain data."""
+        """Return its description as plain data."""
         if self.fault:
             return {"name": self.name, "package": self.package, "fault": self.fault}
         found = dataclasses.asdict(self)
@@ -106,7 +104,7 @@ class Component:
 
 
 def catalogue(family: str) -> Iterator[Component]:
-    """Yield the components of a family by name, also those of other packages that are broken."""
+    """Yield the components of a family in order of name, also broken ones of other packages."""
     for name in registry.names(family):
         try:
             yield describe(family, name)
@@ -129,14 +127,14 @@ def describe(family: str, text: str) -> Component:
     made = registry.build(family, name, options) if options or is_whole else None
     docstring = inspect.getdoc(cls) or ""
     head, _ = _read_docstring(docstring)
-    # An option that a family of components shares is explained once, in their common base.
+    # An option that several components share is explained once, in their common base.
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
     hints = get_type_hints(cls, include_extras=True)
     found = tuple(
-        Option(
+        ComponentOption(
             name=field.name,
             values=_values(hints[field.name]),
             default=_default(field),
@@ -159,7 +157,7 @@ def describe(family: str, text: str) -> Component:
 
 
 def _facts(family: str, cls: type[Any], made: Any) -> dict[str, Any]:
-    """Return what a family tells besides options; `made` is None where options are missing."""
+    """Return the facts of a family besides options; `made` is None if options are missing."""
     if family == "metric":
         return {
             "higher_is_better": cls.higher_is_better,
@@ -185,7 +183,7 @@ def _references(docstring: str) -> str:
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Split a numpydoc docstring into what stands before its Parameters, and those."""
+    """Split a numpydoc docstring into the part before its Parameters, and these by name."""
     head, _, rest = text.partition("\nParameters\n----------\n")
     meanings: dict[str, str] = {}
     names: list[str] = []
@@ -195,33 +193,34 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
             names = [name.strip() for name in field.group(1).split(",")]
             meanings.update(dict.fromkeys(names, ""))
         else:
-            for name in names:  # a line that begins with `a value` explains one more value
+            for name in names:  # a line that begins with a value in `...` explains one more value
                 joint = "\n" if line.strip().startswith("`") else " "
                 meanings[name] = f"{meanings[name]}{joint}{line.strip()}".strip()
     return head.strip(), meanings
 
 
 def limits(hint: Any) -> tuple[float, ...]:
-    """Return the lowest and the highest value that an option of this type may have, if any."""
-    _, constraints = _parts(hint)
-    ends = (getattr(one, side, None) for side in ("ge", "le") for one in constraints)
-    return tuple(end for end in ends if end is not None)
+    """Return the lowest and the highest value of an option of this type, if it has both."""
+    found = _parts(hint)[1]
+    return tuple(found[side] for side in ("ge", "le") if side in found)
 
 
-def _parts(hint: Any) -> tuple[Any, tuple[object, ...]]:
-    """Return the plain type of an option that may be left out or is annotated, and its limits."""
-    found: tuple[object, ...] = ()
+def _parts(hint: Any) -> tuple[Any, dict[str, float]]:
+    """Return the plain type of an option that may be optional or annotated, and its limits."""
+    found: dict[str, float] = {}
     while get_origin(hint) in (UnionType, Union, Annotated):
         if get_origin(hint) is Annotated:
-            hint, *rest = get_args(hint)
-            found += tuple(rest)
+            hint, *constraints = get_args(hint)
+            for one in constraints:
+                found |= {side: getattr(one, side) for side in _LIMITS if hasattr(one, side)}
         else:  # `float | None`: an option that may be left out
             hint = next(part for part in get_args(hint) if part is not type(None))
     return hint, found
 
 
 def _values(hint: Any) -> str:
-    hint, constraints = _parts(hint)
+    """Return the values of a type in words: `number, 1 to 16`, `integer, above 0`."""
+    hint, found = _parts(hint)
     if get_origin(hint) is Literal:
         return " | ".join(str(value) for value in get_args(hint))
     if get_origin(hint) in (tuple, list):
@@ -229,26 +228,11 @@ def _values(hint: Any) -> str:
     if hint is bool:
         return "true | false"
     text = _KINDS.get(hint) or str(getattr(hint, "__name__", hint))
-    return ", ".join([text, *_range(constraints)])
-
-
-def _range(constraints: tuple[object, ...]) -> Iterator[str]:
-    """Yield the limits of a number in words: `1 to 16`, or `above 0`, `at most 1`."""
-    ge = next((limit.ge for limit in constraints if isinstance(limit, Ge)), None)
-    le = next((limit.le for limit in constraints if isinstance(limit, Le)), None)
-    if ge is not None and le is not None:
-        yield f"{ge:g} to {le:g}"
-        return
-    for limit in constraints:
-        match limit:
-            case Ge(ge=low):
-                yield f"at least {low:g}"
-            case Gt(gt=low):
-                yield f"above {low:g}"
-            case Le(le=high):
-                yield f"at most {high:g}"
-            case Lt(lt=high):
-                yield f"below {high:g}"
+    if {"ge", "le"} <= found.keys():
+        return f"{text}, {found['ge']:g} to {found['le']:g}"
+    return ", ".join(
+        [text, *(f"{_LIMITS[side]} {found[side]:g}" for side in _LIMITS if side in found)]
+    )
 
 
 def _default(field: dataclasses.Field[Any]) -> str | None:

@@ -1,10 +1,10 @@
-"""Scores by COMET: neural networks of unbabel-comet, which `portmert[comet]` installs.
+"""COMET: scores by the neural networks of unbabel-comet, which `portmert[comet]` installs.
 
     comet:MODEL[,batch=16][,device=auto|cpu|cuda]
 
-MODEL is a checkpoint, a folder with `checkpoints/model.ckpt`, or the name of one that Hugging
-Face's tools have fetched: nothing is downloaded here. Scores go to the store of annotations, so
-that a source, a hypothesis and a reference are scored once.
+MODEL is a checkpoint, a folder with `checkpoints/model.ckpt`, or the name of a model that Hugging
+Face's tools have fetched: nothing is downloaded here. Scores are kept in the cache of annotations,
+so a source, a hypothesis and a reference are scored once.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from portmert.tuner.ground.errors import ConfigError, InputError
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"
 KEPT_TOGETHER = 512
-"""Scores go to the store in portions of so many, so that little is lost if the process dies."""
+"""Scores are kept in portions of this size, so that little is lost if the process dies."""
 
 Sample = tuple[str, ...]
 """Source, hypothesis and, where the model reads one, reference."""
 
 
-class Place:
-    """Says where scores are kept, and who hears how many are made.
+class CometSetup:
+    """Where scores are kept, and functions that are told about the progress.
 
     Parameters
     ----------
     cache
-        Folder of the store.
+        Folder of the cache.
     notice
         Called with a line for the user.
     progress
-        Called as progress(done, all) with texts that are not in the store.
+        Called as progress(done, all) with the texts that are not in the cache.
     """
 
     def __init__(
@@ -69,21 +69,20 @@ class Place:
 class Comet(MeanOfScores):
     """Averages the scores that a COMET model gives each segment.
 
-    A model that reads references takes, of several, the one under which the score is highest. The
-    texts are tokens with spaces between: what COMET should see as running text must be so in the
-    lists and references.
+    With several references, the highest score of a hypothesis counts. COMET gets the tokens with
+    spaces between them: if it is to see running text, lists and references must be running text.
 
     Parameters
     ----------
     model
         A checkpoint, a folder that holds `checkpoints/model.ckpt`, or a name.
     batch
-        Texts that go through the network at once.
+        Texts that go through the network at a time.
     device
         `auto`: a GPU where there is one.
     of
-        What the hash of the checkpoint begins with, as in the metric's signature: another one is
-        refused.
+        The first letters of the checkpoint's hash, as in the metric's signature. Another
+        checkpoint is refused.
     """
 
     model: str
@@ -97,12 +96,12 @@ class Comet(MeanOfScores):
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     def load(self) -> None:
-        """Find the model and what it reads; the network is loaded when it is first asked.
+        """Find the model and its settings; the network is loaded at the first score.
 
         Raises
         ------
         ConfigError
-            The model is not there, or is none of COMET.
+            The model is not there, or is not COMET's.
         """
         _ = self.reads_references
         found = _models.digest(self.checkpoint)
@@ -119,7 +118,7 @@ class Comet(MeanOfScores):
 
     @property
     def signature(self) -> str:
-        """The model, by its name or that of its folder, and what is in it."""
+        """The name or the folder of the model, and the hash of its content."""
         return f"comet:{self.model},of={_models.digest(self.checkpoint)[:8]}"
 
     @cached_property
@@ -129,7 +128,7 @@ class Comet(MeanOfScores):
         Raises
         ------
         ConfigError
-            There is none.
+            There is no such file.
         """
         given = Path(self.model).expanduser()
         for path in (given, given / "checkpoints" / "model.ckpt"):
@@ -173,13 +172,13 @@ class Comet(MeanOfScores):
         return kind != REFERENCE_FREE
 
     def __reduce__(self) -> tuple[type[Comet], tuple[str, int, str, str]]:
-        """Travel to other processes without the store and the lock that are in use here."""
+        """Travel to other processes without the cache and the lock that are in use here."""
         return Comet, (self.model, self.batch, self.device, self.of)
 
-    def use(self, place: Place) -> None:
-        """Keep scores in another place from now on."""
+    def use(self, setup: CometSetup) -> None:
+        """Keep scores elsewhere from now on."""
         with self._lock:
-            self._state["place"] = place
+            self._state["setup"] = setup
             self._state.pop("store", None)
 
     def stats(self, batch: Batch) -> FloatArray:
@@ -204,7 +203,7 @@ class Comet(MeanOfScores):
     @property
     def _store(self) -> AnnotationCache:
         if "store" not in self._state:
-            place = self._state.setdefault("place", Place())
+            setup = self._state.setdefault("setup", CometSetup())
             print_of = _models.fingerprint(
                 "comet",
                 _require(),
@@ -212,12 +211,12 @@ class Comet(MeanOfScores):
                 self.checkpoint,
                 _settings_file(self.checkpoint),
             )
-            self._state["store"] = AnnotationCache(place.cache, print_of, notice=place.notice)
+            self._state["store"] = AnnotationCache(setup.cache, print_of, notice=setup.notice)
         store: AnnotationCache = self._state["store"]
         return store
 
     def _scores(self, samples: Sequence[Sample]) -> FloatArray:
-        """Return the score of each sample, from the store or the network."""
+        """Return the score of each sample, from the cache or the network."""
         distinct = list(dict.fromkeys(samples))
         keys = [_key(sample) for sample in distinct]
         found = self._store.get([LAYER], keys)[LAYER]
@@ -227,14 +226,14 @@ class Comet(MeanOfScores):
             if record is not None and len(record) == 8
         }
         missing = [sample for sample in distinct if sample not in known]
-        # Texts of like length go through the network together.
+        # Texts of similar length go through the network together.
         missing.sort(key=lambda sample: (sum(map(len, sample)), sample))
         if missing:
             self._score_missing(missing, known)
         return np.array([known[sample] for sample in samples], dtype=np.float64)
 
     def _score_missing(self, missing: Sequence[Sample], known: dict[Sample, float]) -> None:
-        network, place = _network(self.checkpoint, self.device), self._state["place"]
+        network, setup = _network(self.checkpoint, self.device), self._state["setup"]
         done = 0
         for portion in _portions(missing, max(self.batch, KEPT_TOGETHER)):
             rows = []
@@ -245,7 +244,7 @@ class Comet(MeanOfScores):
                     known[sample] = score
                     rows.append((_key(sample), {LAYER: struct.pack("<d", score)}))
                 done += len(part)
-                place.progress(done, len(missing))
+                setup.progress(done, len(missing))
             self._store.put(rows)
 
 
@@ -277,7 +276,7 @@ def metric(argument: str) -> Comet:
 
 
 def neural(chosen: Metric) -> Iterator[Comet]:
-    """Yield the COMET metrics that a metric is or, as a formula, has."""
+    """Yield the COMET metrics in a metric: itself, or those of a formula."""
     if isinstance(chosen, Comet):
         yield chosen
     for part in getattr(chosen, "metrics", ()):
@@ -285,7 +284,7 @@ def neural(chosen: Metric) -> Iterator[Comet]:
 
 
 def _require() -> str:
-    """Return the version of unbabel-comet; an AnnotatorError says how to install it."""
+    """Return the version of unbabel-comet, or raise an AnnotatorError that says how to get it."""
     return _models.version("unbabel-comet", extra="comet")
 
 
@@ -295,7 +294,7 @@ def _portions(samples: Sequence[Sample], size: int) -> Iterator[Sequence[Sample]
 
 
 def _key(sample: Sample) -> bytes:
-    """Return what a sample is found by; a line end stands in no text."""
+    """Return the key of a sample; no text has a line end."""
     return hashlib.blake2b("\n".join(sample).encode(), digest_size=16).digest()
 
 
@@ -304,7 +303,7 @@ def _settings_file(checkpoint: Path) -> Path:
 
 
 def _settings(checkpoint: Path) -> dict[str, Any]:
-    """Return what stands in a checkpoint's hparams.yaml: plain values only."""
+    """Return the plain values in a checkpoint's hparams.yaml."""
     path = _settings_file(checkpoint)
     _require()
     import yaml  # noqa: PLC0415  comes with unbabel-comet
@@ -326,18 +325,18 @@ def _settings(checkpoint: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _network(checkpoint: Path, device: str) -> Callable[[Sequence[Sample]], list[float]]:
-    """Load a model and return what scores samples with it.
+    """Load a model and return a function that scores samples with it.
 
     Raises
     ------
     InputError
-        It cannot be loaded, or holds more than numbers: pickled objects are not loaded.
+        The model cannot be loaded. Pickled objects are refused: only numbers are loaded.
     """
     _require()
-    # Whoever calls torch.load further down, Lightning too, then unpickles nothing but tensors.
+    # With it every torch.load, also Lightning's, unpickles nothing but tensors.
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of libraries about each other
+        warnings.simplefilter("ignore")  # libraries warn of each other
         import torch  # noqa: PLC0415  optional, slow
         from comet import load_from_checkpoint  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ source tokens and, behind semicolons, the links of each reference and of the hyp
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -30,12 +31,10 @@ from typing import IO, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt
-from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
-from portmert.tuner.families import reason
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
+from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.ground.programs import undisturbed
 from portmert.tuner.nbest.extra import read_numbers
@@ -43,13 +42,13 @@ from portmert.tuner.nbest.extra import read_numbers
 BARS = "|||"
 LINKS_FIELD = "links:"
 CHUNK = 1 << 16
-"""Bytes written to or read from a pipe at once."""
+"""Bytes read from a pipe at a time."""
 MOST_IN_A_LINE = 1 << 20
 """Bytes of an answer."""
 STDERR_LINES = 5
-"""Last lines of a program's stderr that a message shows."""
+"""The last lines of stderr that a message shows."""
 CLOSING_SECONDS = 2.0
-"""A program that reads on after the end of its input is killed after this time."""
+"""A program that still runs this long after the end of its input is killed."""
 
 
 NAMES = {
@@ -67,41 +66,12 @@ WRITTEN = (
 
 
 def written(name: str, argument: str) -> str:
-    """Return a metric as `parse` reads it."""
+    """Return a metric as formulas have it."""
     plain = f"{name}:{argument}"
     if re.fullmatch(WRITTEN, plain):
         return plain
     escaped = re.sub(r'(["\\])', r"\\\1", argument)
     return f'{name}:"{escaped}"'
-
-
-def parse(text: str) -> Metric | None:
-    """Return a metric from outside as a formula has it; None if the text is another one."""
-    if not re.fullmatch(WRITTEN, text):
-        return None
-    name, _, rest = text.partition(":")
-    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
-    return metric(name.lower(), plain)
-
-
-def metric(name: str, argument: str) -> Metric:
-    """Return the metric `name:argument`; the name is one of `NAMES`.
-
-    Raises
-    ------
-    ConfigError
-        The argument is empty, or no command line.
-    """
-    if name == "comet":
-        from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
-
-        return comet.metric(argument)
-    try:
-        if name == "scores":
-            return Scores(argument)
-        return CommandMetric(argument, links=name == "command+links")
-    except ValidationError as error:
-        raise ConfigError(f"metric {name}: {reason(error)}") from None
 
 
 @dataclass(frozen=True)
@@ -344,10 +314,9 @@ def _links_field(batch: Batch, segment: int, row: int) -> str:
 
 
 class _Process:
-    """Runs a program that answers lines by lines; starts it when first asked, never again.
+    """A program that answers each line with a line; it is started once, when it is first asked.
 
-    Questions are written while answers are read, so that neither side waits for a full pipe. One
-    thread asks at a time.
+    One thread asks at a time.
     """
 
     def __init__(self, words: list[str], timeout_seconds: float) -> None:
@@ -360,7 +329,7 @@ class _Process:
         self._width: int | None = None
 
     def width(self, question: str) -> int:
-        """Return how many numbers answer a SCORE line; `question` is asked the first time."""
+        """Return the count of numbers that answer a SCORE line; the first call asks `question`."""
         with self._lock:
             if self._width is None:
                 (answer,) = self.ask([question])
@@ -398,7 +367,7 @@ class _Process:
         return values
 
     def error(self, what: str) -> ProgramError:
-        """Return the error of a program that did `what`, with the end of its stderr."""
+        """Return the error of a program that did `what`; it shows the end of its stderr."""
         tail = ""
         if self._stderr is not None:
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - CHUNK))
@@ -416,7 +385,7 @@ class _Process:
                 self._failed = self._failed or f"metric program {self.words[0]} was closed"
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # A file takes all that the program complains about; a pipe would have to be emptied.
+        # A file, because somebody would have to empty a pipe.
         stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the program
         with undisturbed():
             try:
@@ -435,60 +404,41 @@ class _Process:
         return process
 
     def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:
-        assert process.stdin is not None  # noqa: S101  both are pipes
-        assert process.stdout is not None  # noqa: S101
-        stdin, stdout = process.stdin.fileno(), process.stdout.fileno()
-        os.set_blocking(stdin, False)  # a full pipe must not stop us from reading
-        rest = memoryview(data)
-        chunks: list[bytes] = []
-        lines, unended = 0, 0
+        assert process.stdout is not None  # noqa: S101  a pipe was asked for
+        stdout, found, lines = process.stdout.fileno(), bytearray(), 0
+        # A thread writes, so that a full pipe does not stop us from reading.
+        writer = threading.Thread(target=_write, args=(process.stdin, data), daemon=True)
+        due = counted(expected, "answer")
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
             if selector.select(0) and (early := os.read(stdout, CHUNK)):
-                found = early.decode(errors="replace").strip()[:60]
-                raise self.error(f"wrote '{found}', which nobody asked for")
-            selector.register(stdin, selectors.EVENT_WRITE)
+                shown = early.decode(errors="replace").strip()[:60]
+                raise self.error(f"wrote '{shown}', which nobody asked for")
+            writer.start()
             while lines < expected:
-                ready = selector.select(self.timeout_seconds)
-                if not ready:
+                if not selector.select(self.timeout_seconds):
                     process.kill()
                     raise self.error(
-                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of "
-                        f"{counted(expected, 'answer')} are there"
+                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of {due} are there"
                     )
-                for key, _ in ready:
-                    if key.fd == stdin:
-                        try:
-                            rest = rest[os.write(stdin, rest[:CHUNK]) :]
-                        except BrokenPipeError:  # the end of its output will tell more
-                            rest = rest[:0]
-                        if not rest:
-                            selector.unregister(stdin)
-                        continue
-                    chunk = os.read(stdout, CHUNK)
-                    if not chunk:
-                        raise self.error(
-                            f"{self._ended(process)} after {lines} of "
-                            f"{counted(expected, 'answer')}"
-                        )
-                    chunks.append(chunk)
-                    lines += chunk.count(b"\n")
-                    unended = self._unended(process, chunk, unended)
-        answers = b"".join(chunks).split(b"\n")
-        if len(answers) != expected + 1 or answers[-1] or rest:
+                chunk = os.read(stdout, CHUNK)
+                if not chunk:
+                    raise self.error(f"{self._ended(process)} after {lines} of {due}")
+                found += chunk
+                lines += chunk.count(b"\n")
+                if len(found) - found.rfind(b"\n") > MOST_IN_A_LINE:
+                    process.kill()
+                    raise self.error(
+                        f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers"
+                    )
+        answers = found.decode(errors="replace").split("\n")
+        writer.join(CLOSING_SECONDS)
+        if len(answers) != expected + 1 or answers[-1] or writer.is_alive():
+            process.kill()
             raise self.error(
                 f"wrote more than one line for each of {counted(expected, 'question')}"
             )
-        return [answer.decode(errors="replace") for answer in answers[:-1]]
-
-    def _unended(self, process: subprocess.Popen[bytes], chunk: bytes, before: int) -> int:
-        """Return how many bytes of a line there are behind a chunk; a flood is the end."""
-        behind = chunk.rfind(b"\n") + 1
-        size = len(chunk) - behind + (0 if behind else before)
-        if size > MOST_IN_A_LINE:
-            process.kill()
-            raise self.error(f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers")
-        return size
+        return answers[:-1]
 
     @staticmethod
     def _ended(process: subprocess.Popen[bytes]) -> str:
@@ -499,8 +449,16 @@ class _Process:
         return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
+def _write(stdin: IO[bytes], data: bytes) -> None:
+    """Write all of the data; if the program has ended, the end of its output tells more."""
+    rest = memoryview(data)
+    with contextlib.suppress(BrokenPipeError):
+        while rest:
+            rest = rest[stdin.write(rest) :]
+
+
 def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
-    """End a program by the end of its input, or else by force."""
+    """Close the input of a program; kill it if it does not end."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

@@ -1,21 +1,21 @@
-"""Adds features to n-best lists: numbers from files, lengths, metrics against other outputs.
+"""More features for n-best lists: numbers from files, lengths, metrics against other outputs.
 
     feature = computed | ["-"] name "=" (computed | metric "@" file ("," file)* | file ("," file)*)
 
-A feature without a name is called as it is written. With `-` before its name it is taken times -1,
-and the `-` stays part of the name: for numbers of which less is better.
+A feature without a name is called as it is written. A `-` before its name means times -1, for
+numbers of which less is better; the `-` stays part of the name.
 
-    qe=FILE[,FILE]     one number for each hypothesis, in the order of the list, duplicates and
-                       all (of equal hypotheses the first one's counts); a file for each list
+    qe=FILE[,FILE]     one number for each hypothesis in the order of the list, with duplicates; of
+                       equal hypotheses the first counts; a file for each list
     other=METRIC@FILE  the metric's score of each hypothesis against a text with one line a
-                       segment, as another system's output; several files are several references
+                       segment, such as another system's output; several files are several
+                       references
 
-What else is computed stands in `COMPUTED`. A file whose name has an @ and that is there is a file.
+`COMPUTED` has the others. A file with an @ in its name is written with a folder: `qe=./a@b`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -38,18 +38,18 @@ from portmert.tuner.texts.statistics import compute_stats, notices
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Holds what features are computed from.
+    """The input from which features are computed.
 
     Parameters
     ----------
     nbest
         The lists as they were read.
     ready
-        Makes texts ready for metrics, hypotheses and references alike.
+        Prepares texts for metrics, hypotheses and references alike.
     source_lengths : (S,) integer or None
-        Tokens of each source segment, where the source is given.
+        Tokens of each source segment, if the source is given.
     notice
-        Called with one line for what is worth knowing.
+        Called with one line for the user.
     """
 
     nbest: NBest
@@ -84,17 +84,17 @@ class Ground:
 
 
 def _length(on: Ground, argument: str) -> FloatArray:
-    """Return tokens of the hypothesis, as it stands in the list."""
+    """Return the number of tokens of each hypothesis, as it stands in the list."""
     _only("length", argument)
     lengths: FloatArray = on.nbest.texts.tokens.lengths.astype(np.float64)
     return lengths
 
 
 def _ratio(on: Ground, argument: str) -> FloatArray:
-    """Return tokens of the hypothesis per token of the source, or of its list's mean.
+    """Return the length of each hypothesis by that of the source, or by the mean of its list.
 
-    The two differ in scale, so that what is meant must be said: weights tuned with one of them
-    are wrong for the other.
+    The two differ in scale: weights tuned with one are wrong for the other. So a user must say
+    which one is meant.
     """
     lengths, offsets = on.nbest.texts.tokens.lengths.astype(np.float64), on.nbest.offsets
     counts = np.diff(offsets)
@@ -118,7 +118,7 @@ def _ratio(on: Ground, argument: str) -> FloatArray:
 
 
 def _mbr(on: Ground, argument: str) -> FloatArray:
-    """Return the mean score of the hypothesis against all hypotheses of its list, each once."""
+    """Return the mean score of each hypothesis against all distinct hypotheses of its list."""
     if not argument:
         raise ConfigError("mbr needs a metric: write mbr:chrf")
     metric, offsets = on.metric(argument), on.nbest.offsets
@@ -130,7 +130,7 @@ COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {
     "mbr": _mbr,
     "ratio": _ratio,
 }
-"""Name -> what returns (H,) values; its second argument is what stands behind a colon, or ""."""
+"""Functions that return (H,) values, by name. The second argument is the text behind a colon."""
 
 
 def _only(name: str, argument: str, *known: str) -> None:
@@ -141,20 +141,20 @@ def _only(name: str, argument: str, *known: str) -> None:
 
 @dataclass(frozen=True)
 class Feature:
-    """Says what a feature is called and made of; the top has the form that it is written in.
+    """A feature; the top of this file shows how it is written.
 
     Parameters
     ----------
     spec
         As it was written.
     name
-        What it is called; with `-` before it the values are taken times -1.
+        Its name; with a `-` before it, the values are taken times -1.
     computed
-        The name in `COMPUTED`, maybe with a colon and more, or "".
+        A name of `COMPUTED`, perhaps with a colon and more; or "".
     metric
-        The metric whose scores against the files it has, or "".
+        The metric that compares hypotheses with the files; or "".
     files
-        Of numbers, or of texts for a metric.
+        Files of numbers, or of texts for the metric.
     """
 
     spec: str
@@ -165,12 +165,12 @@ class Feature:
 
     @classmethod
     def parse(cls, spec: str, folder: Path | None = None) -> Feature:
-        """Return the feature written so; relative files are those of the folder.
+        """Return the feature that is written so; relative paths begin at the folder.
 
         Raises
         ------
         ConfigError
-            It has no name, nothing behind the name, or a name of several words.
+            It has no name, a name of several words, or nothing behind the name.
         """
         name, equals, value = spec.partition("=")
         wrong = ConfigError(
@@ -188,14 +188,14 @@ class Feature:
             return tuple((folder or Path()) / Path(part).expanduser() for part in text.split(","))
 
         metric, at, files = value.partition("@")
-        if at and not os.path.isfile(paths(value)[0]):  # noqa: PTH113  long names
+        if at and not metric.startswith(("/", "./", "../", "~")):
             if not metric or not files:
                 raise wrong
             return cls(spec, name, metric=metric, files=paths(files))
         return cls(spec, name, files=paths(value))
 
     def content(self) -> dict[str, object]:
-        """Return all that the values depend on but the lists, files among it as paths."""
+        """Return all that the values depend on besides the lists; files are paths."""
         found = asdict(self)
         del found["spec"]
         return found
@@ -213,12 +213,12 @@ class Feature:
 
 
 def as_feature(given: object) -> object:
-    """Return the feature that a text describes; anything else stays."""
+    """Return the feature that a text describes; return other objects as they are."""
     return Feature.parse(given) if isinstance(given, str) else given
 
 
 FeatureLike = Annotated[Feature, BeforeValidator(as_feature)]
-"""The type of components' options that are features."""
+"""The type of options of components that are features."""
 
 
 def with_features(
@@ -229,14 +229,14 @@ def with_features(
     source_lengths: IntegerArray | None = None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> NBest:
-    """Return lists with more features, behind those that they have.
+    """Return lists with more features, behind their own.
 
     Raises
     ------
     ConfigError
-        A feature of no name or file, or one that the lists have.
+        A feature has no name or file, or the lists have one of its name.
     InputError
-        A file that cannot be read, or with more or fewer numbers or lines; says both.
+        A file cannot be read, or has more or fewer numbers or lines than the lists.
     """
     if not features:
         return nbest

@@ -80,6 +80,35 @@ def is_formula(text: str) -> bool:
     return bare is None and re.search(r"[-+*/()\s]|^[\d.]", text) is not None
 
 
+def outside(text: str) -> Metric | None:
+    """Return a metric from outside as a formula has it; None if the text is another one."""
+    if not re.fullmatch(external.WRITTEN, text):
+        return None
+    name, _, rest = text.partition(":")
+    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
+    return outside_metric(name.lower(), plain)
+
+
+def outside_metric(name: str, argument: str) -> Metric:
+    """Return the metric `name:argument`; the name is one of `external.NAMES`.
+
+    Raises
+    ------
+    ConfigError
+        The argument is empty, or no command line.
+    """
+    if name == "comet":
+        from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
+
+        return comet.metric(argument)
+    try:
+        if name == "scores":
+            return external.Scores(argument)
+        return external.CommandMetric(argument, links=name == "command+links")
+    except ValidationError as error:
+        raise ConfigError(f"metric {name}: {reason(error)}") from None
+
+
 def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
     match node:
         case ast.Constant(value=int() | float() as number):
@@ -393,7 +422,7 @@ class _Parser:
 
     def _metric(self) -> Metric:
         try:
-            return external.parse(self._word) or self._build(self._word)
+            return outside(self._word) or self._build(self._word)
         except ConfigError as error:
             hint = ""
             if self._word.lower() in external.NAMES:

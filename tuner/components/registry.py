@@ -1,4 +1,4 @@
-"""Builds components from names and options, checked, as users write them."""
+"""Components from names and options, as users write them; both are checked."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
     for name in ("sr-or", "sr-mr", "sr-orv", "sr-mrv", "dr-stm", "dr-or", "dr-orp")
     for letter, form in (("b", "back-off"), ("i", "interpolation"))
 }
-"""Other names of metrics: the metric and its options."""
+"""Metric and options for each other name of a metric."""
 
 
 def build(family: str, name: str, options: Mapping[str, Any], *, where: str = "") -> Any:
     """Return component `name` with `options` checked against its fields.
 
-    `where` begins the message of an error: the file and table the options come from.
+    `where` begins the message of an error: the file and the table of the options.
 
     Raises
     ------
@@ -94,8 +94,8 @@ def metric(text: str) -> Metric:
         if not colon:
             raise ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not rest:
-            return external.metric(name, rest)
-        return external.parse(text) or formula.parse(text, metric)
+            return formula.outside_metric(name, rest)
+        return formula.outside(text) or formula.parse(text, metric)
     several = text.split(",")
     if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
         *names("metric")
@@ -111,7 +111,7 @@ def metric(text: str) -> Metric:
 
 
 def _canonical(text: str) -> str:
-    """Return a metric, written `name` or `name:options`, by its own name in lowercase."""
+    """Return a metric written `name` or `name:options` with its own name, in lowercase."""
     name, _, rest = text.partition(":")
     lowered = name if name in names("metric") else name.lower()
     known, options = ALIASES.get(lowered, (lowered, ""))
@@ -120,7 +120,7 @@ def _canonical(text: str) -> str:
 
 
 def _names_a_file(text: str) -> bool:
-    """Return whether a text is `name:option=value,...`, all its slashes being those of paths."""
+    """Return whether a text is `name:option=value,...` and slashes stand in paths only."""
     name, _, rest = _canonical(text).partition(":")
     if re.search(r"[\s()*]", text) or name not in names("metric"):
         return False
@@ -159,8 +159,8 @@ def reader(text: str) -> Reader:
 def annotator(text: str, *, model: str = "") -> Annotator:
     """Return the annotator written `name` or `name:option=value,option=value`.
 
-    An option that takes several values is given once for each. A `model` is the option of that
-    name or, where there is none, one of the `files`.
+    An option with several values is given once for each. A `model` is the option of that name or,
+    if there is none, one of the `files`.
     """
     hints = get_type_hints(component("annotator", text.partition(":")[0]))
     several = _several("annotator", text)
@@ -184,7 +184,7 @@ def key_values(
     where
         Begins the message of an error.
     form
-        Ends it: how to write options there.
+        Ends the message: how to write options there.
 
     Raises
     ------
@@ -223,12 +223,12 @@ def optimizer(
 ) -> Optimizer:
     """Return the optimizer written `name` or `name:option=value,...`, with more `options`.
 
-    An option that takes several values is given once for each.
+    An option with several values is given once for each.
 
     Raises
     ------
     ConfigError
-        As `build`; or an option is written in the text and given again.
+        As `build`; or an option is in the text and is given again.
     """
     name, found = written("optimizer", text, _several("optimizer", text))
     for key, value in (options or {}).items():
@@ -240,6 +240,6 @@ def optimizer(
 
 
 def _several(family: str, text: str) -> set[str]:
-    """Return the options of a component, written with options or not, that take several values."""
+    """Return the options with several values, of a component written `name` or `name:options`."""
     hints = get_type_hints(component(family, text.partition(":")[0]))
     return {key for key, hint in hints.items() if get_origin(hint) is tuple}

@@ -1,10 +1,9 @@
-"""Reads numbers and tokens from bytes by compiled loops.
+"""Compiled loops that read numbers and tokens from bytes.
 
-Text is a (n,) uint8 array. White space is what `bytes.split` splits at.
+Text is a (n,) uint8 array. White space is as for `bytes.split`.
 
 Kernels of other rooms call these. Numba keeps a compiled caller until the caller's own file
-changes: whoever changes a kernel of this file runs `make clean`, or the old one stays inside the
-callers' caches.
+changes. So run `make clean` after a change of this file, or callers keep the old kernel.
 """
 
 from __future__ import annotations
@@ -102,9 +101,9 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
-    False where Python has to decide (ground.numbers): more than 18 digits, large exponents,
-    inf, nan, what is too large, anything that is no number. -0 is read as 0, so that equal
-    values have equal bits.
+    If it was not, Python has to decide (ground.numbers): for more than 18 digits, large exponents,
+    inf, nan, large values, and texts that are no numbers. -0 is read as 0, so that equal values
+    have equal bits.
     """
     i, negative = begin, False
     if i < end and (text[i] == 45 or text[i] == 43):
@@ -161,7 +160,7 @@ def parse_number(text: ByteArray) -> tuple[float, bool]:
 
 @helper
 def read_natural(text: ByteArray, i: int, end: int) -> tuple[int, int]:
-    """Read digits from i on: the number, and where they end; -1 if there is none or too large."""
+    """Read digits from i: return the number, -1 if there is none or it is too large; its end."""
     value: Any = 0
     begin = i
     while i < end and 48 <= text[i] <= 57:
@@ -207,7 +206,7 @@ def intern(
     spans: IntArray,
     count: int,
 ) -> int:
-    """Return the entry whose bytes are text[begin:end]; `count` if it was new and is now made.
+    """Return the entry whose bytes are text[begin:end]; a new entry gets the number `count`.
 
     `table`, `hashes` (at `count`) and `spans` (at `count`) are modified in place.
     """
@@ -242,14 +241,14 @@ def intern_tokens(
     Parameters
     ----------
     most : int
-        No fewer than there are tokens; memory beyond what is used is never touched.
+        At least the number of tokens. Unused memory is never touched.
 
     Returns
     -------
     tokens : (T,) int32
     offsets : (lines + 1,) int64
     spans : (distinct, 2) int64
-        Where each distinct token stands first.
+        The first place of each distinct token.
     """
     lines = cuts.shape[0]
     tokens = np.empty(most, dtype=np.int32)

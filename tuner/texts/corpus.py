@@ -1,16 +1,17 @@
-"""Reads plain tokenised text and word links into the arrays that metrics read.
+"""Texts and word links from files, as the arrays that metrics read.
 
-A text file has one segment a line, tokens separated by spaces or tabs. A links file has the links
-of one text a line, `0-0 1-2`: source and target positions, counted from 0.
+A text file has one segment a line; spaces or tabs separate tokens. A links file has the links of
+one text a line, `0-0 1-2`: source and target positions, counted from 0. Lines may also begin with
+the id of their segment, as in the `text` files of Kaldi.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from portmert.metrics._base import (
     rows_taken,
 )
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import TextFile, called, each_line, read_lines
+from portmert.tuner.ground.files import Lines, TextFile, called, each_line, read_lines
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 
@@ -36,7 +37,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Holds the references of S segments.
+    """The references of S segments.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class References:
         return len(self.offsets) - 1
 
     def take(self, segments: Sequence[int]) -> References:
-        """Return those of the segments, in that order."""
+        """Return the references of some segments, in the given order."""
         order = np.asarray(segments, dtype=np.int64)
         rows, offsets = rows_taken(self.offsets, order)
         lengths = None if self.source_lengths is None else self.source_lengths[order]
@@ -123,7 +124,7 @@ def read_links(
     Raises
     ------
     InputError
-        Another number of lines, an item that is no link, or a link outside its sentence.
+        The number of lines is wrong, an item is no link, or a link is outside its sentence.
     """
     where, lines = called(path), read_lines(path)
     if len(lines) != len(source_lengths):
@@ -151,11 +152,11 @@ def read_links(
                 f"{where}:{rows[first] + 1}: link {pairs[first, 0]}-{pairs[first, 1]}: "
                 f"{describe_length(side, length)}"
             )
-    return _without_duplicates(pairs, rows, len(lines))
+    return without_duplicates(pairs, rows, len(lines))
 
 
 def describe_length(side: str, length: int) -> str:
-    """Return what positions a text allows: `the source has 7 tokens, so positions are 0..6`."""
+    """Return the positions a text allows: `the source has 7 tokens, so positions are 0..6`."""
     if length == 0:
         return f"the {side} is empty, so it cannot have links"
     tokens = counted(length, "token")
@@ -169,14 +170,14 @@ def read_references(
     source: TextFile | None = None,
     links: Sequence[TextFile] = (),
 ) -> References:
-    """Read one or more reference files and what is known about them.
+    """Read one or more reference files, with their source and their links.
 
     Parameters
     ----------
     paths
         Reference files, each with one line a segment.
     vocabulary
-        That of the hypotheses; grows.
+        The vocabulary of the hypotheses; it grows.
     source
         The source text.
     links
@@ -185,9 +186,9 @@ def read_references(
     Raises
     ------
     InputError
-        Files of different lengths, links without a source, or another number of links files.
+        Files differ in length, links have no source, or the number of links files is wrong.
     ValueError
-        No reference file.
+        There is no reference file.
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
@@ -228,7 +229,7 @@ def read_references(
 def no_references(
     vocabulary: Vocabulary, segments: int, source: tuple[str, ...] | None = None
 ) -> References:
-    """Return what stands for the references of a metric that reads none."""
+    """Return empty references, for a metric that reads none."""
     return References(
         texts=Texts.from_lines([], vocabulary),
         offsets=np.zeros(segments + 1, dtype=np.int64),
@@ -278,12 +279,12 @@ def make_batch(
 
 
 def with_references(batch: Batch, numbers: Sequence[int]) -> Batch:
-    """Return a batch with some of the references, of a test set with as many of each segment.
+    """Return a batch with some of the references; every segment must have as many.
 
     Parameters
     ----------
     numbers
-        Which references of each segment, counted from 0.
+        The references of each segment to keep, counted from 0.
     """
     rows = batch.reference_offsets[:-1, np.newaxis] + np.asarray(numbers, dtype=np.int64)
     return Batch(
@@ -307,7 +308,7 @@ def lowercase(texts: Texts) -> Texts:
 
 
 def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> None:
-    """Raise InputError if a file has not as many lines as the `first` one."""
+    """Raise InputError if a file has more or fewer lines than the `first` one."""
     if found != expected:
         raise InputError(
             f"{called(path)}: {counted(found, 'line')}, but {called(first)} has {expected}; every "
@@ -315,7 +316,8 @@ def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> N
         )
 
 
-def _without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count: int) -> Ragged:
+def without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count: int) -> Ragged:
+    """Return (V, 2) pairs of N rows, sorted in each row, and each once."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], rows))
     pairs, rows = pairs[order], rows[order]
     new = np.ones(len(pairs), dtype=np.bool_)
@@ -325,7 +327,7 @@ def _without_duplicates(pairs: NDArray[np.int32], rows: NDArray[np.int64], count
 
 
 def concatenate(texts: Sequence[Texts]) -> Texts:
-    """Return texts of one vocabulary one after the other, with links where all have them."""
+    """Return texts of one vocabulary one after the other, with links if all have links."""
     links = [text.links for text in texts if text.links is not None]
     return Texts(
         texts[0].vocabulary,
@@ -335,7 +337,7 @@ def concatenate(texts: Sequence[Texts]) -> Texts:
 
 
 def interleaved(texts: Texts, count: int) -> Texts:
-    """Return `count` texts of S rows, one after the other, as `count` rows of each segment."""
+    """Return `count` texts of S rows, one after the other, as `count` rows for each segment."""
     # Row n * S + s becomes row s * count + n.
     return texts.take(np.arange(len(texts)).reshape(count, -1).T.ravel())
 
@@ -344,3 +346,50 @@ def _concatenate_rows(parts: Sequence[Ragged]) -> Ragged:
     lengths = np.concatenate([part.lengths for part in parts])
     values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
     return Ragged(np.concatenate(values), offsets_of(lengths))
+
+
+class LinesById(Lines):
+    """The lines of a text behind their ids, and the ids."""
+
+    ids: tuple[str, ...]
+
+    def __new__(cls, name: str, lines: Iterable[str], ids: Iterable[str] = ()) -> Self:
+        """Keep lines and ids, one id for each line."""
+        found = super().__new__(cls, name, lines)
+        found.ids = tuple(ids)
+        return found
+
+
+def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
+    """Read a text with ids, in its own order or in the order of another text.
+
+    Raises
+    ------
+    InputError
+        A line has no id, an id stands twice, or is not in both texts.
+    """
+    where = called(path)
+    known: dict[str, str] = {}
+    places: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        words = line.removeprefix(_BYTE_ORDER_MARK).split(maxsplit=1)
+        if not words:
+            raise InputError(f"{where}:{number}: a blank line, expected an id and a text")
+        if words[0] in known:
+            raise InputError(
+                f"{where}:{number}: id '{words[0]}' stands twice, first in line {places[words[0]]}"
+            )
+        known[words[0]] = words[1] if len(words) > 1 else ""
+        places[words[0]] = number
+    if not known:
+        raise InputError(f"{where}: the file is empty; expected an id and a text a line")
+    if like is None:
+        return LinesById(where, known.values(), known)
+    ids = frozenset(like.ids)
+    for name in known:
+        if name not in ids:
+            raise InputError(f"{where}:{places[name]}: id '{name}' is not in {like}")
+    for name in like.ids:
+        if name not in known:
+            raise InputError(f"{where}: no line for id '{name}' of {like}")
+    return LinesById(where, (known[name] for name in like.ids), like.ids)

@@ -1,12 +1,12 @@
-"""Makes links of source and target for metrics that need them, once, and keeps them.
+"""Links of source and target for metrics that need them; they are made once and kept.
 
-Links of references are read from files or made by the aligner and written beside the run. Links of
-hypotheses come from the n-best list where the decoder gives them; else the aligner makes them, one
-batch for all pairs that were never seen, and they are kept by (source, hypothesis).
+Links of references are read from files, or made by the aligner and written beside the run. Links
+of hypotheses come from the n-best list if the decoder gives them. Else the aligner makes them, in
+one batch for all new pairs, and they are kept by (source, hypothesis).
 
 The model of the aligner is trained before the first hypothesis is aligned: on its own training
-bitext and the dev set's pairs, never on hypotheses. So the links of a pair do not depend on which
-others were aligned before it, nor on where a run was interrupted.
+bitext and the pairs of the dev set, never on hypotheses. So the links of a pair depend neither on
+the pairs that were aligned before it, nor on the place where a run was interrupted.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ DATABASE = "links.sqlite3"
 
 @dataclass(frozen=True, eq=False)
 class Linker:
-    """Makes links with one aligner and keeps them in one folder.
+    """Links made by one aligner and kept in one folder.
 
     Parameters
     ----------
     aligner
-        None where all links are given; then asking for others is an `InputError`.
+        None if all links are given; other links are then an `InputError`.
     folder
-        Holds the aligner's model, the links of references and the links of hypotheses.
+        The folder of the aligner's model and of the links of references and hypotheses.
     source, references
-        The dev set: the pairs the aligner is trained on, besides its own bitext.
+        The dev set: the aligner is trained on these pairs, besides its own bitext.
     notice
         Called with one line before each alignment.
     name
-        What these texts are called, in notices and file names.
+        The name of these texts in notices and file names.
     """
 
     aligner: Aligner | None
@@ -60,7 +60,7 @@ class Linker:
         return self.reference_links(self.name, self.source, self.references)
 
     def _train(self) -> None:
-        """Let the dev set be the first thing that the aligner sees, whatever else is given."""
+        """Align the dev set first, whatever else is given."""
         if self.aligner is not None:
             self.dev_links()
 
@@ -93,7 +93,7 @@ class Linker:
     def hypothesis_links(
         self, texts: Texts, *, offsets: IntArray, sources: Sequence[str]
     ) -> Texts:
-        """Return `texts` with links; unchanged where they have them.
+        """Return `texts` with links; unchanged if they have links.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Linker:
         return found
 
     def _align(self, pairs: Pairs) -> list[Links]:
-        """Align pairs; one with an empty side has no links and never reaches the aligner."""
+        """Align pairs. A pair with an empty side has no links and does not reach the aligner."""
         if self.aligner is None:
             raise InputError(
                 "the n-best list has no word alignment and there is no [aligner]; "

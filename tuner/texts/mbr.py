@@ -1,4 +1,4 @@
-"""Scores every hypothesis of a list against the list: what minimum Bayes risk chooses by."""
+"""Expected scores of hypotheses against their own list, for minimum Bayes risk."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.statistics import check_texts
 
 Average = Literal["scores", "statistics"]
-"""What is averaged over a list: see `expected_scores`."""
+"""The quantity that is averaged over a list; see `expected_scores`."""
 
 PAIRS_PER_BLOCK = 16_384
-"""Enough for numpy's calls to be few, few enough for their arrays to stay in the processor."""
+"""Large enough for few calls of numpy, small enough for the processor's cache."""
 REFERENCES_PER_BLOCK = 128
-"""Of a long list, whose n-grams are looked up once a block."""
+"""The least references in a block of a long list: its n-grams are looked up once a block."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Distinct:
-    """Holds the distinct texts of lists, and which of them each text is."""
+    """The distinct texts of lists, and the place of each text among them."""
 
     texts: Texts
     offsets: IntArray
@@ -48,28 +48,29 @@ def expected_scores(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FloatArray:
-    """Return (H,) the expected score of each hypothesis if the truth is one of its list.
+    """Return (H,) the expected score of each hypothesis over the references in its list.
 
-    Equal texts of a list are compared once: their weights add up, and their scores are equal.
+    Equal texts of a list are compared once: their weights are added, and their scores are equal.
 
     Parameters
     ----------
     metric
-        It reads nothing but tokens. What it counts in all references of a test set, as NIST does,
-        it counts in all distinct hypotheses.
+        It reads tokens only. If it counts in all references of a test set, as NIST does,
+        it counts here in all distinct hypotheses.
     texts
-        H hypotheses as they are scored.
+        H hypotheses, prepared for scoring.
     offsets : (S + 1,) int64
-        Those of list s are `offsets[s]:offsets[s + 1]`.
+        The hypotheses of list s are `offsets[s]:offsets[s + 1]`.
     weights : (H,) float64
-        Of each hypothesis as a reference; those of a list add to 1. One of weight 0 is none.
+        Weight of each hypothesis as a reference; the weights of a list add to 1. A hypothesis of
+        weight 0 is no reference.
     average
-        `scores`: the mean of the scores against each reference.
-        `statistics`: the score of the mean statistics, as of a text in which the hypothesis stands
-        once beside every reference. Another number where the score is no linear function of the
-        statistics. BLEU and chrF have it in time that grows with the hypotheses, not with pairs.
+        `scores`: the mean of the scores against each reference. `statistics`: the score of the
+        mean statistics, as for a text in which the hypothesis stands once beside every reference.
+        The two differ if the score is no linear function of the statistics. For BLEU and chrF its
+        time grows with the hypotheses, not with the pairs.
     threads
-        Default: all processors. The result is the same for any number.
+        Default: all processors. The result is the same for any number of threads.
     progress : callable, optional
         Called as progress(done, all) with blocks of pairs.
 
@@ -92,46 +93,58 @@ def expected_scores(
         mean = metric.mean_stats(lists)
         if mean is not None:
             return np.asarray(metric.score(mean)[distinct.places])
-    chosen = np.flatnonzero(distinct.weights > 0.0)
-    segments = np.searchsorted(distinct.offsets, chosen, side="right") - 1
-    firsts, lasts = distinct.offsets[:-1][segments], distinct.offsets[1:][segments]
-    blocks = list(_blocks(segments, lasts - firsts))
-    width = 1 if average == "scores" else len(metric.stat_names)
+    threads = threads or available_processors()
+    pairs = _Pairs(metric, distinct, whole, scores=average == "scores")
+    parts = each(pairs.sums, len(pairs.blocks), threads=threads, progress=progress)
+    return np.asarray(pairs.expected(list(parts))[distinct.places])
 
-    def work(number: int) -> FloatArray:
-        """Return the weighted sums over the references of a block, one list behind another."""
-        part = slice(*blocks[number])
-        first, last = int(firsts[part][0]), int(lasts[part][-1])
-        pairs = PairBatch.of(
-            distinct.texts.rows(first, last),
-            firsts[part] - first,
-            lasts[part] - first,
-            chosen[part] - first,
-        )
-        values = metric.stats(replace(pairs, whole=whole))
-        if average == "scores":
-            values = metric.score(values)[:, np.newaxis]
-        sums = np.zeros((last - first, width))
+
+class _Pairs:
+    """Compares hypotheses with the references of their list, in blocks of references."""
+
+    def __init__(self, metric: Metric, distinct: _Distinct, whole: Batch, *, scores: bool) -> None:
+        self._metric = metric
+        self._distinct = distinct
+        self._whole = whole
+        self._scores = scores
+        self._width = 1 if scores else len(metric.stat_names)
+        offsets = distinct.offsets
+        self._chosen = np.flatnonzero(distinct.weights > 0.0)
+        self._segments = np.searchsorted(offsets, self._chosen, side="right") - 1
+        self._firsts, self._lasts = offsets[:-1][self._segments], offsets[1:][self._segments]
+        self.blocks = list(_blocks(self._segments, self._lasts - self._firsts))
+
+    def sums(self, number: int) -> FloatArray:
+        """Return the weighted sums over the references of a block, list after list."""
+        part = slice(*self.blocks[number])
+        firsts, lasts, chosen = self._firsts[part], self._lasts[part], self._chosen[part]
+        first, last = int(firsts[0]), int(lasts[-1])
+        texts = self._distinct.texts.rows(first, last)
+        pairs = PairBatch.of(texts, firsts - first, lasts - first, chosen - first)
+        values = self._metric.stats(replace(pairs, whole=self._whole))
+        if self._scores:
+            values = self._metric.score(values)[:, np.newaxis]
+        sums = np.zeros((last - first, self._width))
         begin = 0
-        for rows in _runs(segments[part]):
-            references = chosen[part][rows]
-            start, stop = firsts[part][rows.start] - first, lasts[part][rows.start] - first
-            end = begin + len(references) * (stop - start)
-            scores = values[begin:end].reshape(len(references), stop - start, width)
-            sums[start:stop] = np.einsum("r,rhk->hk", distinct.weights[references], scores)
+        for rows in _runs(self._segments[part]):
+            weights = self._distinct.weights[chosen[rows]]
+            start, stop = firsts[rows.start] - first, lasts[rows.start] - first
+            end = begin + len(weights) * (stop - start)
+            scores = values[begin:end].reshape(len(weights), stop - start, self._width)
+            sums[start:stop] = np.einsum("r,rhk->hk", weights, scores)
             begin = end
         return sums
 
-    found = each(work, len(blocks), threads=threads or available_processors(), progress=progress)
-    sums = np.zeros((len(distinct.texts), width))
-    for (begin, end), part in zip(blocks, found, strict=True):
-        sums[firsts[begin] : lasts[end - 1]] += part
-    expected = sums[:, 0] if average == "scores" else metric.score(sums)
-    return np.asarray(expected[distinct.places])
+    def expected(self, parts: list[FloatArray]) -> FloatArray:
+        """Return the expected score of each distinct hypothesis from the sums of all blocks."""
+        sums = np.zeros((len(self._distinct.texts), self._width))
+        for (begin, end), part in zip(self.blocks, parts, strict=True):
+            sums[self._firsts[begin] : self._lasts[end - 1]] += part
+        return sums[:, 0] if self._scores else np.asarray(self._metric.score(sums))
 
 
 def uniform(offsets: IntArray) -> FloatArray:
-    """Return (H,) weights that are equal in each list, and add to 1."""
+    """Return (H,) weights that are equal in each list and add to 1."""
     sizes = np.diff(offsets)
     return np.repeat(1.0 / sizes, sizes)
 
@@ -143,20 +156,20 @@ def by_model(
     temperature: float | None = None,
     size: int | None = None,
 ) -> FloatArray:
-    """Return (H,) weights of hypotheses as references, by what the model thinks of them.
+    """Return (H,) weights of hypotheses as references, by their model scores.
 
     Parameters
     ----------
     offsets : (S + 1,) int64
-        Those of list s are `offsets[s]:offsets[s + 1]`.
+        The hypotheses of list s are `offsets[s]:offsets[s + 1]`.
     scores : (H,) float64
         Model scores; higher is better.
     temperature
-        Weights are the softmax of this many times the scores, at most `LARGEST` times; None: all
-        equal.
+        The weights are the softmax of the scores times this factor, at most `LARGEST`. None: all
+        are equal.
     size
-        So many of each list with the highest scores, of equal ones the first; all others weigh 0.
-        None: all.
+        The number of hypotheses of each list that have a weight above 0: those with the highest
+        scores, of equal ones the first. None: all.
     """
     weights = np.zeros(len(scores))
     for begin, end in pairwise(offsets.tolist()):
@@ -169,7 +182,7 @@ def by_model(
 
 
 def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct:
-    """Return the distinct texts of each list, the first of equal ones with the weights of all."""
+    """Return the distinct texts of each list; the first of equal texts has the weights of all."""
     tokens = flat(texts.tokens)
     firsts: IntArray = first_equals(tokens.values, tokens.offsets, offsets)
     rows = np.flatnonzero(firsts == np.arange(len(firsts)))
@@ -181,19 +194,19 @@ def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct
 
 
 def _runs(segments: IntArray) -> Iterator[slice]:
-    """Yield where each run of equal numbers begins and ends."""
+    """Yield the range of each run of equal numbers."""
     begins = np.flatnonzero(np.diff(segments, prepend=-1)).tolist()
     for begin, end in zip(begins, [*begins[1:], len(segments)], strict=True):
         yield slice(begin, end)
 
 
 def _blocks(segments: IntArray, sizes: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of references that are worked on at once: of several lists, or of a part.
+    """Yield ranges of references for one block each: of several lists, or of a part of one.
 
     Parameters
     ----------
     segments, sizes : (Q,) int64
-        The list of each reference, and how many hypotheses it has.
+        The list of each reference, and the number of its hypotheses.
     """
     begin, pairs = 0, 0
     for run in _runs(segments):

@@ -1,7 +1,7 @@
-"""Makes texts ready for metrics, in one place for all who score: steps, annotations, references.
+"""Preparation of texts for metrics: text steps, annotations, references.
 
-Annotating comes behind all text steps but a last lowercasing: parsers want case, and the tokens
-are as many. Lowercasing then changes words alone, neither tags nor labels.
+Texts are annotated after all text steps except a last lowercasing: parsers want capitals, and the
+number of tokens is the same. Lowercasing then changes words only, not tags or labels.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from portmert.tuner.annotation.annotators._base import Annotator  # a room above this one
 
 Prepare: TypeAlias = "Callable[[Sequence[Metric], TextPipeline, Annotator | None], Preparation]"
-"""Returns what makes texts ready for metrics; the annotator is the one of a run."""
+"""Makes the preparation for metrics; the annotator is that of a run."""
 
 
 class TextAnnotations(Protocol):
-    """Tags and parses texts, as `portmert.tuner.annotation.annotating.TextAnnotator` does."""
+    """Gives texts tags and parses; see `portmert.tuner.annotation.annotating.TextAnnotator`."""
 
     fingerprint: str
     name: str
@@ -48,27 +48,27 @@ class TextAnnotations(Protocol):
         """Distinct sentences without a parse."""
 
     def annotate(self, texts: Texts, needs: frozenset[Need]) -> Texts:
-        """Return the texts with what is needed."""
+        """Return the texts with the tags and parses that are needed."""
 
     def reset(self) -> None:
         """Count from 0 again."""
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Makes texts ready for some metrics.
+    """Prepares texts for some metrics.
 
     Parameters
     ----------
     pipeline
         The text steps.
     annotator
-        Tags and parses; None where no metric needs it.
+        Gives tags and parses; None if no metric needs them.
     needs
-        What metrics need of it, as `portmert.tuner.texts.statistics.needs_of` finds it.
+        The needs of the metrics that an annotator meets; see `texts.statistics.needs_of`.
     """
 
     pipeline: TextPipeline = field(default_factory=TextPipeline)
@@ -82,27 +82,28 @@ class Preparation:
         pipeline: TextPipeline,
         open_annotator: Callable[[], TextAnnotations | None],
     ) -> Preparation:
-        """Return what the metrics need; an annotator is opened only where one of them does."""
+        """Return the preparation for metrics; an annotator is opened only if one needs it."""
         needs = needs_of(metrics)
         return cls(pipeline, open_annotator() if needs else None, needs)
 
     def hypotheses(self, texts: Texts) -> Texts:
-        """Return hypotheses as they are scored."""
+        """Return prepared hypotheses."""
         return self._whole(texts, "hyp")
 
     def references(self, references: References) -> References:
-        """Return references as they are scored."""
+        """Return prepared references."""
         return replace(references, texts=self._whole(references.texts, "ref"))
 
     def batch(
         self, texts: Texts, references: References, *, offsets: IntArray | None = None
     ) -> Batch:
-        """Set hypotheses, which it prepares, against references that are prepared.
+        """Prepare hypotheses, and set them against prepared references.
 
         Parameters
         ----------
         offsets : (S + 1,) int64, optional
-            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`. Default: as many in each.
+            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`. Default: the same number in
+            each.
         """
         if offsets is None:
             each = len(texts) // max(len(references), 1)
@@ -112,7 +113,7 @@ class Preparation:
     def lazily(
         self, texts: Texts, side: Side = "hyp"
     ) -> tuple[Texts, Callable[[IntArray], Texts] | None]:
-        """Return texts behind the steps, and what returns (n,) of them annotated, if it must."""
+        """Return texts after the steps, and a function that annotates (n,) of them, if needed."""
         scored = self.pipeline.applied(texts, side)
         annotator = self.annotator
         if annotator is None:
@@ -131,7 +132,7 @@ class Preparation:
         Parameters
         ----------
         references : int or (S + 1,) int64
-            How many references each segment has, or where those of each segment begin and end.
+            The number of references of each segment, or the offsets of the references.
         """
         counts = np.unique(np.diff(references) if np.ndim(references) else references)
         parts = [f"refs:{counts[0] if counts.size == 1 else 'var'}", self.pipeline.signature]
@@ -145,17 +146,17 @@ class Preparation:
 
 
 def signature(metric: Metric, *circumstances: str) -> str:
-    """Return a metric's signature, what else its score depends on, and the version."""
+    """Return a metric's signature, all else on which its score depends, and the version."""
     return "|".join((metric.signature, *circumstances, f"portmert:{portmert.__version__}"))
 
 
 def counts(annotator: TextAnnotations) -> dict[str, int]:
-    """Return how many distinct sentences the cache had, were new, and have no parse."""
+    """Return the number of distinct sentences: from the cache, new, and without a parse."""
     return {"hits": annotator.hits, "misses": annotator.misses, "failed": annotator.failed}
 
 
 def coverage(annotator: TextAnnotations) -> str:
-    """Return how many sentences have a parse, where from, in what time and of what depth."""
+    """Return a line on the sentences with a parse, from where, in what time and of what depth."""
     seen = annotator.hits + annotator.misses
     line = (
         f"annotator {annotator.name}: {counted(seen, 'sentence')}, "
@@ -166,7 +167,7 @@ def coverage(annotator: TextAnnotations) -> str:
 
 
 def depth(annotator: TextAnnotations) -> str:
-    """Return what is to be said of weighted parses; nothing where there are as many as asked."""
+    """Return a note if lists of parses are shorter than asked for; else an empty text."""
     return "".join(
         f"; at most {counted(most, 'parse')} of a sentence, {asked} asked for"
         for asked, most in annotator.depths.items()
@@ -182,14 +183,14 @@ def read_output(
     Parameters
     ----------
     beside
-        The file of references whose lines it must have as many as.
+        The file of references, which must have the same number of lines.
     links
-        Links with the source, whose lengths the references know.
+        Links with the source; the references know the lengths of the source.
 
     Raises
     ------
     InputError
-        It is no text, or of another length; or the links do not fit.
+        It is no text or of another length, or the links do not fit.
     """
     texts = read_texts(path, references.texts.vocabulary)
     check_lines(path, len(texts), beside, len(references))
@@ -203,13 +204,13 @@ def read_output(
 
 
 def _as_scored(scored: Texts, annotated: Texts) -> Texts:
-    """Return the texts that are scored with the analyses of the annotated ones."""
+    """Return the prepared texts with the analyses of the annotated ones."""
     trees = None if annotated.trees is None else _with_leaves(annotated.trees, scored.tokens)
     return replace(annotated, tokens=scored.tokens, links=scored.links, trees=trees)
 
 
 def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:
-    """Return trees with other words at their leaves; a text without a tree stays without."""
+    """Return trees with other words at their leaves; texts without a tree have none."""
     first = trees.offsets[0]
     values = trees.values[first : trees.offsets[-1]].reshape(-1, 2).copy()
     starts = np.repeat(trees.offsets[:-1] - first, trees.lengths)

@@ -1,4 +1,4 @@
-"""Scores one hypothesis a segment: the corpus, and each segment, with each metric."""
+"""Scores of one hypothesis a segment: of the corpus and of each segment, by each metric."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import compute_stats
 
 SEGMENTS_PER_PART = 65536
-"""Segments that are scored at a time."""
+"""Segments that are scored at a time, for the sake of memory."""
 COUNTS = (
     "matched_", "total_", "ref_total_", "info_", "edits", "correct", "hyp_len", "ref_len",
     "segments", "substitutions", "insertions", "deletions", "word_",
 )  # fmt: skip
-"""How the names of parts begin that are no shares."""
+"""Parts whose names begin so are counts, not shares."""
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Holds what one metric says about a text.
+    """The score of a text by one metric.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Score:
     score : float
         The corpus score, on the metric's own scale.
     signature : str
-        The metric with its options, and all else its score depends on.
+        The metric with its options, and all else on which its score depends.
     parts : dict
-        The quantities the papers tabulate: shares as fractions, counts as counts.
+        The quantities that papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64
         The score of each segment by itself.
     """
@@ -55,13 +55,13 @@ def score_texts(
     Parameters
     ----------
     metrics
-        Metrics.
+        The metrics.
     batch
         S hypotheses, one for each segment.
     ready
-        What prepared the batch; goes into the signatures.
+        The preparation of the batch; it is part of the signatures.
     threads
-        For the statistics.
+        Threads for the statistics.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def score_texts(
 
 
 def _segment_scores(metric: Metric, stats: FloatArray) -> FloatArray:
-    """Return (S,) float64: the score of each segment, a part at a time for the sake of memory."""
+    """Return (S,) float64: the score of each segment."""
     starts = range(0, len(stats), SEGMENTS_PER_PART)
     return np.concatenate([metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts])
 
@@ -123,7 +123,7 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
 
 
 def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
-    """Return the scores as aligned tables, shares in percent, as the papers print them."""
+    """Return the scores as aligned tables, with shares in percent, as papers print them."""
     columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
     rows = [
         [score.metric.name(), score.metric.shown(score.score)]
@@ -154,7 +154,7 @@ def _lengths_line(scores: Sequence[Score]) -> str:
 
 
 def _is_share(key: str) -> bool:
-    """Return whether a part is a share, to be printed in percent; all others are counts."""
+    """Return whether a part is a share, printed in percent, and no count."""
     return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
 
 

@@ -1,4 +1,4 @@
-"""Computes sufficient statistics of many hypotheses, checked, over threads."""
+"""Sufficient statistics of many hypotheses, in threads, with checks of the input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from portmert.tuner.texts.corpus import IntegerArray, describe_length
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
 
 HYPOTHESES_PER_CHUNK = 8192
-"""Small enough that the arrays of a chunk stay small and that threads share the work evenly."""
+"""Small enough for small arrays, and for an even share of the work among threads."""
 
 NEED_NAMES = {
     "tags": "part-of-speech tags",
@@ -25,7 +25,7 @@ NEED_NAMES = {
     "drs": "discourse representations",
     "arcs": "weighted dependency parses",
 }
-"""What a need is called."""
+"""The name of each need in messages."""
 
 
 def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArray:
@@ -49,7 +49,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
         part = batch.segments(first, last)
         try:
             stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
-        except ValueError:  # metrics notice a wrong link for nothing; here it gets a place
+        except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
             if "links" in metric.needs:
                 _check_links(part, first)
             raise
@@ -59,13 +59,13 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
             work(chunk)
     else:
         with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
-            for _ in pool.map(work, chunks):  # in order: of several faults the first is raised
+            for _ in pool.map(work, chunks):  # in order: the first of several faults is raised
                 pass
     return stats
 
 
 def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
-    """Return what metrics need that an annotator makes."""
+    """Return the needs of metrics that an annotator meets."""
     needs = (need for metric in metrics for need in metric.needs)
     return frozenset(need for need in needs if str(need) in SYNTAX)
 
@@ -128,7 +128,7 @@ def _require_links(metric: Metric, batch: Batch) -> None:
 
 
 def notices(metric: Metric, batch: Batch) -> list[str]:
-    """Return what the user should know about the input, one line each."""
+    """Return notes on the input for the user, one line each."""
     seen = Seen(metric)
     seen.add(batch)
     return seen.lines(batch)
@@ -136,10 +136,11 @@ def notices(metric: Metric, batch: Batch) -> list[str]:
 
 @dataclass(eq=False)
 class Seen:
-    """Counts what the user should know about hypotheses, all at once or part by part.
+    """Counts for notes on the hypotheses, which come all at once or part by part.
 
-    A text without any link counts as translated in source order. That is the metric's definition
-    (an unaligned word follows the one before it), but often a sign of a failed alignment.
+    A text without any link counts as translated in source order. That follows from the metric's
+    definition (an unaligned word follows the word before it), but often shows a failed
+    alignment.
     """
 
     metric: Metric
@@ -157,7 +158,7 @@ class Seen:
             self._unlinked += _count_unlinked(batch.hypotheses, batch.offsets, batch)
 
     def lines(self, batch: Batch) -> list[str]:
-        """Return what is to be said of all that was added, and of the references of a batch."""
+        """Return notes on all hypotheses that were added, and on the references of a batch."""
         unknown = unknown_tokens(self._tokens, batch.references)
         running = untokenised(batch.references) if self.metric.compares_words else None
         lines = [line for line in (unknown, running) if line is not None]

@@ -1,21 +1,20 @@
-"""Makes text comparable before it is scored: joins subwords, cuts tokens as a metric wants.
+"""Text steps before scoring: they join subwords, and cut tokens as a metric wants them.
 
-Steps are applied in the order given, `hyp:debpe,13a`: to hypotheses and references, or with `hyp:`
-or `ref:` before it to one of them.
+Steps as `hyp:debpe,13a` are applied in the order given, to hypotheses and references. A step with
+`hyp:` or `ref:` before it is applied to one of them.
 
     lowercase     every token, Unicode
     debpe         `token@@ s` becomes `tokens` (subword-nmt)
-    spm-decode    sentencepiece pieces joined: `_the _cat s` becomes `the cats` (_ being U+2581);
-                  by the model where there is one, which also knows byte pieces
-    spm-encode    cut into pieces by the model
+    spm-decode    sentencepiece pieces are joined: `_the _cat s` becomes `the cats` (_ is U+2581);
+                  by the model if one is given, which also knows byte pieces
+    spm-encode    the model cuts into pieces
     flores101 flores200
-                  cut into pieces as for spBLEU, by the model given or else by the one that
-                  sacrebleu keeps; beside them spm-decode goes by the sign alone
+                  cut into pieces as for spBLEU, by the given model or by the one that sacrebleu
+                  keeps; spm-decode beside them looks at the sign _ only
     13a intl char zh ja-mecab ko-mecab
-                  sacrebleu's tokenisers of that name
+                  sacrebleu's tokenisers of these names
 
-Links are carried over: a new token is linked to all that the tokens were linked to whose
-characters it has.
+Links are kept: a new token has the links of all old tokens whose characters it has.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary, offsets_of
+from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary
 from portmert.tuner.ground.errors import ConfigError, InputError, suggest
-from portmert.tuner.texts.corpus import lowercase
+from portmert.tuner.texts.corpus import lowercase, without_duplicates
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -42,10 +41,10 @@ TOKENISERS = {
     "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
     "ko-mecab": ("tokenizer_ko_mecab", "TokenizerKoMecab"),
 }
-"""sacrebleu's tokenisers that need nothing from the network."""
+"""Tokenisers of sacrebleu that need nothing from the network."""
 
 FLORES = ("flores101", "flores200")
-"""sacrebleu's tokenisers by sentencepiece models, which it fetches from the network once."""
+"""Tokenisers of sacrebleu with sentencepiece models, which it fetches from the network once."""
 
 STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *FLORES, *TOKENISERS)
 SIDES = ("hyp", "ref")
@@ -56,14 +55,14 @@ MARK = "\u2581"
 _JOINT = "@@"
 
 UNKNOWN_SHARE = 0.3
-"""With more hypothesis tokens than this unknown to the references both are rarely cut alike."""
+"""If more hypothesis tokens are in no reference, the two are probably tokenised differently."""
 UNKNOWN_LEAST = 100
-"""Hypothesis tokens below which the share says nothing."""
+"""With fewer hypothesis tokens, that share says nothing."""
 _EXAMPLES = 5
 RUNNING_SHARE = 0.5
-"""With more references than this ending in a word and its full stop no tokeniser was at work."""
+"""If more references end in a word with its full stop, they are probably not tokenised."""
 RUNNING_LEAST = 20
-"""References below which that share says nothing."""
+"""With fewer references, that share says nothing."""
 _RUNNING = re.compile("\\w[.!?\u3002\uff01\uff1f]$")
 
 Words = list[str]
@@ -71,7 +70,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Step(NamedTuple):
-    """Names one step, and the sides it is for."""
+    """A step, and the sides to which it is applied."""
 
     name: str
     sides: tuple[str, ...]
@@ -82,7 +81,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TextPipeline:
-    """Steps that texts go through.
+    """Steps that are applied to texts.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ class TextPipeline:
         Raises
         ------
         ConfigError
-            An unknown step or side, or a model that is missing or for nothing.
+            A step or side is unknown, or the model is missing or not used.
         """
         steps = []
         for text in names:
@@ -129,7 +128,7 @@ class TextPipeline:
 
     @classmethod
     def parse(cls, text: str, model: Path | None = None) -> TextPipeline:
-        """Return the pipeline of steps joined by commas; none of an empty text."""
+        """Return the pipeline of steps joined by commas; an empty text has no steps."""
         return cls.from_names([name for name in text.split(",") if name.strip()], model)
 
     def __bool__(self) -> bool:
@@ -141,20 +140,20 @@ class TextPipeline:
 
     @property
     def signature(self) -> str:
-        """What a score depends on: `case:mixed` or `case:lc`, then maybe `text:` and the steps."""
+        """Part of a score's signature: `case:mixed` or `case:lc`, and `text:` with the steps."""
         case = "lc" if any(step.name == "lowercase" for step in self.steps) else "mixed"
         if [step.name for step in self.steps] in ([], ["lowercase"]):
             return f"case:{case}"
         return f"case:{case}|text:{self}"
 
     def applied(self, texts: Texts, side: Side) -> Texts:
-        """Return hypotheses or references as they are scored, in the same vocabulary."""
+        """Return hypotheses or references prepared for scoring, in the same vocabulary."""
         return self._applied(texts, self._steps(side), side)
 
     def cased(self, texts: Texts, side: Side) -> Texts:
-        """Return the tokens of texts as they are scored, but as they are before they lose case.
+        """Return the tokens of texts prepared for scoring, but before they are lowercased.
 
-        That is without the last steps if they lowercase: the tokens are as many.
+        Last steps that lowercase are left out; the number of tokens is the same.
         """
         steps = self._steps(side)
         while steps and steps[-1] == "lowercase":
@@ -165,17 +164,17 @@ class TextPipeline:
         return [step.name for step in self.steps if side in step.sides]
 
     def _applied(self, texts: Texts, steps: list[str], side: str) -> Texts:
-        """Send each distinct text through the steps of a side, once in the life of a pipeline.
+        """Apply the steps of a side to each distinct text, once in the life of a pipeline.
 
         Raises
         ------
         InputError
-            spm-decode without a model, and nothing looks like pieces.
+            There is spm-decode without a model, and no token looks like a piece.
         """
         if not steps:
             return texts
         if steps == ["lowercase"]:
-            return lowercase(texts)  # word by word, whatever text a word stands in
+            return lowercase(texts)  # word by word: the rest of the text does not matter
         vocabulary = texts.vocabulary
         starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
@@ -203,7 +202,7 @@ class TextPipeline:
         return self.model is not None and not any(step.name in FLORES for step in self.steps)
 
     def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
-        """Return what a step does to words, and what of an old word is visible in new ones."""
+        """Return the function of a step, and one for the part of an old word in new ones."""
         if name == "lowercase":
             return (lambda words: [word.lower() for word in words]), str
         if name == "debpe":
@@ -212,7 +211,7 @@ class TextPipeline:
             return self._decoder(), lambda word: word.replace(MARK, "")
         if name == "spm-encode" or name in FLORES:
             model = self._model(name)
-            # A piece may have characters that are white space elsewhere.
+            # A piece may have characters that count as white space elsewhere.
             return (
                 lambda words: " ".join(model.encode(" ".join(words), out_type=str)).split()
             ), str
@@ -237,14 +236,14 @@ class TextPipeline:
 
 
 def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
-    """Return one line if many tokens of the hypotheses are unknown to the references.
+    """Return one line if many tokens of the hypotheses are in no reference.
 
-    That is, if hypotheses and references may be cut into tokens in different ways.
+    Hypotheses and references may then be tokenised in different ways.
 
     Parameters
     ----------
     counts : (n,) int64
-        How often each token of the vocabulary stands in the hypotheses.
+        Count of each token of the vocabulary in the hypotheses.
     """
     total = int(counts.sum())
     known = used(references.tokens)
@@ -265,7 +264,7 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
 
 
 def untokenised(references: Texts) -> str | None:
-    """Return one line if most references end in a word that has the full stop as part of it."""
+    """Return one line if most references end in a word with its full stop."""
     full = np.flatnonzero(references.tokens.lengths)
     if len(full) < RUNNING_LEAST:
         return None
@@ -295,15 +294,15 @@ def _changed(
 ) -> tuple[list[int], Pairs | None]:
     """Return the new tokens of a text, and pairs (old position, new position) that share text.
 
-    Without links, or where the tokens are the old ones, there are no pairs.
+    There are no pairs without links, or if the tokens do not change.
     """
     new = words
     for change, _ in work:
         new = change(new)
     pairs = None
     if linked and new != words:
-        # From the first tokens to the last ones at once: what a step joins for the next one to
-        # cut stays apart.
+        # From the first tokens to the last ones in one step: tokens that one step joins and the
+        # next one cuts stay separate.
         visible = words
         for _, seen in work:
             visible = [seen(word) for word in visible]
@@ -312,10 +311,10 @@ def _changed(
 
 
 def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
-    """Return which of the new words have characters of which of the old ones.
+    """Return pairs of old and new words that share characters.
 
-    Of the new words white space and U+2581 do not count. Where a step changed characters too, the
-    changed ones are taken to come from those that stand in their place.
+    White space and U+2581 in new words do not count. If a step changed characters too, the changed
+    ones count as coming from those in their place.
     """
     a = [(char, k) for k, word in enumerate(old) for char in word]
     b = [(char, k) for k, word in enumerate(new) for char in word if char != MARK]
@@ -345,47 +344,34 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     lengths : (N,) int64
         Old tokens of each text.
     pairs
-        N lists of (old position, new position), by old position; None where the tokens are the
-        old ones.
+        N lists of (old position, new position), by old position; None for unchanged texts.
     """
     begins = np.cumsum(lengths) - lengths
-    changed = [row for row, shared in enumerate(pairs) if shared is not None]
-    flat = [pair for row in changed for pair in pairs[row] or ()]
-    # For each old token of all texts: where its new positions begin in `new`, and how many.
-    counts = np.ones(int(lengths.sum()), dtype=np.int64)
-    sizes = np.array([len(pairs[row] or ()) for row in changed], dtype=np.int64)
-    is_changed = np.zeros(len(pairs), dtype=np.bool_)
-    is_changed[changed] = True
-    counts[np.repeat(is_changed, lengths)] = 0
-    shared = np.array(flat, dtype=np.int64).reshape(-1, 2)
-    old = np.repeat(begins[changed], sizes) + shared[:, 0]
-    np.add.at(counts, old, 1)
-    new = np.empty(int(counts.sum()), dtype=np.int64)
-    from_changed = np.repeat(np.repeat(is_changed, lengths), counts)
-    new[from_changed] = shared[:, 1]
-    own = np.arange(len(counts)) - np.repeat(begins, lengths)
-    new[~from_changed] = np.repeat(own, counts)[~from_changed]
+    shared = np.array(
+        [
+            (begin + old, new)
+            for begin, row in zip(begins.tolist(), pairs, strict=True)
+            for old, new in row or ()
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 2)
+    same = np.flatnonzero(np.repeat([row is None for row in pairs], lengths))
+    # For all texts: each old token, counted through, beside each of its new positions.
+    old = np.concatenate([shared[:, 0], same])
+    new = np.concatenate([shared[:, 1], same - np.repeat(begins, lengths)[same]])
+    new = new[np.argsort(old, kind="stable")]
+    counts = np.bincount(old, minlength=int(lengths.sum()))
     starts = np.cumsum(counts) - counts
-    # Every link becomes as many as its old token has new positions.
+    # Each link becomes as many links as its old token has new positions.
     values = used(links).reshape(-1, 2)
     rows = np.repeat(np.arange(len(pairs)), links.lengths)
     token = begins[rows] + values[:, 1]
     times = counts[token]
     within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
-    found = np.stack(
-        [
-            np.repeat(rows, times),
-            np.repeat(values[:, 0], times),
-            new[np.repeat(starts[token], times) + within],
-        ],
-        axis=1,
+    found = np.column_stack(
+        [np.repeat(values[:, 0], times), new[np.repeat(starts[token], times) + within]]
     )
-    found = found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
-    once = np.ones(len(found), dtype=np.bool_)
-    once[1:] = (found[1:] != found[:-1]).any(axis=1)
-    kept = np.bincount(found[once, 0], minlength=len(pairs))
-    offsets = offsets_of(kept)
-    return Ragged(np.ascontiguousarray(found[once, 1:], dtype=np.int32), offsets)
+    return without_duplicates(found.astype(np.int32), np.repeat(rows, times), len(pairs))
 
 
 def _without_joints(words: Words) -> Words:
@@ -414,7 +400,7 @@ def _check_pieces(texts: Texts, side: str) -> None:
 
 
 def _kept_by_sacrebleu(name: str) -> Path:
-    """Return the model of a tokeniser, where sacrebleu puts it when it has fetched it."""
+    """Return the model of a tokeniser that sacrebleu has fetched."""
     from sacrebleu import utils  # noqa: PLC0415  start-up time
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS  # noqa: PLC0415
 

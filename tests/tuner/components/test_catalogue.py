@@ -5,7 +5,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt
 
 from portmert.tuner.components import catalogue, registry
-from portmert.tuner.components.catalogue import Option, describe
+from portmert.tuner.components.catalogue import ComponentOption, describe
 from portmert.tuner.ground.errors import ConfigError
 
 
@@ -49,13 +49,13 @@ def test_options_come_from_fields_and_docstring(monkeypatch):
     assert found.summary == "Does something\nover two lines."
     assert found.description == "More about it."
     assert found.options == (
-        Option("low", "number, at least 0", None, "Limits."),
-        Option(
+        ComponentOption("low", "number, at least 0", None, "Limits."),
+        ComponentOption(
             "choice", "a | b", "a", "One of these:\n`a`: the first, and best.\n`b`: the second."
         ),
-        Option("high", "number, above 0, below 2", "unset", "Limits."),
-        Option("many", "list of text", "none", "Others."),
-        Option("both", "list of integer, 1 to 9", "1, 2", "More."),
+        ComponentOption("high", "number, above 0, below 2", "unset", "Limits."),
+        ComponentOption("many", "list of text", "none", "Others."),
+        ComponentOption("both", "list of integer, 1 to 9", "1, 2", "More."),
     )
     assert found.needs == ("low",)
     assert found.source == 'Somebody, "Something", somewhere.'

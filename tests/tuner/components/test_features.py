@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_named(folder, paths, spec, message):
 def test_a_metric_against_another_output(folder):
     (folder / "other").write_text("A b\nd e\n")
     (folder / "odd@name").write_text("1\n2\n3\n4\n")
-    nbest = read("one", "other=wer@other", "-other=wer@other", "odd=odd@name", "low=length")
+    nbest = read("one", "other=wer@other", "-other=wer@other", "odd=./odd@name", "low=length")
     # 1 - edits per word of the other: of a b and c against A b, of d e f against d e.
     assert nbest.features[:, 1].tolist() == [0.5, 0, 0.5]
     assert nbest.features[:, 2].tolist() == [-0.5, 0, -0.5]
