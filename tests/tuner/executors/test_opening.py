@@ -4,21 +4,21 @@ import sys
 
 import pytest
 
-from portmert.tuner.executors.opening import Place, opened
+from portmert.tuner.executors.opening import Workplace, opened
 from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
 from tests.support.clusters import NEEDS_DASK, PROGRAMS
 
 
 def test_places_that_are_understood(tmp_path):
-    assert Place.parse("local").is_local
-    assert Place.parse("dask:tcp://host:8786").address == "tcp://host:8786"
-    assert Place.parse("dask:scheduler.json").address == "scheduler.json"
-    slurm = Place.parse("dask-slurm:20")
+    assert Workplace.parse("local").is_local
+    assert Workplace.parse("dask:tcp://host:8786").address == "tcp://host:8786"
+    assert Workplace.parse("dask:scheduler.json").address == "scheduler.json"
+    slurm = Workplace.parse("dask-slurm:20")
     assert (slurm.kind, slurm.jobs, slurm.options) == ("slurm", 20, {})
     file = tmp_path / "cluster.toml"
     file.write_text('[executor]\nname = "dask-sge:3"\ncores = 8\nmemory = "16GB"\n')
-    sge = Place.parse(str(file))
+    sge = Workplace.parse(str(file))
     assert (sge.kind, sge.jobs, sge.options) == ("sge", 3, {"cores": 8, "memory": "16GB"})
 
 
@@ -36,7 +36,7 @@ def test_places_that_are_understood(tmp_path):
 )
 def test_other_places_are_one_line(given, message):
     with pytest.raises(PortmertError) as fault:
-        Place.parse(given)
+        Workplace.parse(given)
     assert message in str(fault.value)
     assert "\n" not in str(fault.value)
 
@@ -56,7 +56,7 @@ def test_other_tables_are_one_line(tmp_path, text, message):
     file = tmp_path / "x.toml"
     file.write_text(text)
     with pytest.raises(ConfigError) as fault:
-        Place.parse(str(file))
+        Workplace.parse(str(file))
     assert message in str(fault.value)
 
 
