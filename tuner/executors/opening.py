@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.executors.cluster import KINDS, connected, started
+from portmert.tuner.executors.cluster import KINDS, check_address, connected, started
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
@@ -69,6 +69,8 @@ class Workplace:
                 f"system have any, as dask-slurm:20"
             )
         if name == "dask" and rest:
+            if "://" in rest:
+                check_address(rest, f"executor '{given}'")
             return cls(given, address=rest)
         if given != "local":
             known = ("local", "dask", *(f"dask-{kind}" for kind in KINDS))

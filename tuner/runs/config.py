@@ -337,8 +337,10 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
     for key in content:
         if key not in known:
             raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, known)}")
+    with faults_at(f"{path}: [{name}]", ConfigError, ConfigError):
+        resolved = _resolved(content, cls, path.parent)
     try:
-        return TypeAdapter(cls).validate_python(_resolved(content, cls, path.parent))
+        return TypeAdapter(cls).validate_python(resolved)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -391,7 +393,8 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
     for key in content:
         for kind, make in makers.items():
             if _is_of(kind, hints.get(key)):
-                resolved[key] = _made(content[key], make)
+                with faults_at(f"{key}: {content[key]!r}", RuntimeError, ConfigError):  # ~nobody
+                    resolved[key] = _made(content[key], make)
     return resolved
 
 
