@@ -100,7 +100,7 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
         return name == place.base or any(is_component(base) for base in bases.get(name, ()))
 
     return {
-        re.sub("(?<!^)(?=[A-Z])", "-", name).lower(): (module, name)
+        re.sub("(?<!^)(?=[A-Z])", "-", name.removesuffix(place.base)).lower(): (module, name)
         for module, name in public
         if is_component(name)
     }
