@@ -1,9 +1,9 @@
 """Finds the components of each family: our own classes, and entry points of other packages.
 
 A component of ours is a public class that derives from the base of its family, in a public file of
-the family's folder. A metric is called as its class, `bleu-sbp` for `BleuSbp`; another component
-is called as its file. Another package adds a component by an entry point of its name in the
-family's group, `portmert.metrics` and so on. Nothing is listed anywhere else.
+the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package adds a
+component by an entry point of its name in the family's group, `portmert.metrics` and so on.
+Nothing is listed anywhere else.
 """
 
 from __future__ import annotations
@@ -99,13 +99,11 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
     def is_component(name: str) -> bool:
         return name == place.base or any(is_component(base) for base in bases.get(name, ()))
 
-    def named(module: str, name: str) -> str:
-        """Return what `name()` of the class returns: a metric is called as its class."""
-        if place.base == "Metric":
-            return re.sub("(?<!^)(?=[A-Z])", "-", name).lower()
-        return module.rpartition(".")[2].replace("_", "-")
-
-    return {named(module, name): (module, name) for module, name in public if is_component(name)}
+    return {
+        re.sub("(?<!^)(?=[A-Z])", "-", name.removesuffix(place.base)).lower(): (module, name)
+        for module, name in public
+        if is_component(name)
+    }
 
 
 def names(family: str) -> list[str]:

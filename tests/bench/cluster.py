@@ -37,7 +37,7 @@ import portmert
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.team import Threads
-from portmert.tuner.runs.meter import peak_bytes
+from portmert.tuner.runs.plan import peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

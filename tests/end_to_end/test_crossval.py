@@ -247,7 +247,7 @@ def test_one_split_has_no_error_and_says_so_little():
     shown = crossval(*QUICK, "--splits", 1).stdout
     assert "1 splits" not in shown
     assert "1 split, 1 seed" in shown
-    assert "±" not in shown.split("seen: the segments")[0]
+    assert "±" not in shown.split("seen: score on")[0]
 
 
 def test_a_length_penalty_stays(tmp_path):

@@ -1,7 +1,6 @@
 """`portmert plan`: what a run will take, from a timed sample."""
 
 import json
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import portmert
-from portmert.tuner.runs import sample
+from portmert.tuner.runs import plan
 from tests.support import annotation_models
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
@@ -91,8 +90,8 @@ def test_a_decoder_with_models_of_its_own_keeps_these_alone(tmp_path):
     one = found.runs["run"].sample
     assert one.segments == 4
     assert one.dev == pytest.approx(one.test)
-    assert one.training.wall > 0 < one.linking.wall
-    if one.decoder_bytes is not None:
+    assert one.costs["training"][0] > 0 < one.costs["references"][0]
+    if one.decoder_bytes:
         assert one.decoder_bytes > 10**7
 
 
@@ -102,65 +101,36 @@ def test_sentences_are_annotated_in_a_cache_of_the_sample(recorded, tmp_path, mo
     syntax = ("--set", "metric.name=posbleu", "--annotator", f"udpipe:model={model}")
     result = run("plan", recorded, *syntax, "--json", "-", "--set", "tune.nbest=3")
     one = json.loads(result.stdout)["runs"]["run"]
-    assert 0 < one["sample"]["annotated"] <= 1
-    assert one["sample"]["sentence"]["wall"] > 0
-    assert 0 < one["disk"]["annotation cache"][0] <= one["disk"]["annotation cache"][1]
+    assert one["sample"]["costs"]["annotation"][0] > 0
+    assert one["sample"]["kept_bytes"] > 0
     assert not (tmp_path / "cache").exists()
 
 
 @NEEDS_DASK
-def test_a_cluster_is_asked_what_a_task_costs(recorded, tmp_path):
+def test_a_cluster_is_asked_how_many_workers_it_has(recorded, tmp_path):
     with cluster(2) as two:
         place = f"dask:{two.scheduler_address}"
         shown = run("plan", recorded, "--executor", place)
         recorded.write_text(f'{recorded.read_text()}[executor]\nname = "{place}"\n')
         run("plan", recorded, "--json", tmp_path / "plan.json")
-    assert "a task of the cluster, besides its work" in shown.stdout
-    text = " ".join(shown.stdout.split())
-    assert "what tasks cost besides was measured with tasks that do nothing" in text
-    slower = r"as fast as this machine, or take [0-9.]+ times as long, as they did"
-    assert re.search(slower, text), text
+    assert "a cluster's overhead and waiting in its queue are not measured" in shown.stdout
     written = json.loads((tmp_path / "plan.json").read_text())
     assert [one["workers"] for one in written["needs"]] == [1, 2]
-    measured = written["runs"]["run"]["cluster"]
-    assert 0 < measured["task"]["wall"] < 1
-    assert measured["pace"] > 0
 
 
 def test_of_a_queue_no_job_is_asked_for(recorded):
     result = run("plan", recorded, "--executor", "dask-slurm:20", "--segments", "2")
     assert "\n20 " in result.stdout
     text = " ".join(result.stdout.split())
-    assert "workers are as fast as this machine, which took the sample" in text
-    assert "restarts that go to workers" not in text
-    assert "what a cluster costs besides, and waiting in queues, is not measured" in text
+    assert "a cluster's overhead and waiting in its queue are not measured" in text
     assert "expected local" in fault("plan", recorded, "--executor", "dask-slum:20")
-    more = ("--set", "tune.threads=1", "--set", "optimizer.restarts=2", "--segments", "2")
-    result = run("plan", recorded, "--executor", "dask-slurm:20", *more)
-    text = " ".join(result.stdout.split())
-    assert "restarts that go to workers are planned as if they were searched here" in text
-
-
-def test_a_run_that_has_begun_says_how_its_pool_grows(recorded):
-    few = ("--set", "tune.iterations=3")
-    run("tune", recorded, *few)
-    folder = recorded.parent.parent / "recorded-run"
-    (folder / "iteration-03" / "optimized.json").unlink()
-    scores = [folder / f"iteration-0{n}" / "scores.json" for n in (1, 2)]
-    pools = [json.loads(path.read_text())["hypotheses"] for path in scores]
-    result = run("plan", recorded, *few, "--workers", "1")
-    text = " ".join(result.stdout.split())
-    assert "to 3, of which 2 are there and are not counted" in text
-    assert f"as many new hypotheses as the last one, {pools[1] - pools[0]}" in text
-    other = run("plan", recorded, *few, "--set", "tune.seed=2", "--workers", "1")
-    assert "are not counted" not in other.stdout
 
 
 def test_an_interrupt_ends_it_and_leaves_nothing(recorded, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sample, "optimize_lists", interrupted)
+    monkeypatch.setattr(plan, "optimize_lists", interrupted)
     result = run("plan", recorded, status=130)
     assert result.stderr.splitlines()[-1] == "portmert: interrupted"
     assert result.stdout == ""

@@ -11,6 +11,7 @@ from typing import Any
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
+from portmert.tuner.evaluation.history.dev_set import ScoringTools
 from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.report import as_text, document_of
 from portmert.tuner.evaluation.history.run_history import read_history
@@ -57,10 +58,8 @@ def report(
             run,
             name=run.resolve().name,
             metrics={text: registry.metric(text) for text in metric or METRICS},
-            threads=threads,
-            notice=notice,
+            tools=ScoringTools(notice, threads, prepare=prepare),
             surface=document,
-            prepare=prepare,
         )
         if not document:
             return Report(as_text(history), (), {})

@@ -1,7 +1,9 @@
-"""Offers `portmert compile`: fills the cache of compiled kernels ahead of time."""
+"""`portmert compile`: compile the kernels ahead of time."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import click
@@ -11,15 +13,49 @@ import click
 def command() -> None:
     """Compile all kernels now, so that no later command has to wait for it.
 
-    Without it each kernel is compiled when it is first used after an installation, and kept.
+    Without it each kernel is compiled when it is first used after an installation, and kept. The
+    work is divided among as many processes as there are processors.
 
     \b
     portmert compile
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    from portmert.tuner.ground.processes import (  # noqa: PLC0415  start-up time
+        available_processors,
+        environment,
+    )
+    from portmert.tuner.ground.programs import python  # noqa: PLC0415
+
+    begin, shares = time.perf_counter(), min(available_processors(), MOST)
+    if shares > 1:
+        commands = [python(__name__, str(share), str(shares)) for share in range(shares)]
+        workers = [
+            subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)  # noqa: S603  ours
+            for words in commands
+        ]
+        try:
+            for worker in workers:
+                worker.wait()
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    # Load all from the cache; compile here, or tell the error of, what a worker failed to compile.
+    _compile(0, 1)
+    click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")
+
+
+MOST = 8
+"""More processes would wait for the longest compilation of one kernel."""
+
+
+def _compile(share: int, shares: int) -> None:
     from portmert.tuner.evaluation.metaeval import evaluation as judging  # noqa: PLC0415  start-up time
     from portmert.tuner.runs import warm_up as tuning  # noqa: PLC0415
 
-    begin = time.perf_counter()
-    tuning.warm_up()
-    judging.warm_up()
-    click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")
+    tuning.warm_up(share, shares)
+    if share == shares - 1:
+        judging.warm_up()
+
+
+if __name__ == "__main__":
+    _compile(*map(int, sys.argv[1:]))

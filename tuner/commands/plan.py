@@ -1,9 +1,8 @@
-"""Offers `portmert plan`: what a run will take, from a timed sample."""
+"""`portmert plan`: time, memory and disk of a run, from a timed sample."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,9 @@ from portmert.tuner.ground.tables import Table, fold
 
 if TYPE_CHECKING:
     from portmert import Plan, Planned, Range
-    from portmert.tuner.runs.meter import Cost
-    from portmert.tuner.runs.plan import Elsewhere
 
 UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+TIMES = (*UNITS, ("ms", 1e-3))
 SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -56,8 +54,8 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     """Say how long CONFIG will take, and how much memory and disk, from a timed sample.
 
-    Some dev segments are decoded, annotated, counted and searched as `tune` would; what they took
-    is scaled to the whole. Nothing of it stays, but models that a decoder trains and keeps.
+    Some dev segments are decoded, scored and searched as `tune` would do it, and what that takes
+    is scaled to the whole. Only models that a decoder trains and keeps stay.
 
     \b
     portmert plan my.toml --workers 1 --workers 16
@@ -71,126 +69,77 @@ def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
 
 
 def _text(found: Plan) -> str:
-    parts = [_measured(name, one) for name, one in found.runs.items()]
     rows = [
         [str(one.workers), _span(one.wall, UNITS), _span(one.cpu, UNITS)] for one in found.needs
     ]
     title = "All runs, one after the other" if len(found.runs) > 1 else "The run: time"
-    parts.append(Table(title, ["workers", "wall time", "CPU time"], rows).text())
-    for name, one in found.runs.items():
-        parts.append(_space(name, one))
-    parts.append(_assumed(found))
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        [
+            *(_measured(name, one) for name, one in found.runs.items()),
+            Table(title, ["workers", "wall time", "CPU time"], rows).text(),
+            *(_space(name, one) for name, one in found.runs.items()),
+            _assumed(found),
+        ]
+    )
 
 
 def _measured(name: str, one: Planned) -> str:
-    sample, whole = one.sample, one.experiment.tune
-    rows = [
-        ["loading libraries and kernels", *map(_time, sample.loading)],
-        ["training the decoder's models, kept", _time(sample.training.wall), ""],
-        ["references, with the aligner's model", _time(sample.linking.wall), ""],
-        ["starting a decoder process", _time(sample.start.wall), _time(sample.start.cpu)],
-        [
-            f"decoding a segment, {whole.nbest}-best",
-            _time(sample.segment.wall),
-            _time(sample.segment.cpu),
-        ],
-        ["reading and linking 1,000 hypotheses", *map(_time, sample.reading.times(1000))],
-        ["annotating a sentence", _time(sample.sentence.wall), ""],
-        ["statistics of 1,000 hypotheses", _time(1000 * sample.counting.wall), ""],
-        ["a task of the cluster, besides its work", *map(_time, _task(one) or (0, 0))],
-        ["a search, besides hypotheses", *map(_time, sample.search)],
-        ["a search, for 1,000 hypotheses", *map(_time, sample.search_hypothesis.times(1000))],
-    ]
+    from portmert.tuner.runs.plan import STEPS  # noqa: PLC0415  start-up time
+
+    sample = one.sample
+    rows = []
+    for key, cost in sample.costs.items():
+        times = 1000 if "a hypothesis" in STEPS[key] else 1
+        label = STEPS[key].replace("a hypothesis", "1,000 hypotheses")
+        if cost[0]:
+            rows.append([label, *(_scaled(times * seconds, TIMES, "s") for seconds in cost)])
     whose = one.metric if name == "run" else f"{name}: {one.metric}"
     title = (
         f"{whose}\n\nMeasured on {counted(sample.segments, 'segment')} with "
         f"{sample.hypotheses:.1f} hypotheses each, in {sample.took:.1f} s"
     )
-    shown = [row for row in rows if row[1] != _time(0)]
-    return Table(title, ["", "wall", "CPU"], shown).text()
+    return Table(title, ["", "wall", "CPU"], rows).text()
 
 
 def _space(name: str, one: Planned) -> str:
-    sample = one.sample
     rows = [["memory of the command", _span(one.command_bytes, SIZES)]]
     for what, held in (
-        ("decoder", sample.decoder_bytes),
-        ("aligner or annotator", sample.other_bytes),
+        ("decoder", one.sample.decoder_bytes),
+        ("aligner or annotator", one.sample.other_bytes),
     ):
         if held:
-            rows.append([f"memory of a process of the {what}", _size(held)])
-    rows += [
-        ["disk, the run's folder", _span(one.folder_bytes, SIZES)],
-        ["disk, besides while it decodes", _size(one.scratch_bytes)],
-    ]
-    if one.cache_bytes.high:
-        rows.append(["disk, cache of annotations", _span(one.cache_bytes, SIZES)])
+            rows.append([f"memory of a process of the {what}", _scaled(held, SIZES, "kB")])
+    rows.append(["disk, with the cache of annotations", _span(one.folder_bytes, SIZES)])
     whose = "The run" if name == "run" else name
     return Table(f"{whose}: memory and disk", ["", "bytes"], rows).text()
-
-
-def _task(one: Planned) -> Cost | None:
-    return None if one.elsewhere is None else one.elsewhere.task
-
-
-def _pace(elsewhere: Elsewhere) -> str:
-    if elsewhere.task is None:
-        return ", which took the sample"
-    return (
-        f", or take {elsewhere.pace:.1f} times as long, as they did for a loop that all ran at "
-        f"once"
-    )
-
-
-def _growth(before: Sequence[int]) -> str:
-    if len(before) < 2:
-        return "later lists bring nothing new, or as many new hypotheses as are asked for"
-    return (
-        f"later lists bring nothing new, or as many new hypotheses as the last one, "
-        f"{before[-1] - before[-2]}"
-    )
 
 
 def _assumed(found: Plan) -> str:
     from portmert.tuner.runs.plan import MARGIN  # noqa: PLC0415  start-up time
 
     one = next(iter(found.runs.values()))
-    tune, sample = one.experiment.tune, one.sample
-    fewest, most = (round(value) for value in one.searches)
+    tune, (fewest, most) = one.experiment.tune, one.searches
     ending = "patience" if fewest < most else "the limit"
-    done, far = len(one.before), one.elsewhere is not None
-    there = f", of which {done} are there and are not counted" if done else ""
-    shared = "" if far else ", and workers here then share what one has"
-    cluster = "what a cluster costs besides, and waiting in queues, is not measured"
-    if _task(one) is not None:
-        cluster = (
-            "what tasks cost besides was measured with tasks that do nothing; what models and "
-            "lists take to travel was not"
-        )
     said = [
+        f"from {fewest} searches ({ending} ends the run) to {most}, with one decoding more",
         (
-            f"from {fewest} searches ({ending} ends the run) to {most}{there}, with one decoding "
-            f"more; a run that finds nothing new ends earlier"
+            f"later lists bring nothing new, or {tune.nbest} new hypotheses for each segment; the "
+            f"time of a search grows with the hypotheses"
         ),
-        _growth(one.before),
+        f"all figures may be {MARGIN - 1:.0%} too high or too low",
+        "the machine stays as busy as it was while the sample was taken",
         (
-            f"machines are idle, or as busy as while the sample was taken: {sample.busy:.1f} s on "
-            f"the clock for each of a processor{shared}"
+            "workers are processes like the one measured, each on a processor of its own; "
+            "searches and scoring stay where the command runs"
         ),
-        "sets cost what their tokens say, 1-best lists of test sets as much as long ones",
-        f"all that is {MARGIN - 1:.0%} wrong either way",
-        f"{sample.shared:.0%} of a search is shared among threads, of this machine alone",
-        f"each worker is a process of its own that loads the models once a decoding; {cluster}",
+        "sets take as long as their tokens say, 1-best lists as long as long ones",
     ]
-    if one.elsewhere is not None:
-        said.append(f"the cluster's workers are as fast as this machine{_pace(one.elsewhere)}")
-        if one.experiment.optimizer.restarts > one.experiment.threads:
-            said.append("restarts that go to workers are planned as if they were searched here")
     if tune.replicas > 1:
         said.append(f"{tune.replicas} replicas are alike; they share the first decoding")
     if tune.bootstrap:
         said.append(f"{counted(tune.bootstrap, 'bootstrap sample')}, searched like the last pool")
+    if not one.experiment.executor.is_local:
+        said.append("a cluster's overhead and waiting in its queue are not measured")
     if len(found.runs) > 1:
         said.append("the comparison at the end of `reproduce` is not measured")
     return "Assumed:\n" + "\n".join(fold(f"- {line}") for line in said)
@@ -201,14 +150,6 @@ def _span(span: Range, units: tuple[tuple[str, float], ...]) -> str:
     name, unit = next((one for one in units if span.high >= one[1]), units[-1])
     low, high = (_digits(value / unit) for value in span)
     return f"{high} {name}" if low == high else f"{low} to {high} {name}"
-
-
-def _time(seconds: float) -> str:
-    return _scaled(seconds, (*UNITS, ("ms", 1e-3)), "s")
-
-
-def _size(held: float) -> str:
-    return _scaled(held, SIZES, "kB")
 
 
 def _scaled(value: float, units: tuple[tuple[str, float], ...], none: str) -> str:

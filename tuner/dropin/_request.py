@@ -29,7 +29,7 @@ from portmert.tuner.dropin._program import (
 )
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin._search import optimizer_of_type
-from portmert.tuner.executors.opening import Place
+from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -149,7 +149,7 @@ class Request:
     filter_command: str = ""
     filter_input: Path | None = None
     timeout_seconds: float = PATIENCE_SECONDS
-    executor: Place = field(default_factory=Place)
+    executor: Workplace = field(default_factory=Workplace)
 
     @property
     def needs_links(self) -> bool:
@@ -230,7 +230,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
         filter_command=filter_command,
         filter_input=filter_input,
         timeout_seconds=_timeout(text("timeout-seconds", f"{PATIENCE_SECONDS}")),
-        executor=Place.parse(text("executor", "local")),
+        executor=Workplace.parse(text("executor", "local")),
     )
 
 

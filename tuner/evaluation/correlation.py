@@ -1,4 +1,4 @@
-"""Measures how well scores agree with human scores, and whether two agreements differ.
+"""Measures how well metric scores agree with human scores, and whether two agreements differ.
 
 Formulas in docs/metrics/meta-evaluation.md. Arrays may have leading axes: one call serves
 the scores of one test set or of all its bootstrap samples.
@@ -16,10 +16,10 @@ FloatArray = NDArray[np.float64]
 
 Variant = Literal["wmt10", "wmt13", "wmt14", "consistency"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-"""What a pair counts as that the metric ties, and what the total is."""
+"""They differ in what a tie of the metric counts as, and in the total."""
 
 _NOTHING = 1e-28
-"""A variance below this share of the mean square is rounding: the scores are constant."""
+"""A variance below this share of the mean square is a rounding error: scores are constant."""
 
 
 def pearson(x: FloatArray, y: FloatArray, *, weights: FloatArray | None = None) -> FloatArray:
@@ -53,7 +53,7 @@ def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """Return (..., N): the rank of each value, from 1; tied ones have the mean of theirs."""
+    """Return (..., N): the rank of each value, from 1. Tied values get their mean rank."""
     from scipy.stats import rankdata  # noqa: PLC0415  start-up time
 
     found: FloatArray = rankdata(values, axis=-1)
@@ -66,25 +66,25 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def rounded(scores: FloatArray) -> FloatArray:
-    """Return scores of which those that differ by rounding only are equal: they are ties."""
+    """Return rounded scores, so that scores that differ by rounding errors only are ties."""
     return np.round(scores, 12)
 
 
 def mean_removed(x: FloatArray) -> FloatArray:
-    """Return x without the mean of each group, a group being a row of the last axis."""
+    """Subtract from each row of the last axis its mean."""
     return np.asarray(x - x.mean(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Holds what people say of each two systems' translations of a segment.
+    """Human judgments of every pair of systems on every segment.
 
     Parameters
     ----------
     first, second : (P,) int64
         Columns of the two systems of each pair, rising.
     better, worse, tied : (S, P) float64
-        How many judgments find the first better, the second better, or both alike.
+        Numbers of judgments that prefer the first, the second, or neither.
     """
 
     first: NDArray[np.int64]
@@ -95,7 +95,7 @@ class Pairs:
 
     @classmethod
     def of(cls, human: FloatArray) -> Pairs:
-        """Return the pairs of human scores (S, M), NaN where there is none."""
+        """Return the pairs of human scores (S, M); NaN marks a missing score."""
         first, second = np.triu_indices(human.shape[1], 1)
         a, b = human[:, first], human[:, second]
         counts = ((a > b), (a < b), (a == b))
@@ -103,16 +103,16 @@ class Pairs:
 
     @property
     def count(self) -> float:
-        """Pairs that are not tied."""
+        """Number of judgments that are no ties."""
         return float(self.better.sum() + self.worse.sum())
 
     def outcomes(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return two (S, P) float64: how often a pair is concordant, and discordant.
+        """Count concordant and discordant judgments: two (S, P) float64.
 
         Parameters
         ----------
         scores : (S, M) float64
-            Those of the metric, higher is better.
+            Scores of the metric, higher is better.
         """
         difference = scores[:, self.first] - scores[:, self.second]
         up, down = difference > 0, difference < 0
@@ -125,12 +125,12 @@ class Pairs:
 def kendall(
     concordant: FloatArray, discordant: FloatArray, total: FloatArray, variant: Variant
 ) -> FloatArray:
-    """Return (...): WMT's Kendall tau, or the consistency; NaN where there is no pair.
+    """Return (...): WMT's Kendall tau, or the consistency; NaN without pairs.
 
     Parameters
     ----------
     concordant, discordant, total : (...) float64
-        Number of pairs; what is in neither of the first two is tied by the metric.
+        Numbers of pairs. The metric ties all that are neither concordant nor discordant.
     """
     kept = concordant + discordant if variant == "wmt13" else total
     known = kept > 0
@@ -145,16 +145,16 @@ def kendall(
 
 
 def williams(first: float, second: float, between: float, *, count: int) -> float:
-    """Return the two-sided p of Williams' test: do two correlations with the same scores differ.
+    """Return the two-sided p of Williams' test that two correlations with the same scores differ.
 
     Parameters
     ----------
     first, second
         Pearson's r of either metric with the human scores.
     between
-        Pearson's r of the metrics.
+        Pearson's r between the metrics.
     count
-        Number of scores. NaN is returned below 4: the test has count - 3 degrees of freedom.
+        Number of scores. Below 4 the result is NaN: the test has count - 3 degrees of freedom.
 
     References
     ----------
@@ -170,7 +170,7 @@ def williams(first: float, second: float, between: float, *, count: int) -> floa
     unexplained = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     variance = 2 * max(unexplained, 0.0) * (count - 1) / (count - 3)
     variance += (first + second) ** 2 / 4 * (1 - between) ** 3
-    if variance <= 0.0:  # the metrics determine each other: no chance is left
+    if variance <= 0.0:  # the metrics determine each other
         return 0.0
     statistic = (first - second) * np.sqrt((count - 1) * (1 + between) / variance)
     p: Any = 2 * student.sf(abs(statistic), count - 3)

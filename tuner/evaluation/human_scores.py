@@ -27,25 +27,25 @@ from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import FINITE, parse_number
 
 Several = Literal["refuse", "mean", "each"]
-"""What becomes of several judgments of one output: a fault, their mean, a data point each."""
+"""How to treat several judgments of one output: as a fault, by their mean, or one by one."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 _MOST_DIGITS = 7
-"""Of a segment: a slip must not ask for a table of all memory."""
+"""Digits of a segment's number: a slip must not ask for a table as large as the memory."""
 _MOST_CELLS, _SPARSEST = 10_000_000, 50
-"""A table of systems and segments may be so large, or so often as large as there are scores."""
+"""Largest table of systems and segments: this many cells, or this many cells a score."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """Holds J judgments one by one.
+    """J judgments, one by one.
 
     Parameters
     ----------
     segments, systems : (J,) int64
         Row and column of each in the table of scores.
     judges : (J,) int64
-        Who judged; all 0 where the file does not say it.
+        Number of the judge; all 0 if the file names no judges.
     scores : (J,) float64
     """
 
@@ -65,25 +65,24 @@ class Judgments:
 
 @dataclass(frozen=True, eq=False)
 class HumanScores:
-    """Holds what people thought of M systems' translations of S segments.
+    """Human scores of M systems' translations of S segments.
 
     Parameters
     ----------
     path : Path
-        Where they were read; begins messages.
+        The file they were read from; messages begin with it.
     systems : tuple of str
         M names, in the order of the file.
     scores : (S, M) float64
-        Higher is better, the mean of several judgments; NaN where a segment was not judged.
+        Higher is better. The mean of several judgments; NaN for a segment without a judgment.
     documents : (S,) int64 or None
-        Which of `document_names` a segment belongs to, -1 where no line says it; None: not known.
+        Index of each segment's document in `document_names`, -1 if unknown; None: all unknown.
     document_names : tuple of str
         In the order of the file.
     groups : (S,) int64 or None
-        Which group of documents (a language, a genre) a segment belongs to, -1 where no line says
-        it; None: not known.
+        Number of each segment's group of documents (a language, a genre), likewise.
     each : Judgments or None
-        Where every judgment is a data point of its own.
+        If every judgment is a data point of its own.
     """
 
     path: Path
@@ -99,13 +98,13 @@ class HumanScores:
 
     @property
     def complete(self) -> IntArray:
-        """Segments with a score of every system, rising; of single judgments those with any."""
+        """Segments with a score of every system, rising; with single judgments, those with any."""
         missing = np.isnan(self.scores)
         left_out = missing.any(axis=1) if self.each is None else missing.all(axis=1)
         return np.flatnonzero(~left_out).astype(np.int64)
 
     def negated(self) -> HumanScores:
-        """Return the scores of penalties: of these lower is better."""
+        """Return penalties, for which lower is better, as scores."""
         each = self.each and replace(self.each, scores=-self.each.scores)
         return replace(self, scores=-self.scores, each=each)
 
@@ -133,19 +132,17 @@ class HumanScores:
         )
 
     def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
-        """Return the scores as those of a test set of so many segments.
+        """Return the scores extended to all segments of a test set.
 
         Parameters
         ----------
         segments
-            Lines of the file `origin`.
-        origin
-            Goes into the message.
+            Number of lines of the file `origin`, for the message.
 
         Raises
         ------
         InputError
-            A score is of a segment that the test set lacks.
+            A score belongs to a segment that the test set lacks.
         """
         if len(self) > segments:
             raise InputError(
@@ -167,13 +164,13 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
     Parameters
     ----------
     several
-        What becomes of several judgments of one system's output of a segment.
+        How to treat several judgments of one system's output of a segment.
 
     Raises
     ------
     InputError
         A column is missing; a score is no finite number; a segment is no number, has two scores of
-        one system (or of one judge, where several may judge), or is in two documents. Each message
+        one system (or of one judge, if several may judge), or is in two documents. The message
         names the line.
     """
     lines = read_lines(path)
@@ -299,7 +296,7 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
     Parameters
     ----------
     folder
-        Its hidden files and folders are not looked at.
+        Its hidden files and its folders are ignored.
     systems
         In the order of the result.
     others
@@ -371,9 +368,9 @@ class JudgedSet:
     penalties
         Whether lower human scores are better, as of HTER.
     judgments
-        What becomes of several judgments of one output: a fault, their mean, or a data point each.
+        How to treat several judgments of one output: as a fault, by their mean, or one by one.
     systems
-        Only these; none: all.
+        Only these; if empty, all.
     """
 
     __test__ = False  # pytest takes it for a test

@@ -13,8 +13,6 @@ Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as
 for the two kinds of chance, of segments and of tuning, which `_both_kinds` adds up.
 """
 
-# Long because drawing samples and testing with them are one topic.
-
 from __future__ import annotations
 
 import itertools
@@ -33,25 +31,25 @@ Progress = Callable[[int, int], None]
 SingleArray = NDArray[np.float32]
 
 TIE = 1e-12
-"""Scores nearer than this are equal: sums are exact, but the mean of several scores is rounded."""
+"""Scores that differ by less are equal: sums are exact, but a mean of scores is rounded."""
 
 _BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
-"""Entries of the matrix of one chunk of samples: 4 and 8 MB. Random swaps depend on the latter."""
+"""Entries of the matrix of one chunk of samples: 4 and 8 MB. The second fixes random swaps."""
 _SINGLE_BITS = 24
-"""Of the mantissa of a float32."""
+"""Bits of the mantissa of a float32."""
 
 
 class SamplePlan(NamedTuple):
-    """Holds what all samples are drawn for.
+    """Input of all samples.
 
     Parameters
     ----------
     metrics, places
-        M metrics, and which statistics are theirs.
+        M metrics, and the columns of statistics of each.
     tables
-        Of each system the (R, S, K) statistics of R replicas and S segments.
+        Statistics of each system, (R, S, K) for R replicas and S segments.
     samples, seed
-        How many samples there are of each kind; equal seeds, equal samples.
+        Number of samples of each kind. Equal seeds give equal samples.
     """
 
     metrics: Sequence[Metric]
@@ -61,7 +59,7 @@ class SamplePlan(NamedTuple):
     seed: int
 
     def chunks(self, replicas: int) -> list[slice]:
-        """Cut the samples so that the matrix of a chunk has not too many entries."""
+        """Cut the samples into chunks whose matrix fits into memory."""
         own, segments, _ = self.tables[0].shape
         entries = segments * (own + replicas) if replicas else segments
         most = _RANDOMIZATION_ENTRIES if replicas else _BOOTSTRAP_ENTRIES
@@ -72,12 +70,12 @@ class SamplePlan(NamedTuple):
 def samples_of(
     plan: SamplePlan, team: Team
 ) -> tuple[list[list[FloatArray]], list[dict[int, list[float]]]]:
-    """Let a team draw all samples; each task some chunks of one kind.
+    """Draw all samples with a team. Each task draws some chunks of one kind.
 
     Returns
     -------
-    For each metric and system the (R, B) bootstrapped scores of its replicas; for each number of
-    replicas of systems: system -> p of each metric.
+    For each metric and system, (R, B) bootstrapped scores of its replicas. For each number of
+    replicas that systems have: system -> p of each metric.
     """
     kinds = [0, *sorted({len(table) for table in plan.tables[1:]})]
     shared, tasks = team.shared(plan), []
@@ -101,7 +99,7 @@ def samples_of(
 
 
 def _sampled(plan: SamplePlan, replicas: int, begin: int, end: int, step: Progress) -> Any:
-    """Draw chunks `begin:end`: for the bootstrap, or to test systems of so many replicas."""
+    """Draw chunks `begin:end`: bootstrap samples, or exchanges with systems of `replicas`."""
     if replicas:
         return _randomized(plan, replicas, begin, end, step)
     return _bootstrap(plan, begin, end, step)
@@ -114,7 +112,7 @@ def _of_replicas(tables: Sequence[FloatArray], replicas: int) -> list[int]:
 def _bootstrap(plan: SamplePlan, begin: int, end: int, step: Progress) -> FloatArray:
     """Return (M, N, B): the score of each output of all systems on each sampled test set.
 
-    All systems see the same samples. Those of earlier chunks are drawn: others follow from them.
+    All systems see the same samples. Earlier chunks are drawn too, as later ones follow from them.
     """
     metrics, places, tables, _, seed = plan
     segments = tables[0].shape[1]
@@ -136,12 +134,12 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int, step: Progress) -> FloatA
 
 
 def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Progress) -> IntArray:
-    """Return how many random exchanges make as large a difference: (systems, metrics).
+    """Count the random exchanges that make as large a difference, (systems, metrics).
 
-    The systems are those of so many replicas, against the first. As in MultEval the outputs of all
-    replicas are one long test set: for each of its segments the replicas' outputs are permuted,
-    then each is swapped with one of the other system, or not. Systems of unequal numbers of
-    replicas share out all outputs of a segment at random.
+    Systems with this number of replicas are tested against the first. As in MultEval, the outputs
+    of all replicas are one long test set. In each segment the replicas' outputs are permuted, and
+    each is then swapped with one of the other system or kept. If the numbers of replicas differ,
+    all outputs of a segment are dealt out at random.
     """
     metrics, places, tables, _, seed = plan
     first, members = tables[0], _of_replicas(tables, replicas)
@@ -161,7 +159,7 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
         step(number, end)
         size = chunk.stop - chunk.start
         kept, taken = _assignments(rng, size, segments, own, replicas)
-        if number < begin:  # what follows from it is drawn at another worker
+        if number < begin:  # another worker scores it
             continue
         one = theirs.of(taken.reshape(size, -1))
         one += ours.of(kept.reshape(size, -1))
@@ -177,12 +175,12 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
 def _assignments(
     rng: np.random.Generator, size: int, segments: int, own: int, replicas: int
 ) -> tuple[SingleArray, SingleArray]:
-    """Return which outputs make up the randomized first system: 0 or 1 each.
+    """Return which outputs make up the randomized first system, 0 or 1 each.
 
     Returns
     -------
     (size, own, segments), (size, replicas, segments) float32
-        Of the first system's own outputs and of the other's; `own` of each segment in all.
+        Outputs of the first system and of the other one. Each segment has `own` ones in all.
     """
     if own != replicas:
         keys = rng.random((size, own + replicas, segments), dtype=np.float32)
@@ -193,23 +191,22 @@ def _assignments(
     swapped = np.unpackbits(bits, count=size * own * segments).reshape(shape).astype(np.float32)
     if own == 1:
         return 1.0 - swapped, swapped
-    # The swaps of a segment's outputs are alike, so that to permute one side's is enough.
+    # All swaps within a segment are alike, so it is enough to permute one side.
     order = rng.random(shape, dtype=np.float32).argsort(axis=1)
     return 1.0 - swapped, np.take_along_axis(swapped, order, axis=1)
 
 
 class _Sums:
-    """Holds the sums over resampled test sets of statistics that were rounded by `_exact`.
+    """Sums over resampled test sets, of statistics that were rounded by `_exact`.
 
-    Whole numbers so small that no sum reaches 2**24 are multiplied in float32, which takes half
-    the time and is as exact.
+    If no sum of a column of whole numbers reaches 2**24, float32 is exact and takes half the time.
 
     Parameters
     ----------
     outputs : N arrays (S, K) float64
-        Their rows are what is resampled.
+        Their rows are resampled.
     single : (K,) bool
-        Columns for which float32 is enough.
+        Columns for which float32 is exact.
     """
 
     def __init__(self, outputs: Sequence[FloatArray], single: NDArray[np.bool_]) -> None:
@@ -222,7 +219,7 @@ class _Sums:
         ]
 
     def of(self, times: SingleArray) -> FloatArray:
-        """Return (K, N, B) sums for B samples; `times` (B, S): how often each row is in each."""
+        """Return (K, N, B) sums; `times` (B, S) counts each row in each sample."""
         sums = np.empty((*self._shape, len(times)))
         for chosen, table in self._parts:
             product = table.T @ times.T.astype(table.dtype, copy=False)
@@ -237,26 +234,26 @@ def _single_enough(tables: Sequence[FloatArray]) -> NDArray[np.bool_]:
 
 
 def _scored(metric: Metric, sums: FloatArray, places: IntArray) -> FloatArray:
-    """Return the scores (...) of sums (K, ...): a statistic's values lie side by side."""
+    """Return the scores (...) of sums (K, ...)."""
     return metric.score(np.moveaxis(sums[places], 0, -1))
 
 
 def highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
-    """Return for each column what no sum over all replicas of two systems exceeds."""
+    """Return (K,) bounds of sums over all replicas of two systems."""
     largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
     return np.asarray(largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1]))
 
 
 SAMPLES = 10_000
-"""Resampled test sets and randomized pairs: p-values are then good to about 0.005."""
+"""Resampled test sets and randomized pairs: p-values are then exact to about 0.005."""
 
 _EXACT_BITS = 53
-"""Of the mantissa of a float64."""
+"""Bits of the mantissa of a float64."""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """Holds what is random in a comparison, and how much of it.
+    """How tests and intervals draw random samples.
 
     Parameters
     ----------
@@ -290,18 +287,18 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Spread:
-    """Says how sure one system's score under one metric is.
+    """The score of one system under one metric, and how much it varies.
 
     Parameters
     ----------
     score
-        Mean over replicas of the corpus score; `replica_scores` are they.
+        Mean of `replica_scores`, the corpus scores of the replicas.
     low, high
         Bootstrap interval of `score`.
     s_sel
-        Standard deviation over samples of the test set, a mean over replicas.
+        Standard deviation over bootstrap samples of the test set, a mean over replicas.
     s_opt
-        Standard deviation over replicas (n - 1); None with one.
+        Standard deviation over replicas (n - 1); None with one replica.
     """
 
     score: float
@@ -314,22 +311,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class PairTest:
-    """Holds a system against the first one under one metric.
+    """A test of one system against the first, under one metric. All p-values are two-sided.
 
     Parameters
     ----------
     difference
-        System - first.
+        Score of the system minus that of the first.
     difference_low, difference_high
-        Its interval: of the bootstrap where neither has replicas, else of both kinds of chance.
+        Its interval: from the bootstrap if neither system has replicas, else from the t-test.
     p
-        Two-sided, of the verdict: `p_randomization` where neither has replicas, else that of a
-        t-test of both kinds of chance.
+        The verdict: `p_randomization` if neither system has replicas, else that of a t-test of
+        luck of the test set and of tuning.
     p_randomization
-        Two-sided: how often a random exchange of outputs makes as large a difference.
+        Share of random exchanges of outputs that make as large a difference; stratified over
+        segments and replicas.
     p_bootstrap
-        Two-sided: twice the share of sampled test sets in which the system is not better than the
-        first, or not worse, whichever is smaller.
+        Paired bootstrap: twice the share of sampled test sets in which the system is not better
+        than the first, or not worse, whichever is smaller.
     """
 
     difference: float
@@ -353,15 +351,15 @@ def systems_tested(
     metrics
         M metrics.
     systems
-        For each system the statistics under each metric: M arrays (R, S, K) of R replicas and S
+        For each system M arrays (R, S, K): statistics under each metric of R replicas and S
         segments. Systems may have different numbers of replicas.
     team
         Shares the samples; None: they are drawn here.
 
     Returns
     -------
-    spreads : M lists, one entry for each system
-    differences : M lists, one entry for each system but the first
+    spreads : M lists with an entry for each system
+    tests : M lists with an entry for each system but the first
 
     Raises
     ------
@@ -425,20 +423,20 @@ def _both_kinds(
 ) -> tuple[float, float] | None:
     """Return the variance of a difference of two means over replicas, and its degrees of freedom.
 
-    A replica's score varies with the segments, alike in all replicas; with tuning; and with what
-    this tuning makes of these segments. Variance over replicas holds the second and third, that
-    of bootstrapped means the first and a share of the third, which is taken off: it is known from
-    how far replicas drift apart from sample to sample. A system of one replica adds no variance
-    of tuning: it is compared as it is.
+    A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
+    and the interaction of this tuning with these segments. The variance over replicas contains
+    the last two. The variance of bootstrapped means contains the first and a share of the third.
+    That share is estimated from how far replicas drift apart from sample to sample, and
+    subtracted. A system with one replica adds no variance of tuning.
 
     Parameters
     ----------
     systems
-        Of either system the (R,) scores and the (R, B) bootstrapped scores of its replicas.
+        For either system (R,) scores and (R, B) bootstrapped scores of its replicas.
 
     Returns
     -------
-    None where no system has replicas, or where nothing varies.
+    None if neither system has replicas, or if nothing varies.
 
     References
     ----------
@@ -494,11 +492,11 @@ def _columns(metrics: Sequence[Metric]) -> list[slice]:
 
 
 def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
-    """Round statistics so that no sum over a test set is ever rounded.
+    """Round statistics so that sums over a test set are exact.
 
-    Counts stay as they are. A fraction becomes a multiple of a power of 2 so large that sums of as
-    many segments and replicas as there are fit into 53 bits: then a sum is the same in any order,
-    whichever way a matrix product takes. The change is about 1e-16 of a column's sum.
+    Counts do not change. A fraction becomes a multiple of a power of 2 that is large enough for
+    sums over all segments and replicas to fit into 53 bits. A sum is then the same in any order
+    in which a matrix product takes it. The change is about 1e-16 of a column's sum.
     """
     _, exponents = np.frexp(np.maximum(highest_sums(tables), 1.0))
     unit = np.ldexp(1.0, exponents - _EXACT_BITS)
@@ -508,7 +506,7 @@ def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
 def _without_copies(
     tables: Sequence[FloatArray], columns: Sequence[slice]
 ) -> tuple[list[FloatArray], list[IntArray]]:
-    """Keep one of equal columns, and return where each metric's columns are now.
+    """Drop copies of columns, and return the new columns of each metric.
 
     Metrics of one family count the same n-grams.
     """

@@ -17,20 +17,25 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import portmert
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import (
     ConfigError,
     PortmertError,
     ProgramError,
     StateError,
     counted,
+    faults_at,
 )
 from portmert.tuner.ground.programs import Cancelled
 
 Value = TypeVar("Value")
 
+PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
+"""What Dask's addresses begin with."""
 INSTALL = "pip install 'portmert[dask]'"
 ATTEMPTS = 3
 """So often a task may fail until the run ends."""
@@ -195,6 +200,17 @@ def version() -> str:
     return portmert.__version__
 
 
+def _open_addresses(dask_scheduler: Any) -> list[str]:
+    """Return the addresses without TLS at which a scheduler listens on all interfaces."""
+    listening = [listener.listen_address for listener in dask_scheduler.listeners]
+    return [
+        address
+        for address in listening
+        if urlsplit(address).scheme not in {"tls", "wss", "inproc"}
+        and urlsplit(address).hostname in {None, "0.0.0.0", "::"}  # noqa: S104  compared
+    ]
+
+
 def _differs(place: str, there: str, here: str) -> str:
     return f"{place} has portmert {there}, here it is {here}: install the same on all machines"
 
@@ -224,15 +240,57 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
         As tcp://HOST:8786, or the scheduler's file.
     """
     distributed = _module("distributed")
-    if "://" not in address and not Path(address).is_file():
-        raise StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
-    where = {"address" if "://" in address else "scheduler_file": address}
+    if "://" not in address:
+        address = _address_in(Path(address), given)
+    if address.startswith(("tls:", "wss:")):
+        _check_certificate(distributed, given)
     with _quiet():
         try:
-            client = distributed.Client(**where, timeout=_CONNECT, set_as_default=False)
+            client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise StateError(f"{given}: no scheduler answers there: {_one_line(error)}") from None
         yield from _of_client(client, given, notice)
+
+
+def check_address(address: str, origin: str) -> None:
+    """Raise ConfigError where a scheduler's address is none: a protocol, a host and a port."""
+    try:
+        found = urlsplit(address)
+        known = found.scheme in PROTOCOLS and found.hostname and found.port
+    except ValueError:  # a port that is no number
+        known = False
+    if not known or address != f"{found.scheme}://{found.netloc}":
+        raise ConfigError(
+            f"{origin}: '{address}' is no address of a scheduler; expected tcp://HOST:PORT or "
+            f"tls://HOST:PORT, as tcp://node1:8786"
+        )
+
+
+def _check_certificate(distributed: Any, given: str) -> None:
+    """Raise ConfigError where Dask's own configuration names no certificate for TLS."""
+    with faults_at(
+        f"{given}: the certificate that Dask's configuration names", OSError, ConfigError
+    ):
+        known = distributed.Security().get_connection_args("client")
+    if known["ssl_context"] is None:
+        raise ConfigError(
+            f"{given}: TLS needs a certificate; name it in Dask's configuration, as "
+            f"docs/how-to/cluster.md shows"
+        )
+
+
+def _address_in(path: Path, given: str) -> str:
+    """Return the address in the file that a scheduler wrote."""
+    if not path.is_file():
+        raise StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
+    try:
+        address = parse_json(path.read_bytes())["address"]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise StateError(
+            f"{path}: not what `dask scheduler --scheduler-file` writes; is the scheduler running?"
+        ) from None
+    check_address(str(address), str(path))
+    return str(address)
 
 
 @contextmanager
@@ -251,6 +309,15 @@ def started(
         Those of its class in dask-jobqueue; what is not given is as in Dask's own configuration.
     """
     made = getattr(_module("dask_jobqueue"), KINDS[kind])
+    if str(options.get("protocol", "")).startswith(("tls", "wss")):
+        options = {"security": True, **options}  # keys for as long as the command runs
+    if options.get("security") is True:
+        try:
+            importlib.import_module("cryptography")
+        except ImportError as error:
+            raise ConfigError(
+                f"{given}: TLS needs the package cryptography ({error}): pip install cryptography"
+            ) from None
     distributed = _module("distributed")
     with _quiet():
         program = shlex.split(made.job_cls.submit_command)[0]
@@ -297,6 +364,12 @@ def _of_client(
 ) -> Iterator[Cluster]:
     try:
         _check_versions(client, name)
+        for address in client.run_on_scheduler(_open_addresses):
+            notice(
+                f"{name}: the scheduler listens on all interfaces ({address}) and asks nobody "
+                f"for a password: on a shared machine others can run programs as you; see "
+                f"docs/how-to/cluster.md"
+            )
         team = Cluster(client, name, notice=notice, expected=expected)
         if threads := client.nthreads():
             notice(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.executors.cluster import KINDS, connected, started
+from portmert.tuner.executors.cluster import KINDS, check_address, connected, started
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
@@ -19,7 +19,7 @@ EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml wi
 
 
 @dataclass(frozen=True)
-class Place:
+class Workplace:
     """Says where tasks run.
 
     Parameters
@@ -45,7 +45,7 @@ class Place:
         return not self.address and not self.kind
 
     @classmethod
-    def parse(cls, given: str | Place, options: Mapping[str, Any] | None = None) -> Place:
+    def parse(cls, given: str | Workplace, options: Mapping[str, Any] | None = None) -> Workplace:
         """Return the place that a text names; options go with queueing systems only.
 
         Raises
@@ -53,7 +53,7 @@ class Place:
         ConfigError
             It names none, or its file has no table [executor].
         """
-        if isinstance(given, Place):
+        if isinstance(given, Workplace):
             return given
         if options is None and given.endswith(".toml"):
             return cls.of_table(_table(Path(given)), where=given, folder=Path(given).parent)
@@ -69,6 +69,8 @@ class Place:
                 f"system have any, as dask-slurm:20"
             )
         if name == "dask" and rest:
+            if "://" in rest:
+                check_address(rest, f"executor '{given}'")
             return cls(given, address=rest)
         if given != "local":
             known = ("local", "dask", *(f"dask-{kind}" for kind in KINDS))
@@ -76,7 +78,7 @@ class Place:
         return cls()
 
     @classmethod
-    def of_table(cls, table: Mapping[str, Any], *, where: str, folder: Path) -> Place:
+    def of_table(cls, table: Mapping[str, Any], *, where: str, folder: Path) -> Workplace:
         """Return the place that a table [executor] names: `name`, and options of its own.
 
         A scheduler's file is relative to the folder of the table's file.
@@ -104,13 +106,15 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def opened(given: str | Place, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:
+def opened(
+    given: str | Workplace, *, threads: int, notice: Callable[[str], None]
+) -> Iterator[Team]:
     """Give what runs tasks.
 
     Parameters
     ----------
     given
-        See `Place`.
+        See `Workplace`.
     threads
         Tasks at once where it is this machine.
 
@@ -119,7 +123,7 @@ def opened(given: str | Place, *, threads: int, notice: Callable[[str], None]) -
     ConfigError, StateError
         There is no such place, its package is not installed, or no scheduler answers.
     """
-    place = Place.parse(given)
+    place = Workplace.parse(given)
     if place.address:
         with connected(place.given, place.address, notice=notice) as team:
             yield team

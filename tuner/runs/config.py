@@ -25,7 +25,7 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.executors.opening import Place
+from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.numbers import LARGEST
@@ -181,7 +181,7 @@ class Experiment:
     aligner: Aligner | None = None
     annotator: Annotator | None = None
     constraints: Constraints = field(default_factory=Constraints)
-    executor: Place = field(default_factory=Place)
+    executor: Workplace = field(default_factory=Workplace)
 
     @property
     def threads(self) -> int:
@@ -255,7 +255,7 @@ def load_config(
     if annotator is not None:
         tables.pop("annotator", None)
     found = _experiment(path, tables, annotator)
-    return found if executor is None else replace(found, executor=Place.parse(executor))
+    return found if executor is None else replace(found, executor=Workplace.parse(executor))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -320,9 +320,9 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
         constraints=Constraints.from_table(
             tables.get("constraints", {}), f"{path}: [constraints]"
         ),
-        executor=Place.of_table(tables["executor"], where=str(path), folder=path.parent)
+        executor=Workplace.of_table(tables["executor"], where=str(path), folder=path.parent)
         if "executor" in tables
-        else Place(),
+        else Workplace(),
         **parts,
     )
     _check_text(path, data)
@@ -337,8 +337,10 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
     for key in content:
         if key not in known:
             raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, known)}")
+    with faults_at(f"{path}: [{name}]", ConfigError, ConfigError):
+        resolved = _resolved(content, cls, path.parent)
     try:
-        return TypeAdapter(cls).validate_python(_resolved(content, cls, path.parent))
+        return TypeAdapter(cls).validate_python(resolved)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -391,7 +393,8 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
     for key in content:
         for kind, make in makers.items():
             if _is_of(kind, hints.get(key)):
-                resolved[key] = _made(content[key], make)
+                with faults_at(f"{key}: {content[key]!r}", RuntimeError, ConfigError):  # ~nobody
+                    resolved[key] = _made(content[key], make)
     return resolved
 
 

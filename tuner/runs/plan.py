@@ -1,51 +1,76 @@
-"""Says from a timed sample how long runs will take, and how much memory and disk they need."""
+"""Measure a sample of a run, and say from it how long the run takes and how much it needs.
+
+A few dev segments are decoded, scored and searched as the run itself would do it. What that takes
+is scaled to the whole: decoding by tokens, searches by hypotheses. Each figure is a range between
+two cases. In the one the run ends as early as it can and no iteration finds a new hypothesis; in
+the other it has all its iterations and each brings a full list of new ones.
+"""
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from typing import Any, NamedTuple
 
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.processes import available_processors
+import numpy as np
+
+from portmert.aligners._base import tokens
+from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
+from portmert.tuner.annotation.annotators._workers import close_all
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.folder import holds_work
-from portmert.tuner.runs.meter import Cost
-from portmert.tuner.runs.sample import Sample, take_sample
-from portmert.tuner.runs.scorer import read_json
+from portmert.tuner.runs.experiment import start_weights
+from portmert.tuner.runs.scorer import Evaluator
+from portmert.tuner.search.optimization import Setup, optimize_lists
 
-COPIES = 3
-"""How often the arrays of a pool are held at most: while lists are merged, and while one is
-searched. Once is the least. Each bootstrap sample that is searched holds them once more."""
-VECTORS = 8
-"""Numbers of each hypothesis of a pool on disk that a search holds in memory at most."""
-LINES, SENTENCES, PARTS = 32, 64, 8
-"""Tasks of a cluster: of a text so many lines at most, and so many parts a worker at least where
-it has the lines (fewer with Moses); of annotation so many sentences."""
-TASKS = 200
-"""Tasks that do nothing, from which it is told what one costs."""
-STEPS = 10**7
-"""Steps of a loop that tells how fast a worker is while all of them are at work."""
 MARGIN = 1.2
-"""The most is a fifth more than what it adds up to, the least is as much less: a sample is small,
-and decoding under other weights takes another time."""
+"""The ends of a range are this factor further out: a sample is small, and decoding under other
+weights takes another time."""
+COPIES = 3
+"""How often the arrays of a pool are in memory at most, while lists are merged or searched."""
+FEW = 2
+"""Segments of a first decoding: they tell the start of the decoder from its work."""
+TILES = 8
+"""The timed search is over so many copies of the sample at most, since real pools are large."""
+ONE_PROCESS = {"processes": 1, "jobs": 1, "threads": 1}
+"""The options of a decoder with which the time is that of one worker."""
+LOOK_SECONDS = 0.05
+"""How often the memory of the started processes is read."""
+_TASKS = Path("/proc/self/task")
+
+STEPS = {
+    "loading": "loading libraries and kernels",
+    "training": "training the decoder's models, kept",
+    "references": "references, with the aligner's model",
+    "start": "starting a decoder process",
+    "segment": "decoding a segment",
+    "reading": "reading and scoring a hypothesis",
+    "annotation": "annotation, for a hypothesis of the pool",
+    "search": "a search, for a hypothesis of the pool",
+}
+"""What is measured: key -> what the table calls it."""
 
 
 class Range(NamedTuple):
-    """Holds the least and the most that is expected."""
+    """The least and the most that is expected."""
 
     low: float
     high: float
 
-    def plus(self, other: Range) -> Range:
-        """Return the range of both together."""
-        return Range(self.low + other.low, self.high + other.high)
-
 
 @dataclass(frozen=True)
 class Needs:
-    """Says what runs need with some workers.
+    """The time of runs with some workers.
 
     Parameters
     ----------
@@ -61,63 +86,46 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """Says what is known of workers of a cluster.
+class Sample:
+    """What a sample took. Sizes of sets are in segments as long as those of the sample.
 
     Parameters
     ----------
-    task
-        What the command, and its clock, need for one task besides its work; None where that was
-        not measured.
-    pace
-        Seconds that a worker takes, while all are at work, for what takes one here.
+    segments, hypotheses
+        Of the sample: its segments, and the hypotheses of one segment.
+    dev, held_out, test
+        Sizes of the run's sets.
+    costs
+        Step, a key of `STEPS` -> (2,) seconds on the clock and of processors.
+    command_bytes, decoder_bytes, other_bytes
+        The most memory of this process, of a process of the decoder, and of a process of the
+        aligner or annotator; 0 where there is none or the system does not tell.
+    hypothesis_bytes
+        Of the arrays of one hypothesis in memory.
+    list_bytes, kept_bytes
+        On disk: the list of a segment; links and annotation of a hypothesis.
+    took
+        Seconds on the clock of the whole sample.
     """
 
-    task: Cost | None = None
-    pace: float = 1.0
-
-
-def measure_tasks(team: Team) -> Elsewhere:
-    """Say what tasks cost, by those that do nothing."""
-    tasks: list[tuple[()]] = [()] * TASKS
-    for _ in team.run(_nothing, tasks[: 2 * team.size]):  # connects
-        pass
-    begin, used = time.perf_counter(), time.process_time()
-    for _ in team.run(_nothing, tasks):
-        pass
-    cost = Cost(time.perf_counter() - begin, time.process_time() - used)
-    there = [seconds for _, seconds in team.run(_stepping, [()] * team.size)]
-    return Elsewhere(cost.times(1 / TASKS), sum(there) / len(there) / _stepping())
-
-
-def _nothing() -> None:
-    """Do nothing, at a worker."""
-
-
-def _stepping() -> float:
-    """Return how many seconds a loop takes."""
-    begin = time.perf_counter()
-    for _ in range(STEPS):
-        pass
-    return time.perf_counter() - begin
-
-
-def pools_before(experiment: Experiment) -> tuple[int, ...]:
-    """Return how many hypotheses there were in each search that its run folder holds."""
-    tune = experiment.tune
-    if tune.replicas > 1 or not holds_work(tune.output, experiment.fingerprint):
-        return ()
-    pools: list[int] = []
-    while True:
-        folder = tune.output / f"iteration-{len(pools) + 1:02d}"
-        if not all((folder / name).is_file() for name in ("scores.json", "optimized.json")):
-            return tuple(pools)
-        pools.append(read_json(folder / "scores.json", hypotheses=int)["hypotheses"])
+    segments: int
+    hypotheses: float
+    dev: float
+    held_out: float
+    test: float
+    costs: dict[str, FloatArray]
+    command_bytes: int
+    decoder_bytes: int
+    other_bytes: int
+    hypothesis_bytes: float
+    list_bytes: float
+    kept_bytes: float
+    took: float
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Holds the plan of one experiment.
+    """The plan of one experiment.
 
     Parameters
     ----------
@@ -125,55 +133,24 @@ class Planned:
         Signature of the metric tuned on.
     experiment, sample
         What is planned, and what was measured.
-    before
-        Hypotheses in each search that the run's folder already holds; they are not planned again.
-    elsewhere
-        Where workers are those of a cluster.
     searches
-        Fewest and most of a tuning, with those before; there is one decoding more.
+        Of one tuning; it decodes once more.
     hypotheses
         In the pool of the last search.
     needs
         By number of workers.
-    command_bytes
-        Memory of the command itself.
-    folder_bytes, scratch_bytes, cache_bytes
-        Disk: what stays in the run's folder, what is there besides while a decoder works, and
-        what the cache of annotations gets.
+    command_bytes, folder_bytes
+        Memory of the command; disk of the run's folder and of the annotation cache.
     """
 
     metric: str
     experiment: Experiment
     sample: Sample
-    before: tuple[int, ...]
-    elsewhere: Elsewhere | None
     searches: Range
     hypotheses: Range
     needs: tuple[Needs, ...]
     command_bytes: Range
     folder_bytes: Range
-    scratch_bytes: float
-    cache_bytes: Range
-
-
-@dataclass(frozen=True)
-class _Case:
-    """Holds one end of the range: how many searches, what each list adds, how busy machines are.
-
-    Parameters
-    ----------
-    searches
-        Of each tuning.
-    is_new
-        Whether later lists are as long as asked for and bring only new hypotheses, or none.
-    is_busy
-        Whether work takes as long on the clock as it did in the sample, and not only its
-        processor time.
-    """
-
-    searches: int
-    is_new: bool
-    is_busy: bool
 
 
 def plan(
@@ -182,224 +159,368 @@ def plan(
     *,
     segments: int,
     note: Callable[[str], None],
-    elsewhere: Elsewhere | None = None,
 ) -> Planned:
     """Take a sample of an experiment and say what the whole will need.
-
-    Parameters
-    ----------
-    elsewhere
-        Where the workers are not processes of this machine.
 
     Raises
     ------
     PortmertError
-        What the run would raise at the steps of the sample.
+        The error that the run would raise at the steps of the sample.
     """
-    before = pools_before(experiment)
-    sample = take_sample(experiment, segments, note)
-    return planned(experiment, sample, workers, before=before, elsewhere=elsewhere)
+    return planned(experiment, take_sample(experiment, segments, note), workers)
 
 
-def planned(
-    experiment: Experiment,
-    sample: Sample,
-    workers: Sequence[int],
-    *,
-    before: tuple[int, ...] = (),
-    elsewhere: Elsewhere | None = None,
-) -> Planned:
+def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> Planned:
     """Say what the whole will need, from a sample that has been taken."""
-    tune, done = experiment.tune, len(before)
-    fewest = max(done, min(tune.patience, tune.iterations))
-    least = _Case(fewest, is_new=False, is_busy=False)
-    most = _Case(max(done, tune.iterations), is_new=True, is_busy=True)
-    ends = [_Arithmetic(experiment, sample, case, before, elsewhere) for case in (least, most)]
-    pools = Range(*(end.pool(end.case.searches) for end in ends))
-    needs = []
-    for count in workers:
-        low, high = (end.total(count) for end in ends)
-        wall, cpu = (_range(low[n], high[n]) for n in range(2))
-        needs.append(Needs(count, wall, cpu))
+    tune = experiment.tune
+    least = _Case(experiment, sample, min(tune.patience, tune.iterations), grows=False)
+    most = _Case(experiment, sample, tune.iterations, grows=True)
+
+    def spanned(figure: Callable[[_Case], float]) -> Range:
+        return Range(figure(least) / MARGIN, figure(most) * MARGIN)
+
+    def needed(count: int) -> Needs:
+        wall, cpu = (spanned(lambda case, n=n: case.seconds(count)[n]) for n in range(2))  # type: ignore[misc]
+        return Needs(count, wall, cpu)
+
     return Planned(
         metric=experiment.metric.signature,
         experiment=experiment,
         sample=sample,
-        before=before,
-        elsewhere=elsewhere,
         searches=Range(least.searches, most.searches),
-        hypotheses=pools,
-        needs=tuple(needs),
-        command_bytes=_range(*(sample.command_bytes + end.held_bytes() for end in ends)),
-        folder_bytes=_range(*(end.folder_bytes() for end in ends)),
-        scratch_bytes=sample.scratch_bytes * sample.dev,
-        cache_bytes=_range(*(sample.cache_bytes * end.sentences() for end in ends)),
+        hypotheses=Range(least.pool(least.searches), most.pool(most.searches)),
+        needs=tuple(map(needed, workers)),
+        command_bytes=spanned(_Case.command_bytes),
+        folder_bytes=spanned(_Case.folder_bytes),
     )
 
 
-def _range(low: float, high: float) -> Range:
-    return Range(low / MARGIN, high * MARGIN)
-
-
 @dataclass(frozen=True)
-class _Arithmetic:
-    """Adds up one case."""
+class _Case:
+    """One end of the ranges: how many searches, and whether lists bring new hypotheses."""
 
     experiment: Experiment
     sample: Sample
-    case: _Case
-    before: tuple[int, ...]
-    elsewhere: Elsewhere | None
+    searches: int
+    grows: bool
 
     def pool(self, search: int) -> float:
         """Return the hypotheses of the pool of the n-th search."""
-        before = self.before
-        if search <= len(before):
-            return before[search - 1]
-        each = self.sample.dev * self.experiment.tune.nbest
-        if len(before) > 1:
-            each = min(each, before[-1] - before[-2])
-        later = (search - max(len(before), 1)) * each if self.case.is_new else 0
-        return later + (before[-1] if before else self.sample.dev * self.sample.hypotheses)
+        later = self._longest * (search - 1) if self.grows else 0.0
+        return self.sample.dev * (self.sample.hypotheses + later)
 
-    def held_bytes(self) -> float:
-        """Return what the command holds of hypotheses: all lists, or one of those on disk."""
-        most = max(COPIES, 1 + self._samples(available_processors()))
-        copies = most if self.case.is_new else 1
-        pool = self.pool(self.case.searches)
-        if not self.experiment.tune.pool:
-            return self.sample.hypothesis_bytes * pool * copies
-        vectors = 8 * VECTORS * pool if self.case.is_new else 0
-        return self.sample.hypothesis_bytes * self._list() * copies + vectors
+    @property
+    def _longest(self) -> float:
+        """The most hypotheses of a segment's list."""
+        return max(self.experiment.tune.nbest, self.sample.hypotheses)
 
-    def _list(self) -> float:
-        """Return the hypotheses of a later list."""
-        sample = self.sample
-        longest = max(self.experiment.tune.nbest, sample.hypotheses)
-        return sample.dev * (longest if self.case.is_new else sample.hypotheses)
+    def seconds(self, workers: int) -> FloatArray:
+        """Return (2,) seconds of everything, on the clock and of processors."""
+        sample, costs, tune = self.sample, self.sample.costs, self.experiment.tune
+        shared = np.array([1 / workers, 1.0])
 
-    def _tasks(self, count: float) -> Cost:
-        """Return what a cluster costs besides, where that was measured."""
-        task = None if self.elsewhere is None else self.elsewhere.task
-        return Cost() if task is None else task.times(count)
+        def decoding(segments: float, times: int) -> FloatArray:
+            busy = min(workers, max(segments, 1.0))
+            start = costs["start"] * [1.0, busy]
+            return times * (start + costs["segment"] * segments * [1 / busy, 1.0])
 
-    def sentences(self) -> float:
-        """Return how many sentences one tuning annotates."""
-        sample = self.sample
-        if not sample.annotated:
-            return 0.0
-        data = self.experiment.data
-        given = sample.dev * (1 + len(data.references))  # references, and the first best ones
-        given += (sample.held_out + sample.test) * 2
-        later = sample.dev * self.case.searches if self.case.is_new else 0
-        return given + later + sample.annotated * self.pool(self.case.searches)
+        total = costs["loading"] + costs["training"] + costs["references"]
+        average = int(tune.replicas > 1)
+        for segments, times in (
+            # All replicas share the first list.
+            (sample.dev, 1 + tune.replicas * self.searches + average),
+            (sample.held_out, 1 + tune.replicas * self.searches + average),
+            (sample.test, tune.replicas + average),
+        ):
+            if segments:
+                total = total + decoding(segments, times)
+        pools = [self.pool(number) for number in range(1, self.searches + 1)]
+        searched = (sum(pools) + tune.bootstrap * pools[-1]) * (1 - tune.held_out)
+        read = sample.dev * sample.hypotheses * (self.searches + 1)
+        one = costs["search"] * searched + costs["reading"] * read
+        one = one + costs["annotation"] * pools[-1] * shared
+        return np.asarray(total + tune.replicas * one)
 
-    def _decoding(self, segments: float, workers: int) -> Cost:
-        """Return the cost of decoding a set once."""
-        sample = self.sample
-        if not segments:
-            return Cost()
-        single = self._timed(sample.segment)
-        start = self._timed(sample.start)
-        at_once = min(self._at_work(workers), max(segments, 1))
-        tasks = min(segments, max(segments / LINES, PARTS * workers))
-        return self._tasks(tasks).plus(
-            Cost(
-                start.wall + single.wall * segments / at_once,
-                start.cpu * workers + single.cpu * segments,
-            )
-        )
-
-    def _at_work(self, workers: int) -> float:
-        """Return how many workers' work is done at once.
-
-        Where others work, too, those of this machine may share what one of them had.
-        """
-        if self.elsewhere is not None:
-            limit = max if self.case.is_busy else min
-            return workers / limit(1.0, self.elsewhere.pace)
-        if not self.case.is_busy:
-            return workers
-        return workers / min(self.sample.busy, workers, available_processors())
-
-    def _timed(self, cost: Cost) -> Cost:
-        """Return a cost as it is on machines as busy as in the sample, or on idle ones.
-
-        What waits for another machine takes its time anyhow.
-        """
-        is_remote = bool(getattr(self.experiment.decoder, "command", ""))
-        return cost if self.case.is_busy or is_remote else Cost(min(cost), cost.cpu)
-
-    def _threaded(self, cost: Cost, workers: int) -> Cost:
-        """Return the cost of a search in as many threads as this machine has processors for."""
-        threads, share = self._threads(workers), self.sample.shared
-        wall = self._timed(cost).wall * (1 - share + share / threads)
-        return Cost(wall, cost.cpu)
-
-    def _threads(self, workers: int) -> int:
-        """Return how many threads search and count; they are here, wherever workers are."""
-        here = available_processors()
-        return here if self.elsewhere is not None else min(workers, here)
-
-    def _search(self, number: int) -> Cost:
-        hypotheses = self.pool(number) * (1 - self.experiment.tune.held_out)
-        sample = self.sample
-        return sample.search.plus(sample.search_hypothesis.times(hypotheses))
-
-    def _tuning(self, workers: int) -> Cost:
-        """Return the cost of one tuning, without its first decoding."""
-        sample, case = self.sample, self.case
-        each = sample.hypotheses * sample.dev
-        total = self._decoding(sample.test, workers)
-        for number in range(len(self.before) + 1, case.searches + 1):
-            total = total.plus(self._decoding(sample.dev, workers))
-            total = total.plus(self._decoding(sample.held_out, workers))
-            total = total.plus(self._threaded(self._search(number), workers))
-            counting = self._timed(sample.counting).times(self.pool(number))
-            total = total.plus(Cost(counting.wall / self._threads(workers), counting.cpu))
-        total = total.plus(self._timed(sample.reading).times(each * (case.searches + 1)))
-        total = total.plus(self._sampling(workers))
-        total = total.plus(self._tasks(self.sentences() / SENTENCES))
-        annotating = self._timed(sample.sentence).times(self.sentences())
-        return total.plus(Cost(annotating.wall / self._at_work(workers), annotating.cpu))
-
-    def _samples(self, workers: int) -> int:
-        """Return how many bootstrap samples are searched here at once; 0 where they travel."""
-        tune = self.experiment.tune
-        if self.elsewhere is not None and not (tune.pool or self.sample.annotated):
-            return 0
-        return min(1 if tune.pool else self._threads(workers), tune.bootstrap)
-
-    def _sampling(self, workers: int) -> Cost:
-        """Return the cost of the bootstrap samples."""
-        tune, search = self.experiment.tune, self._search(self.case.searches)
-        cost = self._timed(search).times(tune.bootstrap)
-        here = self._samples(workers)
-        if here:
-            return Cost(cost.wall / here, cost.cpu)
-        at_once = min(self._at_work(workers), max(tune.bootstrap, 1))
-        return self._tasks(tune.bootstrap).plus(Cost(cost.wall / at_once, cost.cpu))
-
-    def total(self, workers: int) -> Cost:
-        """Return the cost of all tunings, and of what is done once."""
-        sample, replicas = self.sample, self.experiment.tune.replicas
-        once = self._timed(sample.loading).plus(self._timed(sample.training))
-        once = once.plus(self._timed(sample.linking))
-        once = once.plus(self._decoding(sample.dev + sample.held_out, workers))  # shared
-        if replicas > 1:  # the average
-            once = once.plus(self._decoding(sample.dev + sample.held_out + sample.test, workers))
-        return once.plus(self._tuning(workers).times(replicas))
+    def command_bytes(self) -> float:
+        """Return the memory of the command: what the sample took, and a pool or one list."""
+        held = self.pool(self.searches)
+        if self.experiment.tune.pool:
+            held = self.sample.dev * (self._longest if self.grows else self.sample.hypotheses)
+        copies = COPIES if self.grows else 1
+        return self.sample.command_bytes + self.sample.hypothesis_bytes * held * copies
 
     def folder_bytes(self) -> float:
-        """Return what stays in the run's folder."""
-        sample, replicas = self.sample, self.experiment.tune.replicas
-        single = sample.list_bytes / sample.hypotheses
-        searches = self.case.searches
-        listed = sample.dev * sample.hypotheses + self._list() * searches
-        lists = single * (listed + sample.held_out * (searches + 1) + sample.test)
-        pool = self.pool(searches)
-        on_disk = 0.0
-        if self.experiment.tune.pool:  # the last one, what is written, the new one
-            on_disk = sample.hypothesis_bytes * pool * (COPIES if self.case.is_new else 1)
-        links = sample.link_bytes * pool
-        return (lists + on_disk) * replicas + links + sample.kept_bytes
+        """Return what lies on disk in the end."""
+        sample, tune = self.sample, self.experiment.tune
+        later = self._longest if self.grows else sample.hypotheses
+        listed = sample.dev * (sample.hypotheses + later * self.searches)
+        lists = sample.list_bytes / sample.hypotheses * listed
+        pool = self.pool(self.searches)
+        if tune.pool:
+            lists += sample.hypothesis_bytes * pool * (COPIES if self.grows else 1)
+        return tune.replicas * (lists + sample.kept_bytes * pool)
+
+
+# The sample.
+
+
+class _Clock:
+    """The costs of steps, and the most memory of a process that they started."""
+
+    def __init__(self) -> None:
+        self.costs: dict[str, FloatArray] = {}
+        self.bytes: dict[str, int] = {}
+        self._now = ""
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Add what is done within to the costs of a step."""
+        before, self._now = self._now, name
+        begin = _seconds()
+        try:
+            yield
+        finally:
+            self.costs[name] = self.costs.get(name, np.zeros(2)) + _seconds() - begin
+            self._now = before
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Read the memory of all started processes, while it is done."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(LOOK_SECONDS):
+                most = max((peak_bytes(process) for process in _started(_TASKS)), default=0)
+                self.bytes[self._now] = max(self.bytes.get(self._now, 0), most)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
+
+def _seconds() -> FloatArray:
+    """Return (2,) seconds: on the clock; of processors, with those of ended processes."""
+    used = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return np.array([time.perf_counter(), sum(one.ru_utime + one.ru_stime for one in used)])
+
+
+def _started(tasks: Path) -> Iterator[int]:
+    """Yield the processes that a process has started, and those that they have."""
+    try:
+        for task in tasks.iterdir():
+            for process in (task / "children").read_text().split():
+                yield int(process)
+                yield from _started(Path("/proc", process, "task"))
+    except OSError:  # it has ended, or the system tells nothing
+        return
+
+
+def peak_bytes(process: int | str = "self") -> int:
+    """Return the most memory that a process has held; 0 where the system does not tell."""
+    try:
+        for line in Path("/proc", str(process), "status").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key == "VmHWM":
+                return 1024 * int(value.split()[0])
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+def take_sample(experiment: Experiment, segments: int, note: Callable[[str], None]) -> Sample:
+    """Do the steps of a run on some dev segments, in a temporary folder; models trained stay.
+
+    Parameters
+    ----------
+    segments
+        How many; all, where there are fewer or where the decoder reads whole sets only.
+    """
+    begin, clock, source = time.perf_counter(), _Clock(), experiment.data.source
+    lines = read_lines(source)
+    if not lines:
+        raise InputError(f"{source}: the file is empty; there is nothing to do")
+    picked = chosen(lines, len(lines) if experiment.decoder.reads_whole else segments)
+    each = sum(len(tokens(lines[n])) + 1 for n in picked) / len(picked)
+
+    def size(path: Path | None) -> float:
+        texts = [] if path is None else read_lines(path)
+        return sum(len(tokens(line)) + 1 for line in texts) / each
+
+    with tempfile.TemporaryDirectory(prefix="portmert-plan-") as name, clock.watching():
+        folder = Path(name)
+        for part in ("annotations", "scratch", "cache"):
+            (folder / part).mkdir()
+        evaluator = Evaluator(
+            _smaller(experiment, picked, len(lines), folder),
+            annotations=folder / "annotations",
+            scratch=folder / "scratch",
+            split_seed=experiment.tune.seed,
+            note=_silent,
+            progress=lambda _done, _total: None,
+        )
+        with closing(evaluator):
+            note(f"decoding {len(picked)} of {counted(len(lines), 'dev segment')}")
+            nbest = _decoded(evaluator, clock, folder, len(picked))
+            note(f"searching over their {counted(len(nbest.texts), 'hypothesis')}")
+            pool = _searched(evaluator, clock, nbest, min(len(lines), TILES * len(picked)))
+        close_all()
+        kept = [*(folder / "annotations").rglob("*"), *(folder / "cache").rglob("*")]
+        kept_bytes = sum(path.stat().st_size for path in kept if path.is_file())
+        list_bytes = (folder / "nbest.gz").stat().st_size
+    hypotheses, others = len(nbest.texts), clock.bytes.keys() - {"decoding"}
+    return Sample(
+        segments=len(picked),
+        hypotheses=hypotheses / len(picked),
+        dev=size(source),
+        held_out=size(experiment.data.held_out_source),
+        test=size(experiment.data.test_source),
+        costs={key: clock.costs.get(key, np.zeros(2)) for key in STEPS},
+        command_bytes=peak_bytes(),
+        decoder_bytes=clock.bytes.get("decoding", 0),
+        other_bytes=max((clock.bytes[key] for key in others), default=0),
+        hypothesis_bytes=_bytes_of(pool, len(experiment.metric.stat_names)) / hypotheses,
+        list_bytes=list_bytes / len(picked),
+        kept_bytes=kept_bytes / hypotheses,
+        took=time.perf_counter() - begin,
+    )
+
+
+def _decoded(evaluator: Evaluator, clock: _Clock, folder: Path, count: int) -> NBest:
+    """Decode, read and score the sample; the costs are those of one segment or hypothesis."""
+    experiment = evaluator.experiment
+    source, size = experiment.data.source, experiment.tune.nbest
+    with clock.step("training"):
+        experiment.decoder.train()
+    weights = start_weights(experiment)
+    few, costs = folder / "few", clock.costs
+    if not experiment.decoder.reads_whole and count > FEW:
+        write_text(few, "".join(f"{line}\n" for line in read_lines(source)[:FEW]))
+        with clock.step("decoding"):
+            evaluator.decode(weights, folder / "few.gz", source=few, size=size)
+    less = costs.pop("decoding", None)
+    with clock.step("decoding"):
+        evaluator.decode(weights, folder / "nbest.gz", source=source, size=size)
+    more = costs.pop("decoding")
+    costs["segment"] = more / count
+    if less is not None:
+        costs["segment"] = np.maximum(more - less, 0.0) / (count - FEW)
+        costs["start"] = np.maximum(less - FEW * costs["segment"], 0.0)
+    with clock.step("references"):
+        _ = evaluator.references
+    with clock.step("loading"):
+        read_nbest([folder / "nbest.gz"], Vocabulary())
+    with clock.step("reading"):
+        nbest = evaluator.read(folder / "nbest.gz")
+        evaluator.dev(nbest)
+    costs["reading"] = costs["reading"] / len(nbest.texts)
+    return nbest
+
+
+def _searched(evaluator: Evaluator, clock: _Clock, nbest: NBest, segments: int) -> NBest:
+    """Search the sample, then so many segments of copies of it; return the searched lists."""
+    experiment, costs, hypotheses = evaluator.experiment, clock.costs, len(nbest.texts)
+    pool, ask = evaluator.for_metric(nbest)
+    weights = start_weights(experiment)
+    setup = Setup(
+        experiment.optimizer,
+        (weights,),
+        experiment.constraints,
+        streams.iteration(experiment.tune.seed, 1),
+        experiment.threads,
+        experiment.tune.prior,
+        weights,
+    )
+
+    def annotate(rows: IntArray) -> Texts:
+        assert ask is not None  # noqa: S101  else it is not called
+        with clock.step("annotation"):
+            return ask(rows)
+
+    def search(count: int) -> FloatArray:
+        """Return the cost of one hypothesis more; statistics are those of the sample alone."""
+        with clock.step("searching"):
+            found = optimize_lists(
+                pool,
+                evaluator.references,
+                experiment.metric,
+                setup,
+                notice=_silent,
+                annotate=None if ask is None else annotate,
+                segments=np.arange(count) % len(pool),
+            )
+        counting = found.seconds.get("statistics", 0.0)
+        rest = np.maximum(costs.pop("searching") - counting, 0.0)
+        return np.asarray(rest * len(pool) / count + counting) / hypotheses
+
+    first = search(len(pool)) * hypotheses
+    annotation = costs.get("annotation", np.zeros(2))
+    # Processes of annotators work on: their processor time is not known before they end.
+    costs["annotation"] = np.full(2, annotation[0]) / hypotheses
+    costs["search"] = search(segments)
+    rest = first - annotation - costs["search"] * hypotheses
+    costs["loading"] = costs["loading"] + np.maximum(rest, 0.0)
+    return pool
+
+
+def _smaller(given: Experiment, picked: Sequence[int], count: int, folder: Path) -> Experiment:
+    """Return the experiment with the sample as its dev set, decoded in one process."""
+    data = given.data
+
+    def part(name: str, path: Path) -> Path:
+        lines = read_lines(path)
+        if len(lines) != count:
+            raise InputError(
+                f"{path}: {counted(len(lines), 'line')}, {data.source} has {count}; they must be "
+                f"of the same segments"
+            )
+        write_text(folder / name, "".join(f"{lines[n]}\n" for n in picked))
+        return folder / name
+
+    def parts(name: str, paths: Sequence[Path]) -> tuple[Path, ...]:
+        return tuple(part(f"{name}{n}", path) for n, path in enumerate(paths))
+
+    smaller = replace(
+        data,
+        source=part("source", data.source),
+        references=parts("reference", data.references),
+        reference_links=parts("links", data.reference_links),
+    )
+    own = {item.name for item in fields(given.decoder)} & ONE_PROCESS.keys()
+    aligner: Any = given.aligner
+    saved = getattr(aligner, "saved", None)
+    if saved is not None and not saved.exists():  # a model of the sample alone must not stay
+        aligner = replace(aligner, saved=None)
+    return replace(
+        given,
+        data=smaller,
+        tune=replace(given.tune, held_out=0.0, annotation_cache=folder / "cache"),
+        decoder=replace(given.decoder, **{name: ONE_PROCESS[name] for name in own}),
+        aligner=aligner,
+    )
+
+
+def chosen(lines: Sequence[str], count: int) -> list[int]:
+    """Return the numbers of so many lines, in order: short and long ones as there are."""
+    order = sorted(range(len(lines)), key=lambda n: (len(tokens(lines[n])), n))
+    count = min(count, len(order))
+    places = {(2 * n + 1) * len(order) // (2 * count) for n in range(count)}
+    return sorted(order[place] for place in places)
+
+
+def _bytes_of(pool: NBest, width: int) -> int:
+    """Return the bytes of the arrays that a search holds, with statistics of that width."""
+    texts = pool.texts
+    arrays: list[Any] = [pool.features, texts.tokens.values, texts.tokens.offsets]
+    if texts.links is not None:
+        arrays += [texts.links.values, texts.links.offsets]
+    if pool.sparse is not None:
+        arrays += [pool.sparse.offsets, pool.sparse.columns, pool.sparse.values]
+    return sum(int(array.nbytes) for array in arrays) + 8 * width * len(texts)
+
+
+def _silent(_: str) -> None:
+    """Drop the sample's notes: they are not the run's."""

@@ -1,10 +1,11 @@
-"""Runs everything once on next to nothing, for the sake of compiling it."""
+"""Run everything once on next to nothing, so that it is compiled."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,7 @@ import numpy as np
 from portmert.metrics._base import (
     Arcs,
     ExpectedArcs,
+    Metric,
     Ragged,
     Structures,
     Texts,
@@ -57,8 +59,18 @@ SCORES_TXT_END_0
 """
 
 
-def warm_up() -> None:
-    """Read, count with every metric, and optimize, on four hypotheses."""
+SLOWEST = ("terp", "meteor")
+"""Metrics whose kernels take longest to compile."""
+
+
+def warm_up(share: int = 0, shares: int = 1) -> None:
+    """Read, count with every metric, and optimize, on four hypotheses.
+
+    Parameters
+    ----------
+    share, shares
+        Do this share of the work alone, counted from 0, so that several processes can divide it.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, content in (
@@ -70,33 +82,48 @@ def warm_up() -> None:
             ("scores", SCORES),
         ):
             (folder / file).write_text(content, encoding="utf-8")
-        vocabulary = Vocabulary()
-        references = read_references(
-            [folder / "ref"],
-            vocabulary=vocabulary,
-            source=folder / "src",
-            links=[folder / "links"],
+        for step in _steps(folder)[share::shares]:
+            step()
+
+
+def _steps(folder: Path) -> list[Callable[[], object]]:
+    """Return what is to be compiled, as calls; those that take longest come first."""
+    vocabulary = Vocabulary()
+    references = read_references(
+        [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
+    )
+    nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
+    metrics = [registry.metric(name) for name in registry.own_names("metric")]
+    arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
+    batch = make_batch(
+        _parsed(nbest.texts, arcs),
+        nbest.offsets,
+        replace(references, texts=_parsed(references.texts, arcs)),
+    )
+    bleu, port = registry.metric("bleu"), registry.metric("port")
+    quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
+    usual = Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))
+
+    def count(metric: Metric) -> None:
+        compute_stats(metric, batch)
+        metric.details(batch)
+
+    def optimize() -> None:
+        for setup in (quick, usual):
+            optimize_lists(nbest, references, port, setup, notice=_ignore)
+        optimize_dat(
+            read_dat([folder / "features"], [folder / "scores"]), bleu, quick, notice=_ignore
         )
-        nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
+
+    def rerank() -> None:
         write_nbest(nbest, folder / "copy")
-        metrics = [registry.metric(name) for name in registry.own_names("metric")]
-        arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
-        batch = make_batch(
-            _parsed(nbest.texts, arcs),
-            nbest.offsets,
-            replace(references, texts=_parsed(references.texts, arcs)),
-        )
-        for metric in metrics:
-            compute_stats(metric, batch)
-            metric.details(batch)
-        bleu, alike = registry.metric("bleu"), uniform(nbest.offsets)
+        alike = uniform(nbest.offsets)
         for average in get_args(Average):
             expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
-        quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
-        for setup in (quick, Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))):
-            optimize_lists(nbest, references, registry.metric("port"), setup, notice=_ignore)
-        lists = read_dat([folder / "features"], [folder / "scores"])
-        optimize_dat(lists, registry.metric("bleu"), quick, notice=_ignore)
+
+    metrics.sort(key=lambda metric: metric.name() not in SLOWEST)
+    counting = [partial(count, metric) for metric in metrics]
+    return [counting[0], optimize, *counting[1:], rerank]
 
 
 def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:

@@ -1,24 +1,25 @@
 """What --executor and the table [executor] may say."""
 
 import sys
+import time
 
 import pytest
 
-from portmert.tuner.executors.opening import Place, opened
+from portmert.tuner.executors.opening import Workplace, opened
 from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
-from tests.support.clusters import NEEDS_DASK, PROGRAMS
+from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
 
 
 def test_places_that_are_understood(tmp_path):
-    assert Place.parse("local").is_local
-    assert Place.parse("dask:tcp://host:8786").address == "tcp://host:8786"
-    assert Place.parse("dask:scheduler.json").address == "scheduler.json"
-    slurm = Place.parse("dask-slurm:20")
+    assert Workplace.parse("local").is_local
+    assert Workplace.parse("dask:tcp://host:8786").address == "tcp://host:8786"
+    assert Workplace.parse("dask:scheduler.json").address == "scheduler.json"
+    slurm = Workplace.parse("dask-slurm:20")
     assert (slurm.kind, slurm.jobs, slurm.options) == ("slurm", 20, {})
     file = tmp_path / "cluster.toml"
     file.write_text('[executor]\nname = "dask-sge:3"\ncores = 8\nmemory = "16GB"\n')
-    sge = Place.parse(str(file))
+    sge = Workplace.parse(str(file))
     assert (sge.kind, sge.jobs, sge.options) == ("sge", 3, {"cores": 8, "memory": "16GB"})
 
 
@@ -32,11 +33,18 @@ def test_places_that_are_understood(tmp_path):
         ("dask-slurm:0", "how many jobs"),
         ("dask-slurm:many", "how many jobs"),
         ("absent.toml", "absent.toml: No such file"),
+        ("dask:tcp://", "'tcp://' is no address of a scheduler; expected tcp://HOST:PORT"),
+        ("dask:tcp://host", "expected tcp://HOST:PORT"),
+        ("dask:tcp://:8786", "expected tcp://HOST:PORT"),
+        ("dask:tcp://host:many", "expected tcp://HOST:PORT"),
+        ("dask:tcp://host:99999", "expected tcp://HOST:PORT"),
+        ("dask:tcp://host:8786/x", "expected tcp://HOST:PORT"),
+        ("dask:http://host:8786", "expected tcp://HOST:PORT or tls://HOST:PORT"),
     ],
 )
 def test_other_places_are_one_line(given, message):
     with pytest.raises(PortmertError) as fault:
-        Place.parse(given)
+        Workplace.parse(given)
     assert message in str(fault.value)
     assert "\n" not in str(fault.value)
 
@@ -56,7 +64,7 @@ def test_other_tables_are_one_line(tmp_path, text, message):
     file = tmp_path / "x.toml"
     file.write_text(text)
     with pytest.raises(ConfigError) as fault:
-        Place.parse(str(file))
+        Workplace.parse(str(file))
     assert message in str(fault.value)
 
 
@@ -85,6 +93,57 @@ def test_a_file_of_a_scheduler_that_is_absent(tmp_path):
     with (
         pytest.raises(StateError, match=r"no such file, and no address as tcp://"),
         opened(place, threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[]", "junk", '{"address": 3}', '{"address": "x"}', "\udcff"]
+)
+def test_a_file_that_no_scheduler_wrote_is_one_line_at_once(tmp_path, content):
+    file = tmp_path / "scheduler.json"
+    file.write_bytes(content.encode("utf-8", "surrogateescape"))
+    begin = time.monotonic()
+    with (
+        pytest.raises(PortmertError) as fault,
+        opened(f"dask:{file}", threads=1, notice=id),
+    ):
+        pass
+    assert str(fault.value).startswith(f"{file}: ")
+    assert "\n" not in str(fault.value)
+    assert time.monotonic() - begin < 5
+
+
+@NEEDS_DASK
+@pytest.mark.parametrize(("host", "warns"), [("tcp://0.0.0.0", True), ("tcp://127.0.0.1", False)])
+def test_an_open_scheduler_is_warned_of(host, warns):
+    lines = []
+    with (
+        cluster(0, host=host) as none,
+        opened(f"dask:{none.scheduler_address}", threads=1, notice=lines.append),
+    ):
+        pass
+    assert any("listens on all interfaces" in line for line in lines) == warns
+
+
+@NEEDS_DASK
+def test_tls_without_a_certificate_is_one_line_at_once():
+    with (
+        pytest.raises(ConfigError, match="TLS needs a certificate; name it in Dask's config"),
+        opened("dask:tls://127.0.0.1:1", threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+def test_tls_without_its_package_names_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    file = tmp_path / "x.toml"
+    file.write_text('[executor]\nname = "dask-slurm:1"\nprotocol = "tls://"\n')
+    with (
+        pytest.raises(ConfigError, match=r"TLS needs the package cryptography .*pip install"),
+        opened(str(file), threads=1, notice=id),
     ):
         pass
 

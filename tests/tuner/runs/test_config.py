@@ -55,6 +55,22 @@ def test_load_reads_paths_relative_to_the_file(folder):
     assert experiment.aligner is None
 
 
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("data.source=~nosuchuser/x", "[data]: source"),
+        ("tune.output=~nosuchuser/x", "[tune]: output"),
+        ('data.references=["~nosuchuser/x"]', "[data]: references"),
+        ('decoder.lists=["~nosuchuser/x"]', "[decoder] lists"),
+    ],
+)
+def test_the_home_of_nobody_is_named(folder, override, key):
+    said = message(folder, override)
+    assert f"{key}: " in said
+    assert "~nosuchuser/x" in said
+    assert "home directory" in said
+
+
 def test_overrides_are_toml_or_else_text_and_the_last_wins(folder):
     experiment = load(
         folder, "tune.seed=3", "metric.name=port", "data.reference_links=['dev.links']",

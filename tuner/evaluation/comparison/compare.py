@@ -35,7 +35,7 @@ from portmert.tuner.evaluation.comparison.systems import (
     find_systems,
     find_test_files,
 )
-from portmert.tuner.evaluation.history.dev_set import UnknownDevSet, metric_of
+from portmert.tuner.evaluation.history.dev_set import ScoringTools, UnknownDevSet, metric_of
 from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
@@ -111,16 +111,14 @@ def compare_request(request: CompareRequest, notice: Notice) -> Comparison:
         if not request.metrics:
             metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}
         _check_links(metrics, test)
+    lenders = [one.folder for one in systems if one.has_history and one.folder]
+    tools = ScoringTools(notice, request.threads, lenders, request.prepare, recorded)
     runs = [
         read_history(
             system.folder,
             name=system.name,
             metrics=metrics,
-            threads=request.threads,
-            notice=notice,
-            lenders=[one.folder for one in systems if one.has_history and one.folder],
-            prepare=request.prepare,
-            lent_annotator=recorded,
+            tools=tools,
         )
         for system in systems
         if request.runs and system.has_history and system.folder is not None

@@ -27,11 +27,11 @@ from portmert.tuner.texts.corpus import IntegerArray, References, make_batch
 from portmert.tuner.texts.statistics import compute_stats
 
 LENGTHS = (10, 20, 30, 40, 50)
-"""Last reference lengths of the buckets; longer segments are in one more."""
+"""Longest references of the buckets. One more bucket has the longer segments."""
 REORDERING = (0.0, 0.1, 0.2, 0.4, 0.6)
-"""Largest amounts of reordering of the buckets; the rest is in one more."""
+"""Largest amounts of reordering of the buckets. One more bucket has the rest."""
 MOST_SEGMENTS = 5
-"""Segments shown of each metric, system and direction."""
+"""Segments shown for each metric, system and direction."""
 
 
 def differences(
@@ -60,7 +60,7 @@ def differences(
 def reference_reordering(material: Material) -> FloatArray | None:
     """Return (S,) float64: 1 - v of each first reference against source order.
 
-    NaN where source or reference is empty; None where links are not known.
+    NaN if source or reference is empty; None if links are not known.
     """
     references = material.references
     if references.texts.links is None or references.source_lengths is None:
@@ -68,7 +68,7 @@ def reference_reordering(material: Material) -> FloatArray | None:
     texts = references.texts.take(references.offsets[:-1])
     segments, lengths = len(texts), references.source_lengths.astype(np.int64)
     offsets = np.arange(segments + 1, dtype=np.int64)
-    # A text in source order: as many words as the source, each linked to its own.
+    # A text in source order: one word for each source word, linked to it.
     starts = offsets_of(lengths)
     within = (np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)).astype(np.int32)
     monotone = Texts(
@@ -86,7 +86,7 @@ def reference_reordering(material: Material) -> FloatArray | None:
 def segments_of(
     material: Material, counted: Sequence[Counted], reordering: FloatArray | None
 ) -> tuple[Segment, ...]:
-    """Return all segments: texts, links, orders and scores; outputs are of first replicas."""
+    """Return texts, links, orders and scores of all segments. Outputs are of first replicas."""
     chosen = [material.members(system)[0] for system in range(len(material.replicas))]
     lengths = material.references.source_lengths
     outputs = [_with_v(material.outputs[output], material.references) for output in chosen]
@@ -109,7 +109,7 @@ def segments_of(
 
 
 def _with_v(texts: Texts, references: References) -> list[LinkedText]:
-    """Return outputs as they are drawn, with v against the first reference."""
+    """Return outputs with links, orders, and v against the first reference."""
     found = _linked_texts(texts, references.source_lengths)
     if texts.links is None or references.texts.links is None or references.source_lengths is None:
         return found
@@ -152,7 +152,7 @@ def _by_reordering(
 ) -> tuple[Bucket, ...]:
     labels = [f"{REORDERING[0]:g}"]
     labels += [f"{low:g}-{high:g}" for low, high in pairwise(REORDERING)]
-    rounded = np.round(amount, 9)  # an order like the source's is 0, whatever rounding says
+    rounded = np.round(amount, 9)  # an order like the source's is exactly 0
     numbers = np.searchsorted(np.array(REORDERING), rounded)
     numbers[np.isnan(amount)] = -1
     return _buckets(material, counted, numbers, [*labels, f"{REORDERING[-1]:g}-1"])
@@ -161,7 +161,7 @@ def _by_reordering(
 def _buckets(
     material: Material, counted: Sequence[Counted], numbers: IntArray, labels: Sequence[str]
 ) -> tuple[Bucket, ...]:
-    """Return the buckets that have segments; a bucket's number is the place of its label."""
+    """Return the buckets that have segments. A bucket's number is the index of its label."""
     found = []
     for number, label in enumerate(labels):
         members = np.flatnonzero(numbers == number)
@@ -199,29 +199,25 @@ def _segments(
 
 MAX_ORDER = 4
 MOST = 10
-"""N-grams shown of each system and direction."""
+"""N-grams shown for each system and direction."""
 
 
 def ngram_differences(names: Sequence[str], material: Material) -> tuple[NgramDifference, ...]:
     """Return, for each system but the first, the n-grams of largest gain and largest loss.
 
-    Counts are of clipped matches, summed over segments, means over replicas. Of n-grams with the
-    same difference the longer one comes first.
+    Counts are of clipped matches, summed over segments, means over replicas. Among n-grams with
+    the same difference the longer one comes first.
     """
     found: list[list[tuple[float, int, str, NgramDifference]]] = [[] for _ in names]
-    for order, words, means, in_references in _matches(material):
+    words = material.references.texts.vocabulary.words
+    for order, ngrams, means, in_references in _matches(material):
         for i in range(1, len(names)):
             change = means[i] - means[0]
-            for ngram in _extreme(change):
-                text = " ".join(words(ngram))
-                entry = NgramDifference(
-                    names[i],
-                    text,
-                    float(means[0, ngram]),
-                    float(means[i, ngram]),
-                    float(in_references[ngram]),
-                )
-                found[i].append((float(change[ngram]), order, text, entry))
+            for n in _extreme(change):
+                text = " ".join(words[token] for token in ngrams[n])
+                counts = (float(one) for one in (means[0, n], means[i, n], in_references[n]))
+                entry = NgramDifference(names[i], text, *counts)
+                found[i].append((float(change[n]), order, text, entry))
     kept = []
     for entries in found:
         gains = sorted((e for e in entries if e[0] > 0), key=lambda e: (-e[0], -e[1], e[2]))
@@ -233,112 +229,59 @@ def ngram_differences(names: Sequence[str], material: Material) -> tuple[NgramDi
 def _extreme(change: FloatArray) -> list[int]:
     """Return the n-grams that may be among the `MOST` of either direction, ties included."""
     wanted = []
-    for sign in (1.0, -1.0):
-        values = sign * change
+    for values in (change, -change):
         positive = values[values > 0]
-        if not positive.size:
-            continue
-        least = np.sort(positive)[::-1][:MOST][-1]
-        wanted.append(np.flatnonzero(values >= least))
+        if positive.size:
+            least = np.sort(positive)[::-1][:MOST][-1]
+            wanted.append(np.flatnonzero(values >= least))
     return np.concatenate(wanted).tolist() if wanted else []
 
 
-class _Words:
-    """Holds the words of an n-gram, by where it first stands."""
+def _matches(material: Material) -> Iterator[tuple[int, IntArray, FloatArray, IntArray]]:
+    """Yield for each order (G, order) n-grams, (M, G) matches of systems, (G,) in references.
 
-    def __init__(
-        self, vocabulary: list[str], tokens: IntArray, first: IntArray, order: int
-    ) -> None:
-        self._vocabulary, self._tokens = vocabulary, tokens
-        self._first, self._order = first, order
-
-    def __call__(self, ngram: int) -> list[str]:
-        start = int(self._first[ngram])
-        return [self._vocabulary[t] for t in self._tokens[start : start + self._order]]
-
-
-def _matches(material: Material) -> Iterator[tuple[int, _Words, FloatArray, IntArray]]:
-    """Yield for each order: its n-grams' words, (M, G) matches of systems, (G,) in references.
-
-    Matches are clipped, summed over segments, means over replicas. Of n-grams that no reference
-    has there are none, so only those of references have numbers.
+    The n-grams are those of references. An n-gram is numbered by that of its first words and its
+    last word, so that orders build on each other.
     """
-    segments = np.arange(len(material))
-    references = _Positions(
-        material.references.texts.tokens, np.repeat(segments, np.diff(material.references.offsets))
-    )
-    outputs = [_Positions(output.tokens, segments) for output in material.outputs]
-    width = len(material.references.texts.vocabulary) + 1
+    segments, parts = np.arange(len(material)), [material.references.texts, *material.outputs]
+    lengths = np.concatenate([part.tokens.lengths for part in parts])
+    tokens = np.concatenate(
+        [one.values[one.offsets[0] : one.offsets[-1]] for one in (part.tokens for part in parts)]
+    ).astype(np.int64)
+    text, ends = np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths.cumsum(), lengths)
+    # The segment and the system of each text; the system of references is -1.
+    of_reference = np.repeat(segments, np.diff(material.references.offsets))
+    segment = np.concatenate([of_reference, *[segments] * len(material.outputs)])
+    system = np.repeat(material.systems, len(segments))
+    system = np.concatenate([np.full(len(of_reference), -1), system])
+    at, numbers = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
     for order in range(1, MAX_ORDER + 1):
-        codes = references.codes(order, width)
-        kinds, first = np.unique(codes, return_index=True)
-        words = _Words(
-            material.references.texts.vocabulary.words,
-            references.tokens,
-            references.at[first],
-            order,
-        )
-        references.keep(codes, kinds)
-        places, times = references.counts(len(kinds))
-        # The most that a reference of a segment has.
-        keys, back = np.unique(places, return_inverse=True)
-        limits = np.zeros(len(keys), dtype=np.int64)
-        np.maximum.at(limits, back, times)
-        matched = np.zeros((len(material.replicas), len(kinds)))
-        for system, output in zip(material.systems.tolist(), outputs, strict=True):
-            output.keep(output.codes(order, width), kinds)
-            places, times = output.counts(len(kinds))
-            at = np.minimum(np.searchsorted(keys, places), max(len(keys) - 1, 0))
-            known = keys[at] == places if len(keys) else np.zeros(len(places), dtype=bool)
-            clipped = np.minimum(times, limits[at])[known] if len(keys) else times[known]
-            matched[system] += np.bincount(
-                places[known] % max(len(kinds), 1), clipped, minlength=len(kinds)
-            )
-        matched /= np.array(material.replicas)[:, np.newaxis]
-        in_references = np.bincount(
-            keys % max(len(kinds), 1), limits, minlength=len(kinds)
-        ).astype(np.int64)
-        yield order, words, matched, in_references
-
-
-class _Positions:
-    """Holds the positions of some texts at which an n-gram of a reference begins.
-
-    Parameters
-    ----------
-    rows
-        Tokens of the texts.
-    segments : (N,) int64
-        Of each text.
-    """
-
-    def __init__(self, rows: Ragged, segments: IntArray) -> None:
-        begin, end = rows.offsets[0], rows.offsets[-1]
-        self.tokens = rows.values[begin:end].astype(np.int64)
-        self._ends = np.repeat(rows.offsets[1:] - begin, rows.lengths)
-        self._text = np.repeat(np.arange(len(rows)), rows.lengths)
-        self._segments = segments
-        self.at = np.arange(len(self.tokens))
-        self._numbers = np.zeros(len(self.tokens), dtype=np.int64)
-
-    def codes(self, order: int, width: int) -> IntArray:
-        """Return n-grams, one token longer than before: their beginning and last token in one."""
-        inside = self.at + order <= self._ends[self.at]
-        self.at, self._numbers = self.at[inside], self._numbers[inside]
-        return self._numbers * width + self.tokens[self.at + order - 1]
-
-    def keep(self, codes: IntArray, kinds: IntArray) -> None:
-        """Keep positions whose n-gram is one of `kinds`, rising, and number it by its place."""
-        found = np.searchsorted(kinds, codes)
-        found[found == len(kinds)] = 0
-        known = kinds[found] == codes if len(kinds) else np.zeros(len(codes), dtype=bool)
-        self.at, self._numbers = self.at[known], found[known]
-
-    def counts(self, kinds: int) -> tuple[IntArray, IntArray]:
-        """Return segment and n-gram in one, and how often, once for each text that has it."""
-        of_text, times = np.unique(self._text[self.at] * kinds + self._numbers, return_counts=True)
-        text, ngram = of_text // max(kinds, 1), of_text % max(kinds, 1)
-        return self._segments[text] * kinds + ngram, times
+        inside = at + order <= ends[at]
+        at = at[inside]
+        codes = numbers[inside] * len(material.texts.vocabulary) + tokens[at + order - 1]
+        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        known = np.unique(numbers[system[text[at]] < 0])
+        if not len(known):
+            return
+        ngrams = tokens[at[first[known]][:, np.newaxis] + np.arange(order)]
+        kept = np.isin(numbers, known)
+        at, numbers = at[kept], np.searchsorted(known, numbers[kept])
+        keys, times = np.unique(text[at] * len(known) + numbers, return_counts=True)
+        row, ngram = np.divmod(keys, len(known))
+        places, is_reference = segment[row] * len(known) + ngram, system[row] < 0
+        # A match counts at most as often as one reference of the segment has the n-gram.
+        of_references, back = np.unique(places[is_reference], return_inverse=True)
+        most = np.zeros(len(of_references), dtype=np.int64)
+        np.maximum.at(most, back, times[is_reference])
+        place = np.minimum(np.searchsorted(of_references, places), len(of_references) - 1)
+        hits = ~is_reference & (of_references[place] == places)
+        matched = np.bincount(
+            system[row[hits]] * len(known) + ngram[hits],
+            np.minimum(times, most[place])[hits],
+            minlength=len(material.replicas) * len(known),
+        ).reshape(-1, len(known))
+        in_references = np.bincount(of_references % len(known), most, minlength=len(known))
+        yield order, ngrams, matched / np.array(material.replicas)[:, np.newaxis], in_references
 
 
 _AT_ONCE = 50_000
@@ -365,8 +308,8 @@ def similarities(
 def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
     """Yield outputs to compare: replica n of one system with replica n of the other.
 
-    All pairs of replicas would say the same at the square of the time. Of systems of unequal
-    numbers the last replica of the smaller one is compared with all that are left over.
+    All pairs of replicas would give the same result in quadratic time. If the numbers of replicas
+    differ, the last one of the smaller system is compared with all that are left over.
     """
     ours, theirs = material.members(i), material.members(j)
     if i == j:
@@ -379,7 +322,7 @@ def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
 def _compare(
     material: Material, pairs: Sequence[tuple[int, int]], threads: int
 ) -> Iterator[tuple[float, float]]:
-    """Yield of each pair of outputs the share of identical segments and 1 - TER.
+    """Yield for each pair of outputs the share of identical segments and 1 - TER.
 
     TER is a mean of both directions. Two texts of a segment are compared once, whichever outputs
     have them, and a text is not compared with itself.
@@ -419,7 +362,7 @@ def _edits(
 
 
 def _distinct(material: Material) -> IntArray:
-    """Return (N, S) int64: of each text the first row with the same tokens in its segment."""
+    """Return (N, S) int64: for each text the first row with equal tokens in its segment."""
     segments, tokens = len(material), material.texts.tokens
     first: dict[tuple[int, bytes], int] = {}
     return np.array(

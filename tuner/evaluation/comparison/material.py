@@ -29,17 +29,17 @@ from portmert.tuner.texts.prepare import Preparation, read_output
 
 @dataclass(frozen=True)
 class LinkSet:
-    """Holds one set of links.
+    """One set of links.
 
     Parameters
     ----------
     references
         A file of links for each reference.
     hypotheses
-        A file for each output of all systems, in their order; none: the decoder's own links, or
-        else the aligner's.
+        A file for each output of all systems, in their order. If empty, the decoder's own links
+        are taken, or else the aligner's.
     required
-        Whether it is an error if links of an output are not known.
+        Whether it is an error if an output has no links.
     """
 
     name: str
@@ -50,14 +50,14 @@ class LinkSet:
 
 @dataclass(frozen=True, eq=False)
 class Linking:
-    """Says where links come from.
+    """The sources of links.
 
     Parameters
     ----------
     sets
-        The first one is what scores are shown with; none: links are not known.
+        Scores are shown with the first one. If empty, links are not known.
     linker
-        Aligns outputs without links; None where nothing can.
+        Aligns outputs without links; None if there is no aligner.
     """
 
     sets: tuple[LinkSet, ...]
@@ -65,7 +65,7 @@ class Linking:
 
 
 def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
-    """Return the set written `name=FILE[,FILE...]`: links of references, then maybe of outputs.
+    """Parse `name=FILE[,FILE...]`: links of references, then maybe of outputs.
 
     Raises
     ------
@@ -94,15 +94,15 @@ def find_links(
     folder: Path,
     notice: Callable[[str], None],
 ) -> Linking:
-    """Return all sets of links there are.
+    """Return all sets of links.
 
-    In this order: those given; that of `aligner`, if there is one; if there is none yet, that of
-    the first run that has links of the test set or an aligner to make them.
+    The order is: the given sets; that of `aligner`. If there is none yet, that of the first run
+    that has links of the test set or an aligner to make them.
 
     Parameters
     ----------
     folder
-        Where the work of `aligner` may lie.
+        For the files of `aligner`.
     """
     sets, linker = list(given), None
     names = [one.name for one in sets]
@@ -141,12 +141,12 @@ def linked(
     sources: Sequence[str],
     offsets: IntArray,
 ) -> list[Texts] | None:
-    """Return all outputs with the links of one set; None if some have none and nothing aligns.
+    """Return all outputs with the links of one set; None if some have none and cannot get any.
 
     Parameters
     ----------
     texts
-        Outputs with the decoder's own links where it gave some.
+        Outputs with the decoder's own links, if it gave some.
     source, sources, source_lengths
         The source text, its lines and their lengths.
     offsets : (S + 1,) int64
@@ -207,20 +207,20 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Holds all texts of a comparison under one set of links, as they are scored.
+    """All texts of a comparison under one set of links, ready to be scored.
 
     Parameters
     ----------
     systems
-        Of each output the number of its system, rising.
+        For each output, the number of its system, rising.
     texts : Texts
         N * S rows: all segments of the first output, then all of the second and so on.
     references
-        Of the same vocabulary.
+        With the same vocabulary.
     sources
-        S lines; None where there is no source.
+        S lines; None if there is no source.
     links
-        Name of the set of links; None where there are none.
+        Name of the set of links; None if there is none.
     """
 
     systems: IntArray
@@ -270,7 +270,7 @@ def read_material(
     Raises
     ------
     InputError
-        Files that are not what they should be, or of different lengths.
+        A file is malformed, or files have different lengths.
     """
     vocabulary = Vocabulary()
     references = read_references(test.references, vocabulary=vocabulary, source=test.source)
@@ -305,7 +305,7 @@ def read_material(
 
 
 def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Linking) -> None:
-    """Say whose links are an aligner's where other outputs have their decoder's own."""
+    """Warn if the links of some outputs are an aligner's and those of others their decoder's."""
     linker = linking.linker
     without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
     if linker is None or len(without) in (0, len(texts)):

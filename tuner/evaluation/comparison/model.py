@@ -1,7 +1,7 @@
-"""Holds a whole comparison as plain data: what every form of its report shows.
+"""A comparison as plain data. All forms of its report show it.
 
-All scores are on the metric's own scale (a share is 0..1, not percent), all positions count from
-0, and what cannot be known is None.
+Scores are on the metric's own scale (a share is 0..1, not percent). Positions count from 0.
+Unknown values are None.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from portmert.tuner.ground.documents import plain
 
 @dataclass(frozen=True)
 class System:
-    """Holds one system.
+    """One system.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class System:
     replicas
         Number of outputs.
     tuned_on
-        Signature of the metric it was tuned on; None of files.
+        Signature of the metric it was tuned on; None for files.
     hypothesis_tokens, reference_tokens
-        Of all segments, a mean over replicas; the reference is the closest one.
+        Sums over segments, means over replicas. The reference is the one closest in length.
     """
 
     name: str
@@ -42,7 +42,7 @@ class System:
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """Holds one metric; `label` is what was asked for and what all tables name it by."""
+    """One metric. `label` is how the user wrote it; tables use it too."""
 
     label: str
     name: str
@@ -54,31 +54,20 @@ class ComparedMetric:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """Holds one system under one metric: Table 4 of the PORT paper.
+    """One system under one metric, as in Table 4 of the PORT paper.
 
     Parameters
     ----------
     score
-        Mean over replicas of the corpus score; `replica_scores` are they.
-    low, high
-        Bootstrap interval of `score` at the level of the comparison.
-    s_sel
-        Standard deviation over bootstrap samples of the segments, a mean over replicas.
-    s_opt
-        Standard deviation over replicas; None with one.
+        Mean of `replica_scores`, the corpus scores of the replicas.
+    low, high, s_sel, s_opt
+        As in `significance.Spread`.
     difference
-        From the first system; None in its own row, as all that follows. `difference_low` and
-        `difference_high` are its interval: of the bootstrap where neither has replicas, else of
-        both kinds of chance.
-    p
-        Of the verdict, two-sided: a t-test of both kinds of chance, of segments and of tuning;
-        where neither has replicas `p_randomization`.
-    p_randomization
-        Two-sided, approximate randomization, stratified over segments and replicas.
-    p_bootstrap
-        One-sided for "better than the first system", paired bootstrap.
+        From the first system. It is None in the first system's own row, like all that follows.
+    difference_low, difference_high, p, p_randomization, p_bootstrap
+        As in `significance.PairTest`.
     p_holm, p_randomization_holm, p_bootstrap_holm
-        The same, corrected for all systems and metrics of the comparison.
+        The same p-values, corrected for all systems and metrics of the comparison.
     """
 
     metric: str
@@ -102,16 +91,16 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Similarity:
-    """Says how alike two systems' outputs are: Table 3.
+    """How alike the outputs of two systems are, as in Table 3.
 
-    Means over all pairs of replicas; `first == second` where replicas of one system are compared.
+    Values are means over pairs of replicas. `first == second` compares the replicas of one system.
 
     Parameters
     ----------
     identical
         Share of segments with the same tokens.
     one_minus_ter
-        1 - TER of the second's output against the first's, a mean of both directions.
+        1 - TER of one output against the other, a mean of both directions.
     """
 
     first: str
@@ -122,7 +111,7 @@ class Similarity:
 
 @dataclass(frozen=True)
 class OrderingScores:
-    """Says what word order is in a system: Tables 8 (qmean, port), 9 (port*), 10 (v, rho, tau).
+    """Scores of word order: Tables 8 (qmean, port), 9 (port*) and 10 (v, rho, tau).
 
     Parameters
     ----------
@@ -136,7 +125,7 @@ class OrderingScores:
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """Holds n-grams of one order; means over replicas."""
+    """Counts of n-grams of one order, means over replicas."""
 
     order: int
     matched: float
@@ -148,7 +137,7 @@ class OrderCounts:
 
 @dataclass(frozen=True)
 class NgramCounts:
-    """Holds n-grams and length penalties of one system: Table 11.
+    """N-grams and length penalties of one system, as in Table 11.
 
     `brevity_penalty` is BLEU's, the strict ones are PORT's.
     """
@@ -162,7 +151,7 @@ class NgramCounts:
 
 @dataclass(frozen=True)
 class LinksScore:
-    """Holds one system under one metric and one set of links: Table 7."""
+    """Score of one system under one metric and one set of links, as in Table 7."""
 
     links: str
     system: str
@@ -172,7 +161,7 @@ class LinksScore:
 
 @dataclass(frozen=True)
 class LinksAgreement:
-    """Holds the alignment error rate of one set of reference links against another."""
+    """Alignment error rate of one set of reference links against another."""
 
     first: str
     second: str
@@ -181,7 +170,7 @@ class LinksAgreement:
 
 @dataclass(frozen=True)
 class Alignments:
-    """Holds the same outputs under several sets of links: Table 7."""
+    """The same outputs under several sets of links, as in Table 7."""
 
     sets: tuple[str, ...]
     scores: tuple[LinksScore, ...]
@@ -190,9 +179,9 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Timing:
-    """Holds how long a metric takes for one whole output, in this process: Table 6.
+    """Time that a metric takes for one output, in this process, as in Table 6.
 
-    `ratio` is to BLEU.
+    `ratio` is relative to BLEU.
     """
 
     metric: str
@@ -202,7 +191,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Segments with something in common.
+    """Segments that have their length or their amount of reordering in common.
 
     Parameters
     ----------
@@ -211,7 +200,7 @@ class Bucket:
     segments
         How many.
     scores
-        Metric -> the corpus score of these segments of each system, in the order of systems.
+        Metric -> corpus score of each system on these segments, in the order of systems.
     """
 
     label: str
@@ -221,10 +210,9 @@ class Bucket:
 
 @dataclass(frozen=True)
 class NgramDifference:
-    """Holds an n-gram that `system` has right more often, or less often, than the first system.
+    """An n-gram that `system` gets right more often, or less often, than the first system.
 
-    Counts are clipped matches, means over replicas; `reference` is how often the references have
-    it.
+    Counts are clipped matches, means over replicas. `reference` counts it in the references.
     """
 
     system: str
@@ -236,9 +224,9 @@ class NgramDifference:
 
 @dataclass(frozen=True)
 class SegmentDifference:
-    """Holds a segment on which a system differs much from the first one.
+    """A segment on which a system differs much from the first one.
 
-    `difference` is score of the system - score of the first, each a mean over replicas.
+    `difference` is the system's score minus the first one's, both means over replicas.
     """
 
     metric: str
@@ -249,16 +237,17 @@ class SegmentDifference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Says where the systems differ.
+    """Where the systems differ.
 
     Parameters
     ----------
     by_length
-        By number of reference tokens (first reference).
+        Segments grouped by the number of tokens of their first reference.
     by_reordering
-        By 1 - v of the first reference's word order against the source's; empty without links.
+        Grouped by 1 - v of the first reference's word order against the source's. Empty without
+        links.
     ngrams, segments
-        For each system but the first, best gain first, largest loss last.
+        For each system but the first: best gain first, largest loss last.
     """
 
     by_length: tuple[Bucket, ...]
@@ -269,19 +258,19 @@ class Differences:
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Holds a text.
+    """A text of one segment.
 
     Parameters
     ----------
     text
         Tokens joined by spaces.
     links
-        `0-0 1-2`, source position and position here; None where they are not known.
+        `0-0 1-2`: source position and position in this text. None if not known.
     order
-        The source positions in the order in which this text has them, `0 2 1`: the permutation
-        that v compares; None where links are not known.
+        Source positions in the order of this text, `0 2 1`: the permutation that v compares. None
+        if links are not known.
     v
-        Of this order against the first reference's, 0..1; only of outputs.
+        Agreement of this order with the first reference's, 0..1. Outputs only.
     """
 
     text: str
@@ -292,14 +281,14 @@ class LinkedText:
 
 @dataclass(frozen=True)
 class Segment:
-    """Holds one segment.
+    """One segment.
 
     Parameters
     ----------
     source
-        None where the comparison has no source.
+        None if the comparison has no source.
     outputs
-        Of each system in the order of systems, of its first replica.
+        Output of the first replica of each system, in the order of systems.
     scores
         Metric -> score of each system, a mean over replicas.
     reordering
@@ -315,24 +304,24 @@ class Segment:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Holds a whole comparison.
+    """A whole comparison.
 
     Parameters
     ----------
     headlines
-        One sentence for each system but the first and each metric: what was shown, and what not.
+        One sentence for each metric and each system but the first: which differences were shown.
     tuning_luck_untested
-        Systems of one replica: whether tuning them again would give the same is not known.
+        Systems with one replica. Tuning them again might give other scores.
     notes
-        What the reader should know: what cannot be estimated, what was left out and why.
+        Warnings: values that cannot be estimated, and parts that were left out, with the reason.
     systems
-        The first one is what the others are compared with.
+        The others are compared with the first.
     source, references
         Names of the test set's files, without folders.
     reference_links
-        Name of the set of links that scores and segments are shown with; None without links.
+        Name of the set of links behind scores and segments; None without links.
     samples, seed, confidence
-        Of all resampling; `confidence` is the level of intervals, such as 0.95.
+        Parameters of all resampling. `confidence` is the level of intervals, such as 0.95.
     """
 
     portmert: str
@@ -358,7 +347,7 @@ class Comparison:
     runs: tuple[RunHistory, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the comparison as JSON knows it: objects, lists, numbers, null."""
+        """Return the comparison as JSON objects, lists, numbers and null."""
         document = plain(self)
         assert isinstance(document, dict)  # noqa: S101
         return {"kind": "comparison", **document}

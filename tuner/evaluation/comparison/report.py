@@ -3,8 +3,6 @@
 Every function takes the comparison as plain data, as `Comparison.as_json()` returns it.
 """
 
-# Long because it has every table of a comparison.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

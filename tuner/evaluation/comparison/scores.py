@@ -36,7 +36,7 @@ class Counted:
     Parameters
     ----------
     label
-        What was asked for: name and options.
+        The metric as the user wrote it: name and options.
     stats : (N, S, K) float64
     """
 
@@ -81,7 +81,7 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
 
 
 def describe_metric(label: str, metric: Metric, signature: str) -> ComparedMetric:
-    """Return what the reports say of a metric."""
+    """Return a metric as reports describe it."""
     return ComparedMetric(
         label=label,
         name=metric.name(),
@@ -124,7 +124,7 @@ def score_systems(
 def ordering_scores(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
 ) -> tuple[OrderingScores, ...]:
-    """Return Tables 8, 9 and 10; `counted` holds the metrics of `ORDERING`."""
+    """Return Tables 8, 9 and 10; `counted` has the metrics of `ORDERING`."""
     scores = {one.label: one.corpus_scores() for one in counted}
     return tuple(
         OrderingScores(
@@ -188,13 +188,13 @@ def _mean_parts(counted: Counted, members: Sequence[int]) -> dict[str, float]:
 
 
 ROUNDS = 3
-"""The fastest counts: what else the machine does only makes a round slower."""
+"""Rounds of a measurement. The fastest counts: other work only makes a round slower."""
 
 
 def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> tuple[Timing, ...]:
     """Time the statistics of the first output, on one thread.
 
-    The metrics have been computed before: their code is compiled and loaded.
+    The metrics have been computed before, so their code is compiled and loaded.
     """
     bleu = _seconds(material, registry.metric("bleu"))
     return tuple(
@@ -207,7 +207,7 @@ def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> tuple[Tim
 def _seconds(material: Material, metric: Metric) -> float:
     fastest = float("inf")
     for _ in range(ROUNDS):
-        batch = material.batch(0)  # a new one: it keeps what it has computed once
+        batch = material.batch(0)  # a new one: a batch caches results
         begin = time.perf_counter()
         compute_stats(metric, batch)
         fastest = min(fastest, time.perf_counter() - begin)
@@ -215,7 +215,7 @@ def _seconds(material: Material, metric: Metric) -> float:
 
 
 def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> Alignments | None:
-    """Return Table 7; None where there are not two sets of links."""
+    """Return Table 7; None without two sets of links."""
     if len(materials) < 2:
         return None
     agreement = []
@@ -236,7 +236,7 @@ def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> A
 def error_rate(first: Ragged, second: Ragged) -> float:
     """Return the alignment error rate of two sets of links of the same texts.
 
-    All links are taken as sure, so that it does not matter which set is held against which:
+    All links are taken as sure, so the rate is the same in both directions:
     1 - 2 |A n B| / (|A| + |B|) (Och and Ney 2003); 0 if both are empty.
     """
     one, other = _keys(first), _keys(second)
@@ -246,7 +246,7 @@ def error_rate(first: Ragged, second: Ragged) -> float:
 
 
 def _keys(links: Ragged) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return a number for each link that tells text, source and target position."""
+    """Return a number for each link, of its text, source position and target position."""
     values = links.values[links.offsets[0] : links.offsets[-1]].astype(np.int64).reshape(-1, 2)
     rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
     return np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1])

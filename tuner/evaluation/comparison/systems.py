@@ -1,4 +1,4 @@
-"""Finds what is compared: folders of runs or plain outputs, all of one test set."""
+"""Finds the systems to compare: folders of runs or plain outputs, all of one test set."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from portmert.tuner.runs.scorer import read_json
 
 @dataclass(frozen=True)
 class Output:
-    """Holds one translation of the test set.
+    """One translation of the test set.
 
     Parameters
     ----------
     text
         Plain text, a segment a line.
     nbest
-        The list whose first hypotheses are that text, for the decoder's own links; None if there
-        is none.
+        The list whose first hypotheses are that text, for the decoder's own links. None if there
+        is no list.
     """
 
     text: Path
@@ -35,18 +35,18 @@ class Output:
 
 @dataclass(frozen=True)
 class NamedSystem:
-    """Holds a system as it is named on the command line, its files found.
+    """A system as named on the command line, with its files.
 
     Parameters
     ----------
     outputs
         One for each replica.
     folder
-        Of a run; None of plain files.
+        The folder of a run; None for plain files.
     tuned_on
         Signature of the metric the run was tuned on.
     inputs
-        What the run was made from, where its folder says so.
+        Files and components of the run, if its folder records them.
     """
 
     name: str
@@ -57,7 +57,7 @@ class NamedSystem:
 
     @property
     def has_history(self) -> bool:
-        """Whether it is a run with iterations; a tuning on given lists has none."""
+        """Whether it is a run with iterations. A tuning on given lists has none."""
         of_lists = self.inputs is not None and self.inputs.config is None
         return self.folder is not None and not of_lists
 
@@ -118,9 +118,9 @@ def find_systems(texts: Sequence[str]) -> list[NamedSystem]:
     Raises
     ------
     InputError
-        A file or folder that is not there, or two systems of one name.
+        A file or folder is missing, or two systems have one name.
     StateError
-        A folder that holds no finished run with a test set.
+        A folder has no finished run with a test set.
     """
     systems = [_find(text) for text in texts]
     for i, system in enumerate(systems):
@@ -150,7 +150,7 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
             raise InputError("no system says what its references are; give --ref")
         found = TestFiles(source or known[0].test_source, known[0].test_references)
     for path in (*found.references, *((found.source,) if found.source else ())):
-        read_bytes(path)  # a missing file is a fault of its own, not of another test set
+        read_bytes(path)  # a missing file is another fault than another test set
     for system in systems:
         _check_same(system, found)
     return found
@@ -218,7 +218,7 @@ def _run(name: str, folder: Path) -> NamedSystem:
 
 
 def _check_same(system: NamedSystem, test: TestFiles) -> None:
-    """Compare the test set with what the run recorded of its own: its files' contents."""
+    """Compare the contents of the test set's files with the hashes that the run recorded."""
     if system.folder is None:
         return
     try:

@@ -36,14 +36,14 @@ from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights,
 
 @dataclass(frozen=True)
 class Choice:
-    """Holds one way to find weights.
+    """One way to find weights.
 
     Parameters
     ----------
     tuned_on
-        The metric, as it was written.
+        The metric, as the user wrote it.
     by
-        The optimizer, as it was written; `optimizer` is itself.
+        The optimizer, as the user wrote it.
     without
         Features left out.
     prior
@@ -63,9 +63,9 @@ def choices_of(
     without: Sequence[tuple[str, ...]],
     priors: Sequence[float],
 ) -> list[Choice]:
-    """Return every metric with every optimizer, prior and set of features left out.
+    """Combine every metric with every optimizer, prior and set of features to leave out.
 
-    The first leaves none out; sets that are named come after it.
+    The first choice leaves no feature out.
     """
     return [
         Choice(metric, by, optimizer, left_out, prior)
@@ -76,12 +76,12 @@ def choices_of(
 
 
 def leave_out(nbest: NBest, names: Sequence[str]) -> NBest:
-    """Return the lists with some features 0 in all hypotheses, so that no weight moves anything.
+    """Return the lists with some features set to 0 in all hypotheses.
 
     Parameters
     ----------
     names
-        Of features, of one value of a feature (`TM0_1`), or of sparse features.
+        Names of features, of one value of a feature (`TM0_1`), or of sparse features.
 
     Raises
     ------
@@ -113,14 +113,14 @@ def _columns(name: str, nbest: NBest, sparse: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Holds a metric, and the statistics of all hypotheses.
+    """A metric, and the statistics of all hypotheses.
 
     Parameters
     ----------
     signature
         The metric and all else that scores depend on.
     digest
-        Of what the statistics are computed from.
+        Hash of the data that the statistics are computed from.
     """
 
     metric: Metric
@@ -131,21 +131,21 @@ class Judge:
 
 @dataclass(frozen=True, eq=False)
 class CrossPlan:
-    """Says what is tuned and judged.
+    """The lists and metrics of a cross-validation, and how segments are split.
 
     Parameters
     ----------
     nbest : NBest
         Its texts are not read.
     judges : dict
-        The metrics, as they were written.
+        The metrics, keyed as the user wrote them.
     splits, seeds : int
-        Each split puts half of the segments, at random, into what is learnt from, and the others
-        into what is judged; it is searched once with each seed.
+        Each split halves the segments at random: weights are learnt from one half and judged on
+        the other. There is one search for each split and seed.
     size : int or None
-        Learn from so many segments of the half; None: from all.
+        How many segments of the half to learn from; None: all.
     timing : bool
-        Whether times are measured, the only numbers that differ from call to call.
+        Whether to measure times, the only values that differ from call to call.
     """
 
     nbest: NBest
@@ -182,14 +182,14 @@ class CrossPlan:
 
 @dataclass(frozen=True)
 class Cell:
-    """Holds what one search found.
+    """Result of one search.
 
     Parameters
     ----------
     estimate
-        The search's own estimate for unseen text; None where it makes none.
+        The search's own estimate for unseen text; None if it makes none.
     cpu_seconds
-        Of the search; None where it was not to be measured.
+        CPU time of the search; None if it was not measured.
     """
 
     weights: FeatureWeights
@@ -199,16 +199,16 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredChoice:
-    """Holds what was measured of one choice, (splits, seeds) arrays on the metrics' scales.
+    """Scores of one choice: (splits, seeds) arrays on the metrics' own scales.
 
     Parameters
     ----------
     choice : Choice or None
-        None: the weights that nobody tuned.
+        None: the start weights, which were not tuned.
     seen, unseen : dict
-        By metric: on the segments learnt from, and on the others.
+        Metric -> scores on the segments learnt from, and on the others.
     estimate, cpu_seconds : (splits, seeds) float64
-        NaN where there is none.
+        NaN if unknown.
     """
 
     choice: Choice | None
@@ -227,16 +227,16 @@ def measure(
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MeasuredChoice]:
-    """Tune and judge: one record for each choice, then that of the untuned weights.
+    """Tune and judge. Return a record for each choice, and last that of the untuned weights.
 
     Parameters
     ----------
     team
-        What searches; no number of threads or workers changes a result.
+        It runs the searches. The number of threads or workers changes no result.
     folder
-        Where what each search found is kept; None: nowhere.
+        For the result of each search; None: they are not stored.
     progress
-        Called with how many searches are done, and of how many.
+        Called with the number of finished searches and of all.
     """
     for names in {choice.without for choice in choices}:
         leave_out(plan.nbest, names)  # an unknown name is found before the work
@@ -276,7 +276,7 @@ def measure(
 
 
 def _travelling(plan: CrossPlan, notice: Callable[[str], None]) -> CrossPlan:
-    """Return the plan without texts, which nobody reads; all statistics are known."""
+    """Return the plan for remote workers: without texts, with all statistics computed."""
     for judged in plan.judges.values():
         judged.stats.complete(notice)
     nbest = plan.nbest
@@ -285,7 +285,7 @@ def _travelling(plan: CrossPlan, notice: Callable[[str], None]) -> CrossPlan:
 
 
 class _Done(NamedTuple):
-    """Holds what a search found, its scores, and what it had to say."""
+    """Result of a search, its scores by metric (seen, unseen), and its messages."""
 
     cell: Cell
     scores: dict[str, tuple[float, float]]

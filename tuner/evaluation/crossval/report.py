@@ -28,18 +28,18 @@ from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table
 
 LEGEND = (
-    "seen: the segments learnt from, unseen: the others; means over splits and seeds. better: "
-    "than the first row on unseen segments, above 0 whatever the metric, ± its standard error "
-    "over splits. p: two-sided, corrected for the segments that splits share (Nadeau & Bengio "
-    "2003)."
+    "seen: score on the segments learnt from, unseen: on the others; means over splits and "
+    "seeds. better: gain over the first row on unseen segments, above 0 is better for any metric, "
+    "± its standard error over splits. p: two-sided, corrected for the segments that splits share "
+    "(Nadeau & Bengio 2003)."
 )
 MORE = {
     "seeds": " seeds: standard deviation of the unseen score over seeds.",
-    "estimate": " estimate: the search's own of the unseen score, less that score, ± its standard "
-    "error.",
-    "CPU s": " CPU s: of one search.",
+    "estimate": " estimate: the search's own estimate of the unseen score, minus that score, ± its "
+    "standard error.",
+    "CPU s": " CPU s: CPU time of one search.",
 }
-"""Of columns that not all tables have."""
+"""Meaning of the columns that not all tables have."""
 MATRIX = (
     "Scores on unseen segments, means over splits and seeds; *: better than the first row, p "
     "below 0.05."
@@ -47,27 +47,27 @@ MATRIX = (
 
 
 UNTUNED = "untuned"
-"""What tables call the start weights."""
+"""Name of the start weights in tables."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Holds how one choice does by one metric; scores and differences on the metric's own scale.
+    """One choice judged by one metric. Scores and differences are on the metric's own scale.
 
     Parameters
     ----------
     seen, unseen
         Means over splits and seeds.
     gain, error
-        How much better than the first choice on unseen segments, above 0 whatever the metric, and
-        the standard error of that mean over splits; None of the first itself, or of one split.
+        Gain over the first choice on unseen segments (above 0 is better for any metric), and the
+        standard error of that mean over splits. None for the first choice, or with one split.
     p
-        Of no gain at all, two-sided; see `corrected_p`.
+        Two-sided p of no gain; see `corrected_p`.
     seed_spread
-        Standard deviation of the unseen score over seeds, mean over splits; None of one seed.
+        Standard deviation of the unseen score over seeds, a mean over splits; None with one seed.
     estimate, estimate_error
-        The search's estimate for unseen text less the unseen score, and the standard error over
-        splits; None of other metrics than it tuned on, or where it makes none.
+        The search's estimate for unseen text minus the unseen score, and the standard error over
+        splits. None if the search makes no estimate or was tuned on another metric.
     """
 
     seen: float
@@ -83,14 +83,14 @@ class Verdict:
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:
     """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
 
-    Splits share segments, so that their gains go together: the correlation of two is taken to be
-    the share of segments that are judged. Of their mean the variance is then (1/n + ratio) times
-    that of one gain, not 1/n of it.
+    Splits share segments, so their gains are correlated. The correlation of two is taken to be
+    the share of segments that are judged. The variance of the mean is then (1/n + ratio) times
+    that of one gain, in place of 1/n times.
 
     Parameters
     ----------
     ratio
-        Segments judged for one that is not, whether it was learnt from or left out for its size.
+        Number of judged segments divided by that of the others.
 
     References
     ----------
@@ -108,7 +108,7 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
 
 
 def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, Any]:
-    """Return all that was measured as plain data, the last choice being no tuning at all."""
+    """Return all results as plain data. The last choice is that of the untuned weights."""
     seen, unseen = plan.parts(0)
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
     return {
@@ -169,7 +169,7 @@ def _verdict(
 
 
 def _error(values: FloatArray) -> float | None:
-    """Return the standard error of the mean of (n,) values; None of one."""
+    """Return the standard error of the mean of (n,) values; None with one value."""
     return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
 
 
@@ -179,7 +179,7 @@ def _mean(values: FloatArray) -> float | None:
 
 
 def _names(measured: Sequence[MeasuredChoice]) -> list[str]:
-    """Return what each row is called: the optimizer and whatever else is not always alike."""
+    """Name each row: by the optimizer, and by all else that differs between rows."""
     choices = [one.choice for one in measured if one.choice is not None]
     priors, metrics = (len({getattr(c, key) for c in choices}) for key in ("prior", "tuned_on"))
     found = []
@@ -195,7 +195,7 @@ def _names(measured: Sequence[MeasuredChoice]) -> list[str]:
 
 
 def headlines(document: Mapping[str, Any]) -> list[str]:
-    """Return what does best on unseen segments, a sentence for each metric."""
+    """Return a sentence for each metric: which choice is best on unseen segments."""
     return [_headline(document, metric) for metric in document["metrics"]]
 
 
@@ -212,7 +212,7 @@ def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
 
 
 def tables_of(document: Mapping[str, Any]) -> list[Table]:
-    """Return a table for each metric that judges; of several metrics first all side by side."""
+    """Return a table for each metric. If there are several, one of all side by side is first."""
     metrics = document["metrics"]
     found = [_judged(document, metric) for metric in metrics]
     found[-1] = replace(found[-1], note=_legend(found))
@@ -220,7 +220,7 @@ def tables_of(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _legend(tables: list[Table]) -> str:
-    """Return what the columns of tables mean."""
+    """Explain the columns of tables."""
     headers = {header for table in tables for header in table.headers}
     return LEGEND + "".join(text for header, text in MORE.items() if header in headers)
 
@@ -272,7 +272,7 @@ def _counted(document: Mapping[str, Any], noun: str) -> str:
 
 
 def with_error(value: float | None, error: float | None, metric: Mapping[str, Any]) -> str:
-    """Return a difference and its standard error; empty where there is none."""
+    """Return a difference and its standard error; empty if there is none."""
     if value is None:
         return ""
     return signed(value, metric) + ("" if error is None else f" ± {shown(error, metric)}")

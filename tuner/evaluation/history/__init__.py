@@ -1,4 +1,4 @@
-"""Shows how one run of tuning went, iteration by iteration.
+"""How one run of tuning went, iteration by iteration.
 
 It imports runs and all rooms below it, never comparison.
 """

@@ -1,7 +1,7 @@
-"""Finds the dev set of a run, for whoever looks at the run later, and scores lists of it.
+"""Finds the dev set of a run after the fact, and scores lists of it.
 
-What was computed once is kept in the folder `history` of the run: lists never change once they
-are there. A folder that cannot be written to is read all the same.
+Results are stored in the folder `history` of the run, because its lists never change. Nothing is
+stored if the folder cannot be written to.
 """
 
 from __future__ import annotations
@@ -35,67 +35,69 @@ from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of
 
 
-class UnknownDevSet(Exception):  # noqa: N818  not a fault: what is asked for cannot be known
-    """Says why something cannot be scored on a run's dev set."""
+class UnknownDevSet(Exception):  # noqa: N818  not a fault: the answer is not known
+    """The reason why something cannot be scored on a run's dev set."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringTools:
+    """Tools to score the dev sets of runs with.
+
+    Parameters
+    ----------
+    notice
+        Called with one line before a step that takes time.
+    threads
+        Changes no result.
+    lenders
+        Folders of other runs. The first one with links of the same dev set lends them to a run
+        that has none.
+    prepare
+        Makes texts ready. Without it, metrics of syntax cannot be computed.
+    annotator
+        For runs that have none of their own.
+    """
+
+    notice: Callable[[str], None]
+    threads: int = 1
+    lenders: Sequence[Path] = ()
+    prepare: Prepare | None = None
+    annotator: Annotator | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class DevSet:
-    """Knows the dev set of one run.
+    """The dev set of one run.
 
     Parameters
     ----------
     folder
-        Of the run, replicas and all.
+        The folder of the run.
     inputs
-        What it was made from.
+        The files and components of the run.
     tuned : (n,) int64, or None for all
         The segments that were tuned on.
     digests
-        What its files hold, for what is kept.
-    threads
-        Never changes a number.
+        Hashes of source and references; stored results of other files are ignored.
+    lender
+        The run whose aligner links this run's texts, if this run has no links.
     """
 
     folder: Path
     inputs: Inputs
     tuned: IntArray | None
     digests: tuple[str, ...]
-    threads: int
-    notice: Callable[[str], None]
+    tools: ScoringTools
     lender: tuple[Path, Inputs] | None = None
-    """The run whose aligner links this one's texts too, where this one has none of its own."""
-    prepare: Prepare | None = None
-    lent_annotator: Annotator | None = None
 
     @classmethod
-    def of_run(
-        cls,
-        folder: Path,
-        fingerprint: Mapping[str, str],
-        *,
-        threads: int,
-        notice: Callable[[str], None],
-        lenders: Sequence[Path] = (),
-        prepare: Prepare | None = None,
-        lent_annotator: Annotator | None = None,
-    ) -> DevSet:
+    def of_run(cls, folder: Path, fingerprint: Mapping[str, str], tools: ScoringTools) -> DevSet:
         """Find the dev set of a run.
-
-        Parameters
-        ----------
-        lenders
-            Folders of other runs: the first with the same dev set and with links of it lends
-            them to a run that has none.
-        prepare
-            Makes texts ready; without it metrics of syntax cannot be computed.
-        lent_annotator
-            For a run that has none of its own.
 
         Raises
         ------
         UnknownDevSet
-            The run does not say what it is, or its files have changed or are gone.
+            The run did not record its dev set, or the files have changed or are gone.
         """
         try:
             inputs = read_inputs(folder)
@@ -116,10 +118,8 @@ class DevSet:
         tuned = held_out_split(len(read_lines(data.source)), share, seed)[0] if share else None
         lender = None
         if not _has_links(inputs):
-            lender = next(_able(lenders, now), None)
-        return cls(
-            folder, inputs, tuned, tuple(now), threads, notice, lender, prepare, lent_annotator
-        )
+            lender = next(_able(tools.lenders, now), None)
+        return cls(folder, inputs, tuned, tuple(now), tools, lender)
 
     @cached_property
     def sources(self) -> list[str]:
@@ -128,12 +128,12 @@ class DevSet:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Of references and all hypotheses."""
+        """The vocabulary of references and all hypotheses."""
         return Vocabulary()
 
     @cached_property
     def linker(self) -> Linker:
-        """What makes links in the run's folder, or in that of the lender, or has made them."""
+        """The linker of the run, or of the lender; it reuses links in that run's folder."""
         folder, inputs = self.lender or (self.folder, self.inputs)
         data = inputs.data
         return Linker(
@@ -141,12 +141,12 @@ class DevSet:
             folder / "annotations",
             data.source,
             tuple(data.references),
-            self.notice,
+            self.tools.notice,
         )
 
     @cached_property
     def references(self) -> References:
-        """As they were read, with links where they are known or can be made."""
+        """The references as read, with links if they are known or can be made."""
         data = self.inputs.data
         links: tuple[Path, ...] = ()
         if self.has_links:
@@ -170,18 +170,18 @@ class DevSet:
     def ready(self, metric: Metric) -> Preparation:
         """Return what makes texts ready for a metric."""
         pipeline = self.inputs.data.pipeline
-        if self.prepare is None or not needs_of([metric]):
+        if self.tools.prepare is None or not needs_of([metric]):
             return Preparation(pipeline)
-        annotator = self.inputs.components.get("annotator", self.lent_annotator)
-        return self.prepare([metric], pipeline, annotator)
+        annotator = self.inputs.components.get("annotator", self.tools.annotator)
+        return self.tools.prepare([metric], pipeline, annotator)
 
     @property
     def has_links(self) -> bool:
         """Whether links of the references are known or can be made."""
         return self.lender is not None or _has_links(self.inputs)
 
-    def check(self, metric: Metric) -> None:
-        """Raise UnknownDevSet if a metric needs what is not known here."""
+    def check(self, metric: Metric) -> Metric:
+        """Return a metric. Raise UnknownDevSet if its annotations or links are not known here."""
         try:
             if needs_of([metric]) and self.ready(metric).annotator is None:
                 raise UnknownDevSet(f"{metric.name()} needs an annotator")
@@ -189,6 +189,7 @@ class DevSet:
             raise UnknownDevSet(str(error)) from None
         if "links" in metric.needs and not self.has_links:
             raise UnknownDevSet(f"{metric.name()} needs word alignments")
+        return metric
 
     def stats(self, metric: Metric, nbest: NBest) -> StatTable:
         """Return the statistics of a list read into `vocabulary`."""
@@ -204,8 +205,8 @@ class DevSet:
             replace(nbest, texts=scored),
             self.references_for(metric),
             metric,
-            threads=self.threads,
-            notice=lambda _: None,  # the run itself has said it
+            threads=self.tools.threads,
+            notice=lambda _: None,  # the run itself has printed it
             annotate=annotate,
         )
 
@@ -218,7 +219,7 @@ class DevSet:
         found = {label: kept.get(key) for label, key in keys.items()}
         missing = [label for label, score in found.items() if score is None]
         if missing:
-            _ = self.references  # the first thing that the vocabulary sees
+            _ = self.references  # their words come first in the vocabulary
             nbest = read_first_hypotheses(path, self.vocabulary, segments=len(self.sources))
             for label in missing:
                 total = self.stats(metrics[label], nbest).total(all_segments(self))
@@ -228,21 +229,21 @@ class DevSet:
         return {label: float(score) for label, score in found.items() if score is not None}
 
     def key(self, metric: Metric) -> str | None:
-        """Return all that a score depends on besides the list; None where a file is part of it."""
+        """Return all that a score depends on besides the list; None if a file is part of it."""
         for field in dataclasses.fields(metric):
             value = getattr(metric, field.name)
             if isinstance(value, Path | tuple):
                 return None
         lent = ""
         if self.lender is not None and "links" in metric.needs:
-            # Relative, as what it holds: runs that were moved together know each other.
+            # A relative path: it stays the same if both runs are moved.
             folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
             lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
         return self.ready(metric).signature(metric, len(self.inputs.data.references)) + lent
 
 
 class Kept:
-    """Keeps results in one file of a run's folder, of one state of the dev set."""
+    """Results stored in one file of a run's folder, for one state of the dev set."""
 
     def __init__(self, dev: DevSet, name: str) -> None:
         self._path = dev.folder / "history" / name
@@ -256,21 +257,21 @@ class Kept:
             self._found = held["found"]
 
     def get(self, key: str | None) -> Any:
-        """Return what was kept, or None."""
+        """Return a stored value, or None."""
         return None if key is None else self._found.get(key)
 
     def put(self, key: str | None, value: Any) -> None:
-        """Keep a value of JSON's types."""
+        """Store a value of JSON's types."""
         if key is not None:
             self._found[key] = value
 
     def emptied(self) -> Kept:
-        """Forget what was kept."""
+        """Forget all stored values."""
         self._found = {}
         return self
 
     def write(self) -> None:
-        """Write what is kept, if this folder can be written to."""
+        """Write the values, if the folder can be written to."""
         if self._found and os.access(self._path.parent.parent, os.W_OK):
             self._path.parent.mkdir(exist_ok=True)
             content = {"data": self._data, "found": self._found}
@@ -278,7 +279,7 @@ class Kept:
 
     @staticmethod
     def _digest(held: Mapping[str, Any]) -> str:
-        """Return what tells a file that was damaged."""
+        """Return a hash by which a damaged file is noticed."""
         return _digest(json.dumps(held.get("found"), sort_keys=True))
 
 
@@ -288,7 +289,7 @@ def metric_of(signature: str) -> Metric:
     Raises
     ------
     UnknownDevSet
-        A signature does not tell all: it names no folders of files.
+        The signature is not enough: it does not contain the folders of files.
     """
     from portmert.tuner.components import registry  # noqa: PLC0415  it reads all metrics
 
@@ -312,7 +313,7 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
         try:
             inputs = read_inputs(folder)
         except (ConfigError, StateError):
-            continue  # whoever reports on that run says so
+            continue  # the report on that run says so
         if inputs is None or not _has_links(inputs):
             continue
         files = (inputs.data.source, *inputs.data.references)
@@ -321,7 +322,7 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
 
 
 def _digests(inputs: Inputs) -> list[str]:
-    """Return what source and references hold."""
+    """Return hashes of source and references."""
     return [file_digest(path) for path in (inputs.data.source, *inputs.data.references)]
 
 

@@ -1,7 +1,7 @@
-"""Holds how a run of `portmert tune` came to its weights, also of a run still going on.
+"""How a run of `portmert tune` came to its weights, also while it is still running.
 
-A run's files are all there is to read: each appears whole, when its step is finished, so that a
-history may be read at any moment and ends where the run is.
+A history is read from the run's files. Each file appears whole when its step is finished, so a
+history may be read at any moment; it ends where the run is.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pass:
-    """Holds one iteration of the outer loop; what it has not come to yet is None.
+    """One iteration of the outer loop. Steps that are still to come are None.
 
     Parameters
     ----------
     number
         Counted from 1.
     weights
-        Of each of the run's features, in their order: absolute values of a vector add to 1.
+        Weight of each feature, in the order of features. Absolute values add to 1.
     hypotheses, new
-        Distinct hypotheses of all lists so far; those that this iteration's list added.
+        Number of distinct hypotheses of all lists so far, and of those that this list added.
     dev_score, held_out_score
-        Of the decoder's own best output under these weights, on the metric tuned on.
+        Score of the decoder's own best output under these weights, on the metric tuned on.
     unseen_score
-        An estimate of the same on unseen text.
+        An estimate of that score on unseen text.
     scores
-        The dev score of every other metric that was asked for, by its label.
+        Label -> dev score, for every other metric that was asked for.
     start_score, optimized_score, oracle_score
-        Of hypotheses of all lists so far: the best ones under these weights, the best ones under
-        the weights found for the next iteration (the score projected for it), and ones chosen
-        by score alone.
+        Scores over all lists so far: of the best hypotheses under these weights; of the best ones
+        under the weights found for the next iteration, its projected score; and of hypotheses
+        chosen by score alone.
     change
-        How far the next weights are from these, 0..2.
+        Distance of the next weights from these, 0..2.
     annotations
-        Where the metric reads syntax: how many distinct sentences the cache had (`hits`), were
-        annotated (`misses`), and have no parse (`failed`).
+        If the metric reads syntax: numbers of distinct sentences found in the cache (`hits`),
+        annotated (`misses`), and without a parse (`failed`).
     """
 
     number: int
@@ -56,20 +56,19 @@ class Pass:
 
 @dataclass(frozen=True)
 class Slice:
-    """Holds the error surface along one feature's weight, all others as they are in the result.
+    """The error surface along one feature's weight. The other weights are those of the result.
 
     Parameters
     ----------
     feature
-        Name.
+        Its name.
     weight
-        Where the result stands.
+        Its weight in the result.
     ends : (n + 1,)
-        Weights at which the score changes, rising; the first and the last are where the window
-        ends.
+        Weights at which the score changes, rising. The first and the last end the window.
     scores : (n,)
-        The score between two neighbouring ends: constant there, so that this is the function
-        itself and not a sample of it.
+        The score between two neighbouring ends. It is constant there, so this is the exact
+        function, not a sample.
     """
 
     feature: str
@@ -80,21 +79,21 @@ class Slice:
 
 @dataclass(frozen=True)
 class ReplicaHistory:
-    """Holds one tuning.
+    """One tuning.
 
     Parameters
     ----------
     name
-        `replica 2`; of a run without replicas the run's own.
+        `replica 2`, or the run's name if it has no replicas.
     state
         `finished`, `running`, or `interrupted`.
     doing
-        The last line of the log: what a running one is at.
+        The last line of the log: the current step of a running tuning.
     best
-        The iteration whose weights are the result, or so far would be; None before the first
+        The iteration whose weights are the result, or would be so far; None before the first
         score.
     stopped
-        Why the loop ended; None where it has not.
+        Why the loop ended; None if it has not.
     """
 
     name: str
@@ -107,7 +106,7 @@ class ReplicaHistory:
 
 @dataclass(frozen=True)
 class FeatureSpread:
-    """Shows one feature's weight over replicas, each vector scaled to absolute values of sum 1.
+    """One feature's weight over replicas. In each vector, absolute values add to 1.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ class FeatureSpread:
     values
         The result of each replica, in order.
     mean, sd
-        Of `values`; the deviation is that of a sample (n - 1), None with one.
+        Mean and standard deviation (n - 1) of `values`; no deviation with one value.
     """
 
     feature: str
@@ -128,26 +127,26 @@ class FeatureSpread:
 
 @dataclass(frozen=True)
 class RunHistory:
-    """Holds one run with all its replicas.
+    """One run with all its replicas.
 
     Parameters
     ----------
     name
-        That of its system in a comparison.
+        Name of its system in a comparison.
     metric
-        Name of the metric tuned on; `signature` says all its score depends on.
+        Name of the metric tuned on. `signature` has all that its score depends on.
     state
         `finished`, `running`, or `interrupted`.
     features
         Names, in the order of all weights.
     weights
-        Of the replicas that have a result; of running ones the best so far.
+        Weights of the replicas that have a result; of running ones, the best so far.
     slices
-        Of the replica with the best dev score, `sliced`; empty where the data are not at hand.
+        Of the replica with the best dev score, named in `sliced`; empty if its data are gone.
     percents
-        Of each label in the scores of passes, whether that metric is printed in percent.
+        Label of each metric in the scores of passes -> whether it is printed in percent.
     notes
-        What could not be read or measured and why.
+        What could not be read or measured, and why.
     """
 
     name: str

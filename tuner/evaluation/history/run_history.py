@@ -7,16 +7,17 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, rows_taken
-from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.evaluation.history.dev_set import (
     DevSet,
     Kept,
+    ScoringTools,
     UnknownDevSet,
     all_segments,
     metric_of,
@@ -38,7 +39,6 @@ from portmert.tuner.runs.scorer import read_json, read_scored
 from portmert.tuner.search.averaging import stacked
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.problem import NOTHING, TuningProblem
-from portmert.tuner.texts.prepare import Prepare
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
@@ -47,63 +47,42 @@ def read_history(
     *,
     name: str,
     metrics: Mapping[str, Metric],
-    threads: int = 1,
-    notice: Callable[[str], None],
+    tools: ScoringTools,
     surface: bool = True,
-    lenders: Sequence[Path] = (),
-    prepare: Prepare | None = None,
-    lent_annotator: Annotator | None = None,
 ) -> RunHistory:
     """Read the folder of a run, finished or not.
 
     Parameters
     ----------
     name
-        Of its system.
+        Name of its system.
     metrics
-        Label -> metric: what else the dev output of each iteration is scored with, where the run
-        says what its dev set is. Scores are kept in the folder for the next time.
-    threads
-        Never changes a number.
-    notice
-        Called with one line for what takes time.
+        Label -> metric. The dev output of each iteration is scored with these too, if the run has
+        recorded its dev set. The scores are stored in the folder.
     surface
-        Whether slices of the error surface are wanted: all lists are then read.
-    lenders
-        Other runs, whose links a run of the same dev set takes that has none.
-    prepare
-        Makes texts ready for metrics that compare syntax.
-    lent_annotator
-        For a run that has none of its own.
+        Whether to compute slices of the error surface: that takes reading all lists.
 
     Raises
     ------
     StateError
         The folder is not one of a run, or its files are not what portmert writes.
     """
-    fingerprint = _fingerprint(folder)
+    fingerprint, signature = _fingerprint(folder), _signature(folder)
     notes: list[str] = []
-    dev, tuned_on = None, None
-    signature = _signature(folder)
-    try:
-        dev = DevSet.of_run(
-            folder,
-            fingerprint,
-            threads=threads,
-            notice=notice,
-            lenders=lenders,
-            prepare=prepare,
-            lent_annotator=lent_annotator,
-        )
-    except UnknownDevSet as reason:
-        notes.append(f"no further dev scores and no error surface: {reason}")
+    dev = _known(
+        lambda: DevSet.of_run(folder, fingerprint, tools),
+        "no further dev scores and no error surface", notes,
+    )  # fmt: skip
+    tuned_on = None
     if signature is not None:
-        try:
-            tuned_on = metric_of(signature)
-        except UnknownDevSet as reason:
-            notes.append(f"no error surface: {reason}")
+        tuned_on = _known(lambda: metric_of(signature), "no error surface", notes)
     higher = True if tuned_on is None else tuned_on.higher_is_better
-    usable = _usable(dev, metrics, notes)
+    usable = {
+        label: metric
+        for label, metric in metrics.items()
+        if dev is not None
+        and _known(partial(dev.check, metric), f"no dev scores of {label}", notes) is not None
+    }
     at_work = is_at_work(folder)
     read = [
         _replica(part, label, at_work=at_work, higher=higher, dev=dev, metrics=usable)
@@ -129,9 +108,21 @@ def read_history(
     )
 
 
+Found = TypeVar("Found")
+
+
+def _known(make: Callable[[], Found], otherwise: str, notes: list[str]) -> Found | None:
+    """Return what `make` returns; if it is not known, None and a note of the reason."""
+    try:
+        return make()
+    except UnknownDevSet as reason:
+        notes.append(f"{otherwise}: {reason}")
+        return None
+
+
 @dataclass(frozen=True)
 class _Read:
-    """Holds one replica as its folder has it; the weights of passes are not scaled yet."""
+    """One replica as read from its folder. The weights of its passes are not scaled yet."""
 
     folder: Path
     history: ReplicaHistory
@@ -171,13 +162,13 @@ def _signature(folder: Path) -> str | None:
 
 
 def _metric_name(fingerprint: Mapping[str, str], signature: str | None) -> str:
-    """Return what the metric tuned on is called: a formula by what it computes."""
+    """Return the name of the metric tuned on; of a formula, the formula."""
     name = fingerprint.get("metric.name", "?")
     return signature.partition("|")[0] if name == "formula" and signature else name
 
 
 def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tuple[Path, str]]:
-    """Return the folders of the tunings that have begun, and what they are called."""
+    """Return the folders of the tunings that have begun, and their names."""
     count = int(fingerprint.get("tune.replicas", "1"))
     if count == 1:
         return [(folder, name)]
@@ -192,23 +183,6 @@ def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tupl
         for number, part in sorted(found)
         if number <= count and (part / STATE).is_file()
     ]
-
-
-def _usable(
-    dev: DevSet | None, metrics: Mapping[str, Metric], notes: list[str]
-) -> dict[str, Metric]:
-    """Return the metrics that can be computed on the dev set; say why others cannot."""
-    found: dict[str, Metric] = {}
-    if dev is None:
-        return found
-    for label, metric in metrics.items():
-        try:
-            dev.check(metric)
-        except UnknownDevSet as reason:
-            notes.append(f"no dev scores of {label}: {reason}")
-        else:
-            found[label] = metric
-    return found
 
 
 def _replica(
@@ -303,7 +277,7 @@ def _real_score(one: Pass) -> float:
 
 
 def _last_line(log: Path) -> str:
-    """Return what the log says last, without the time."""
+    """Return the last line of the log, without the time."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -369,10 +343,7 @@ def _slices(
     done = [one for one in read if one.history.best is not None]
     if dev is None or metric is None or not done:
         return None, ()
-    try:
-        dev.check(metric)
-    except UnknownDevSet as reason:
-        notes.append(f"no error surface: {reason}")
+    if _known(lambda: dev.check(metric), "no error surface", notes) is None:
         return None, ()
     best = max(done, key=lambda one: metric.oriented(_best_score(one.history)))
     at = (best.history.best or 1) - 1
@@ -386,13 +357,13 @@ def _best_score(replica: ReplicaHistory) -> float:
 
 
 MOST_PIECES = 1200
-"""Of a slice; where the window has more, the window is narrower, never the function coarser."""
+"""Pieces of a slice. If the window has more, it is made narrower: the function stays exact."""
 
 MOST_SLICES = 40
-"""Of those features that move model scores most."""
+"""Features with a slice: those that move model scores most."""
 
 DIGITS = 6
-"""To which ends and scores are written: finer than any screen."""
+"""Decimals of ends and scores: finer than any screen."""
 
 
 def slices(
@@ -400,8 +371,8 @@ def slices(
 ) -> tuple[Slice, ...]:
     """Return the surface along each dense feature around `weights`.
 
-    The window reaches so far to both sides that the feature alone weighs as much as all do at
-    `weights`, each measured by how much it varies within a segment.
+    The window reaches to both sides until the feature alone moves model scores as much as all
+    features do at `weights`. A feature counts by how much it varies within a segment.
 
     Parameters
     ----------
@@ -418,7 +389,7 @@ def slices(
     if found is None:
         found = _found(dev, metric, lists, weights, origin)
         if key is not None:
-            kept = kept.emptied()  # those of fewer lists are of no use any more
+            kept = kept.emptied()  # surfaces of fewer lists are of no more use
         kept.put(key, found)
         kept.write()
     return tuple(
@@ -429,7 +400,7 @@ def slices(
 def _found(
     dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, origin: Path
 ) -> list[tuple[str, float, list[float], list[float]]]:
-    _ = dev.references  # the first thing that the vocabulary sees
+    _ = dev.references  # their words come first in the vocabulary
     segments = len(dev.sources)
     pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
@@ -459,7 +430,7 @@ def _found(
 
 
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:
-    """Return what the optimizer saw: the segments tuned on; sparse features move nothing."""
+    """Return the optimizer's problem on the segments tuned on; sparse weights stay fixed."""
     stats = dev.stats(metric, pool)
     fixed = NOTHING
     if pool.sparse is not None:
@@ -480,7 +451,7 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
 def pieces(
     steps: FloatArray, values: FloatArray, reach: float, most: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return a step function within `reach` of 0: neighbouring pieces of equal values are one.
+    """Return a step function within `reach` of 0, neighbouring pieces of equal values joined.
 
     Parameters
     ----------
@@ -488,7 +459,7 @@ def pieces(
         Ends of the pieces, rising; they enclose -reach and reach.
     values : (n,) float64
     most
-        At least 2. If there are more pieces, the window is narrower to both sides.
+        At least 2. If there are more pieces, the window becomes narrower on both sides.
 
     Returns
     -------

@@ -27,14 +27,14 @@ _SHORT = {"l": "left", "r": "right", "e": "equal", "=": "equal"}
 
 @dataclass(frozen=True)
 class Answers:
-    """Holds one judge's votes.
+    """The votes of one judge.
 
     Parameters
     ----------
     path
         The sheet.
     votes
-        Of each item of the judge.
+        Item -> vote.
     """
 
     path: Path
@@ -49,8 +49,8 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
     Raises
     ------
     InputError
-        The sheet is of none of the evaluations; an answer is missing, doubled, or none of those
-        there are; an item is unknown; a text was changed. The message names file and row.
+        The sheet belongs to none of the evaluations; an answer is missing, given twice, or not one
+        of the three; an item is unknown; a text was changed. The message names file and row.
     """
     content = read_bytes(path)
     if path.suffix.lower() == ".json":
@@ -77,7 +77,7 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
 
 
 def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
-    """Return (row, cells by column) of a table, at least one, with the columns of every sheet."""
+    """Return the rows of a table: number, and cells by column. There is at least one."""
     suffix = path.suffix.lower()
     if suffix == ".xlsx":
         rows = list(read_xlsx(path, content))
@@ -153,7 +153,7 @@ def _check_judge(
     evaluation: Evaluation,
     judge: str,
 ) -> None:
-    """Raise InputError if all rows are of another judge's sheet."""
+    """Raise InputError if all rows come from another judge's sheet."""
     fitting = [
         name
         for name, sheet in evaluation.sheets.items()
@@ -179,7 +179,7 @@ def _check_texts(
         item = row["item"].strip()
         placed = _placed(item, evaluation.sheets[judge])
         if placed is None:
-            continue  # said with the votes
+            continue  # `_votes` refuses it
         expected = evaluation.row(placed)
         name = _change(row, expected)
         if name is not None:
@@ -190,7 +190,7 @@ def _check_texts(
 
 
 def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
-    """Return the first column whose text is not what it was, if there is one."""
+    """Return the first column whose text was changed, if there is one."""
     for name, text in expected.items():
         if _spaced(row[name]) not in (_spaced(text), _spaced(harmless(text))):
             return name
@@ -234,7 +234,7 @@ def _votes(
 
 
 def _placed(item: str, sheet: Sequence[Placed]) -> Placed | None:
-    """Return the row of an item, of which a spreadsheet may have taken the zeros in front."""
+    """Return the row of an item. A spreadsheet may have removed leading zeros of its name."""
     names = {item, item.zfill(len(sheet[0].item)) if item.isascii() and item.isdigit() else item}
     return next((placed for placed in sheet if placed.item in names), None)
 
@@ -250,7 +250,7 @@ def _spaced(text: str) -> str:
 
 
 def _differing(found: str, expected: str) -> str:
-    """Return both texts from a little before the place where they begin to differ."""
+    """Return both texts, from shortly before the place where they differ."""
     found, expected = _spaced(found), _spaced(expected)
     pairs = zip(found, expected, strict=False)
     same = next(
@@ -291,7 +291,7 @@ def _listed(judges: Iterable[str]) -> Iterator[str]:
 
 
 def check_left_out(answers: Iterable[Answers], judges: Iterable[str]) -> None:
-    """Raise InputError if there is a sheet of a judge to do without."""
+    """Raise InputError if there is a sheet of a judge who is to be left out."""
     absent = set(judges)
     for one in answers:
         if one.judge in absent:

@@ -30,14 +30,14 @@ from portmert.tuner.texts.statistics import compute_stats
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 FORM = 1
-"""Version of the form of keys and exported answers."""
+"""Version of the format of keys and exported answers."""
 LONGEST = 32767
 """Characters that a cell of a spreadsheet holds."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """Holds one segment to judge.
+    """One segment to judge.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Item:
     source
         None if it is not shown.
     outputs
-        Of the first and of the second system.
+        Those of the first and of the second system.
     """
 
     segment: int
@@ -60,7 +60,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Placed:
-    """Holds one row of a sheet: an item, and whether the first system's output is on the left."""
+    """One row of a sheet: an item, and whether the first system's output is on the left."""
 
     item: str
     first_is_left: bool
@@ -68,24 +68,24 @@ class Placed:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Holds two systems, the items and the judges' sheets: all that the key holds.
+    """Two systems, the items and the judges' sheets. The file `key.json` has all of it.
 
     Parameters
     ----------
     id
-        Of these items in these sheets; stands in every sheet.
+        Hash of the items and sheets. Every sheet has it.
     condition
-        What the comparison is called in tables.
+        Name of the comparison in tables.
     systems
         Names of the first and the second system.
     seed
-        It was drawn with.
+        Seed of the draw.
     filters
         How the segments were chosen, for the record.
     items
-        By what they are called in sheets.
+        Name of each item in sheets -> item.
     sheets
-        Of each judge, in the order of rows.
+        Judge -> rows, in their order.
     """
 
     id: str
@@ -159,22 +159,22 @@ def make(
     Parameters
     ----------
     segments : (n,) int64
-        Those to draw from.
+        Segments to draw from.
     texts
         `reference` and maybe `source`: a line for each segment of the test set.
     outputs
-        Of both systems.
+        Outputs of both systems.
     judges
         Names, all different.
     per_judge
-        Items of each judge; `common` of them are every judge's, the others nobody else's.
+        Number of items of each judge. All judges get `common` of them; the others are his alone.
 
     Raises
     ------
     InputError
         There are too few segments, or a text is too long for a cell.
     ValueError
-        More common items than items.
+        There are more common items than items.
     """
     if not 0 <= common <= per_judge:
         raise ValueError(f"common is {common}; it must be in 0..{per_judge}")
@@ -189,7 +189,7 @@ def make(
     rng = streams.whole(seed)
     drawn = rng.permutation(segments)[:needed].tolist()
     width = len(str(needed))
-    # Numbers are drawn too: they must not tell which items are common.
+    # Numbers are drawn too: they must not reveal which items are common.
     names = [str(number + 1).zfill(width) for number in rng.permutation(needed).tolist()]
     items = {
         name: Item(
@@ -214,7 +214,7 @@ def make(
 
 
 def visible(text: str) -> str:
-    """Return a text that every form of a sheet can hold: signs that print nothing replaced."""
+    """Replace characters that print nothing, so that every form of a sheet can contain a text."""
     return "".join(
         "\ufffd" if unicodedata.category(sign) in ("Cc", "Cs") or sign in "\ufffe\uffff" else sign
         for sign in text.removeprefix("\ufeff").replace("\t", " ")
@@ -231,7 +231,7 @@ def _cell(text: str, segment: int) -> str:
 
 
 def _digest(evaluation: Evaluation) -> str:
-    """Return what an evaluation is known by: of all that its key holds."""
+    """Return a hash of the whole key, by which the evaluation is known."""
     held = evaluation.as_json()
     del held["evaluation"], held["version"]
     content = json.dumps(held, sort_keys=True, ensure_ascii=True).encode()
@@ -240,17 +240,17 @@ def _digest(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True)
 class Filters:
-    """Says what a segment must be like.
+    """Which segments are worth a judge's time.
 
     Parameters
     ----------
     min_length, max_length
-        Tokens of the reference shown, both allowed.
+        Least and largest number of tokens of the first reference.
     differ
         Whether the outputs must differ.
     top_share
-        Of the segments that pass the others, such a share of those with the highest 1-TER of
-        either system: an output that is far off both ways tells little. 1 keeps all.
+        Share of the remaining segments to keep: those with the highest 1-TER of either system. If
+        both outputs are far off, a judgment tells little. 1 keeps all.
     """
 
     min_length: int = 10
@@ -261,14 +261,14 @@ class Filters:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Holds what the filters left.
+    """The segments that passed the filters.
 
     Parameters
     ----------
     segments : (n,) int64
         Rising.
     left : dict
-        Name of a filter, in order -> how many segments are left behind it.
+        Name of each filter, in order -> number of segments left after it.
     """
 
     segments: IntArray
@@ -286,9 +286,9 @@ def select(
     Parameters
     ----------
     outputs
-        Of both systems, S texts each, as TER and lengths are counted.
+        S texts of either system, ready for TER and for counting tokens.
     references
-        Those of the S segments; the first one of each is shown.
+        References of the S segments. Judges see the first of each.
     shown
         Both outputs as judges see them.
     """

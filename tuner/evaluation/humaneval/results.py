@@ -21,24 +21,24 @@ CATEGORIES = 3
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Says how far judges agree on the items that all of them saw.
+    """How far judges agree on the items that all of them saw.
 
     Parameters
     ----------
     conditions
-        Of the evaluations that have these judges.
+        Names of the evaluations with these judges.
     judges
-        All, in order.
+        All judges, in order.
     items
-        Common items.
+        Number of common items.
     kappa
-        Fleiss' kappa; None with one judge or no common item, as the others below.
+        Fleiss' kappa. It and the kappas below are None with one judge or no common item.
     without
-        For each judge kappa without that one; None of two judges.
+        Judge -> kappa of the others; None with two judges.
     dropped
         Judges left out of all counts.
     kappa_kept
-        Of the others.
+        Kappa of the remaining judges.
     """
 
     conditions: tuple[str, ...]
@@ -52,19 +52,19 @@ class JudgeAgreement:
 
 @dataclass(frozen=True)
 class Preference:
-    """Says how often either system was preferred.
+    """How often either system was preferred.
 
     Parameters
     ----------
     condition
     systems
-        The first and the second; None in a total of different ones.
+        The first and the second; None in a total over different systems.
     wins, losses, ties
-        Items on which the first system is preferred, the second is, and others.
+        Numbers of items on which judges prefer the first system, the second, and neither.
     p_one_sided
-        Sign test without ties, "the first system is better".
+        Sign test without ties of "the first system is better".
     p_two_sided
-        The same, "they differ".
+        Sign test without ties of "they differ".
     """
 
     condition: str
@@ -78,7 +78,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Results:
-    """Holds all that the answers say."""
+    """All results of one or more evaluations."""
 
     agreements: tuple[JudgeAgreement, ...]
     preferences: tuple[Preference, ...]
@@ -92,7 +92,8 @@ def fleiss_kappa(counts: IntArray) -> float:
     Parameters
     ----------
     counts : (N, C) int64
-        How many judges put an item into a category; as many, at least two, for each item.
+        Number of judges who chose each category for an item. All items have equally many judges,
+        at least two.
 
     References
     ----------
@@ -102,16 +103,16 @@ def fleiss_kappa(counts: IntArray) -> float:
     agreement = np.mean((np.sum(counts**2, axis=1) - judges) / (judges * (judges - 1)))
     shares = counts.sum(axis=0) / counts.sum()
     chance = np.sum(shares**2)
-    # One category was all that was chosen.
+    # If all judges always chose one category, the quotient is 0 / 0.
     return 1.0 if np.count_nonzero(shares) == 1 else float((agreement - chance) / (1 - chance))
 
 
 def outliers(kappa: float, without: FloatArray, *, count: int, literal: bool) -> list[int]:
-    """Return the judges to leave out, as many as asked, rising.
+    """Return the numbers of `count` judges to leave out, rising.
 
-    Without somebody who disagrees with the rest the rest agree more: the largest kappa. The
-    PORT paper says so in words, but prints the opposite difference; `literal` follows that. Of
-    equals the first are left out.
+    Without a judge who disagrees with the rest, kappa is higher. So the judges with the highest
+    kappa of the others are left out. The PORT paper says so in words, but prints the opposite
+    difference; `literal` follows the print. Among equals the first are left out.
     """
     gain = kappa - without if literal else without - kappa
     return sorted(np.argsort(-np.round(gain, 12), kind="stable")[:count].tolist())
@@ -138,7 +139,7 @@ def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
     answers
         One sheet of every judge of every evaluation.
     drop
-        So many judges are left out, those who disagree most with the others on the common items.
+        How many judges to leave out: those who disagree most with the others on the common items.
         Evaluations with the same judges are taken together.
     literal
         See `outliers`.
@@ -146,7 +147,7 @@ def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
     Raises
     ------
     InputError
-        Too few judges to leave out so many, or no common item to tell them by.
+        There are too few judges to leave out `drop` of them, or no common items.
     """
     evaluations = list({one.evaluation.id: one.evaluation for one in answers}.values())
     groups: dict[frozenset[str], list[Evaluation]] = {}
@@ -228,9 +229,9 @@ def _agreement(
 
 
 def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> Preference:
-    """Count items: what several judges saw counts once, as the most of them say.
+    """Count items. An item that several judges saw counts once, by their majority.
 
-    Judgements of one item are not independent, which the sign test asks for.
+    Judgments of one item are not independent, and the sign test needs independent counts.
     """
     counts = [0] * CATEGORIES
     for item in evaluation.items:
@@ -238,7 +239,7 @@ def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> Preferenc
         if votes:
             by_category = [votes.count(category) for category in range(CATEGORIES)]
             most = max(by_category)
-            # Where no category has more votes than each other one, neither system is preferred.
+            # Without a single largest category, neither system is preferred.
             undecided = by_category.count(most) > 1
             counts[CATEGORIES - 1 if undecided else by_category.index(most)] += 1
     return _tested(evaluation.condition, evaluation.systems, counts[0], counts[1], counts[2])

@@ -22,15 +22,15 @@ from portmert.tuner.ground.files import write_text, writing
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
-"""What a cell must not begin with: programs would take it for a formula."""
+"""Programs take a cell that begins with one of these for a formula."""
 
 _MOST_BYTES = 1 << 25
-"""Of a spreadsheet, unpacked: a library makes much more of them."""
+"""Limit of an unpacked spreadsheet: a library needs much more memory than that."""
 _TITLE = "judgements"
 _WIDTHS = {"source": 50, "reference": 50, "left": 50, "right": 50, "answer": 10}
 _MODIFIED = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 _TIME = b"1980-01-01T00:00:00Z"
-"""The oldest time that a zip file can say; a sheet does not depend on when it was made."""
+"""The oldest time in a zip file. A sheet does not depend on when it was made."""
 
 
 def columns(evaluation: Evaluation) -> list[str]:
@@ -52,7 +52,7 @@ def rows(evaluation: Evaluation, judge: str) -> Iterator[dict[str, str]]:
 
 
 def as_csv(evaluation: Evaluation, judge: str) -> bytes:
-    """Return a sheet as CSV in UTF-8, with the mark by which spreadsheets know that it is."""
+    """Return a sheet as CSV in UTF-8, with the mark by which spreadsheets recognize UTF-8."""
     out = io.StringIO()
     writer = csv.DictWriter(out, columns(evaluation), lineterminator="\r\n")
     writer.writeheader()
@@ -62,12 +62,12 @@ def as_csv(evaluation: Evaluation, judge: str) -> bytes:
 
 
 def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: an apostrophe makes it text."""
+    """Return a text that no spreadsheet takes for a formula, by an apostrophe in front."""
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
 def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
-    """Return a sheet as a spreadsheet in which only answers can be changed, chosen from a list."""
+    """Return a sheet as a spreadsheet. Only answers can be changed, by choice from a list."""
     from openpyxl import Workbook  # noqa: PLC0415  start-up time
     from openpyxl.styles import Alignment, Font, Protection  # noqa: PLC0415
     from openpyxl.utils import get_column_letter  # noqa: PLC0415
@@ -124,7 +124,7 @@ def _timeless(content: bytes) -> bytes:
 
 
 def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return (line, row) of a CSV file, whatever a spreadsheet put between its columns."""
+    """Return (line, row) of a CSV file with commas, semicolons or tabs between its columns."""
     first = text.partition("\n")[0]
     between = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
@@ -147,7 +147,7 @@ def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return (row, cells) of the sheet of a spreadsheet that was written, or of the first one."""
+    """Return (row, cells) of the sheet that `as_xlsx` wrote, or else of the first sheet."""
     import warnings  # noqa: PLC0415  start-up time
 
     from openpyxl import load_workbook  # noqa: PLC0415
@@ -161,12 +161,12 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
             sheet: Any = next(
                 (one for one in book.worksheets if one.title == _TITLE), book.worksheets[0]
             )
-            sheet.reset_dimensions()  # what the file says of its size nobody has counted
+            sheet.reset_dimensions()  # the size that the file states may be wrong
             cells = [
                 ["" if cell is None else str(cell) for cell in row]
                 for row in sheet.iter_rows(values_only=True)
             ]
-    except Exception as error:  # noqa: BLE001  what a damaged file makes of a library is open
+    except Exception as error:  # noqa: BLE001  a damaged file may raise anything in the library
         reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
         raise InputError(f"{path}: not a spreadsheet that can be read: {reason}") from None
     names = _checked_names(path, 1, cells[0]) if cells else []
@@ -183,7 +183,7 @@ def _check_size(content: bytes) -> None:
 
 
 def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
-    """Return the names of columns; those that are empty may be many."""
+    """Return the names of columns. Only empty names may repeat."""
     names = [cell.strip() for cell in cells]
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
@@ -195,7 +195,7 @@ def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
 
 
 def as_html(evaluation: Evaluation, judge: str) -> bytes:
-    """Return the form; it knows neither systems nor segments."""
+    """Return the form. It names neither systems nor segments."""
     import jinja2  # noqa: PLC0415  start-up time
 
     folder = resources.files("portmert.tuner.evaluation.humaneval")
@@ -226,7 +226,7 @@ JUDGES = "judges"
 
 
 def check_absent(out: Path) -> None:
-    """Raise PortmertError if there is something at `out`: answers may be in it."""
+    """Raise PortmertError if `out` exists: it may have answers in it."""
     if out.exists():
         raise PortmertError(f"{out}: is there already; name another folder, or take it away")
     if not out.resolve().parent.is_dir():

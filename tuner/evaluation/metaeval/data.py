@@ -28,22 +28,22 @@ from portmert.tuner.texts.statistics import compute_stats
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
-"""What bootstrap samples are drawn from."""
+"""What a bootstrap sample is drawn from."""
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Holds people's scores as data points: N segments or documents, M systems each.
+    """Human scores as data points: N segments or documents with M systems each.
 
     Parameters
     ----------
     human : (N, M) float64
-        The mean of the judgments of each output; 0 where there is none.
+        Mean of the judgments of each output; 0 without a judgment.
     counts : (N, M) float64
-        How many judgments that is.
+        Number of these judgments.
     within : (N, M) float64
-        The sum of squares of their differences from the mean.
+        Sum of squares of their differences from the mean.
     lengths : (N,) float64
         Tokens of the references.
     """
@@ -55,7 +55,7 @@ class Points:
 
     @classmethod
     def of(cls, human: FloatArray, lengths: FloatArray) -> Points:
-        """Return points of one judgment each; where human scores are NaN there is none."""
+        """Return points with one judgment each; NaN marks a missing one."""
         known = ~np.isnan(human)
         means = np.where(known, human, 0.0)
         return cls(means, known.astype(np.float64), np.zeros_like(means), lengths)
@@ -65,7 +65,7 @@ class Points:
 
     @cached_property
     def varies(self) -> BoolArray:
-        """(N,) whether people's scores differ within a row."""
+        """(N,) whether the human scores of a row differ."""
         known = self.counts > 0
         highest = np.where(known, self.human, -np.inf).max(axis=1)
         lowest = np.where(known, self.human, np.inf).min(axis=1)
@@ -91,24 +91,23 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Holds what people thought of M systems on S segments.
+    """Human scores of M systems on S segments.
 
     Parameters
     ----------
     systems : tuple of str
         M names.
     human : (S, M) float64
-        Scores of segments, higher is better, the mean of several judgments; NaN where there is
-        none.
+        Higher is better. The mean of several judgments; NaN without a judgment.
     lengths : (S,) float64
-        Tokens of the segments' references, the mean of several.
+        Tokens of each segment's reference, the mean of several references.
     documents : (S,) int64 or None
-        Which of the D `document_names` a segment belongs to; each has a segment.
+        Index of each segment's document among the D `document_names`. Each has a segment.
     document_names : tuple of str
     groups : (S,) int64 or None
-        Which group of documents a segment belongs to.
+        Number of each segment's group of documents.
     each : Judgments or None
-        Where every judgment is a data point, all of them.
+        All judgments, if every one is a data point.
     """
 
     systems: tuple[str, ...]
@@ -121,7 +120,7 @@ class Judged:
 
     @cached_property
     def points(self) -> Points:
-        """Segments' scores, judgment by judgment."""
+        """Segments' scores."""
         found = Points.of(self.human, self.lengths)
         if self.each is None:
             return found
@@ -133,7 +132,7 @@ class Judged:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """What people say of each two systems on each segment; of several judges, of each."""
+        """Judgments of every pair of systems on every segment, judge by judge."""
         return Pairs.of(self.human) if self.each is None else _pairs(self.each, self.human.shape)
 
     @property
@@ -144,7 +143,7 @@ class Judged:
 
     @cached_property
     def document_points(self) -> Points:
-        """Documents' scores: means of their segments' judgments, weighted by length."""
+        """Documents' scores: length-weighted means of their segments' judgments."""
         points = self.points
         weights = self.by_document(points.counts)
         human = self.by_document(points.counts * points.human)
@@ -159,7 +158,7 @@ class Judged:
 
     @property
     def sizes(self) -> str:
-        """How much was judged, in words."""
+        """Numbers of systems, segments, documents and judgments, in words."""
         numbers = {"system": len(self.systems), "segment": len(self.human)}
         if self.document_names:
             numbers["document"] = len(self.document_names)
@@ -176,7 +175,7 @@ class Judged:
 
 
 def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
-    """Return each two judgments of one judge on one segment, of outputs of two systems."""
+    """Return all pairs of judgments by one judge on one segment, of two systems' outputs."""
     first, second = np.triu_indices(shape[1], 1)
     place_of = np.zeros((shape[1], shape[1]), dtype=np.int64)
     place_of[first, second] = place_of[second, first] = np.arange(len(first))
@@ -188,7 +187,7 @@ def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
         a, b = np.triu_indices(len(part), 1)
         systems, scores = each.systems[part], each.scores[part]
         a, b = a[systems[a] != systems[b]], b[systems[a] != systems[b]]
-        # Systems rise within a part, so that a's is the first of the pair.
+        # Systems rise within a part, so a's system is the first of the pair.
         outcome = np.where(scores[a] > scores[b], 0, np.where(scores[a] < scores[b], 1, 2))
         place = place_of[systems[a], systems[b]]
         np.add.at(counts, (outcome, each.segments[part[0]], place), 1.0)
@@ -197,18 +196,18 @@ def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
 
 @dataclass(frozen=True, eq=False)
 class MetricScores:
-    """Holds what one metric says about the same systems and segments.
+    """One metric's statistics of the same systems and segments.
 
     Parameters
     ----------
     label : str
-        What was asked for; names the metric in tables.
+        Name of the metric in tables, as the user wrote it.
     metric : Metric
     signature : str
         The metric with all that its scores depend on.
     stats : (S, M, K) float64
     likeness : Likeness or None
-        How references fare among the systems, where that is asked for.
+        How references score among the systems, if that is asked for.
     """
 
     label: str
@@ -229,7 +228,7 @@ class MetricScores:
 
     @cached_property
     def segment_scores(self) -> FloatArray:
-        """(S, M), higher is better; segments that tie have the same score to the last bit."""
+        """(S, M), higher is better. Scores that tie are equal to the last bit."""
         return rounded(self.unrounded_scores)
 
     @cached_property
@@ -239,7 +238,7 @@ class MetricScores:
 
 
 def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
-    """Set human scores against the references, and leave out what not every system has.
+    """Keep the segments that have human scores of every system.
 
     Parameters
     ----------
@@ -295,13 +294,13 @@ def metric_scores(
     threads: int = 1,
     with_likeness: bool = False,
 ) -> MetricScores:
-    """Count with a metric on all segments, and keep those that were judged.
+    """Compute a metric's statistics on all segments, and keep those of judged segments.
 
     Raises
     ------
     InputError
-        The batch lacks what the metric needs; or the likeness of references is asked for and a
-        segment has not several of them.
+        The batch lacks data that the metric needs; or the likeness of references is asked for and
+        a segment has only one.
     """
     stats = compute_stats(metric, batch, threads=threads)
     stats = stats.reshape(len(batch), systems, -1)[kept]
@@ -312,10 +311,7 @@ def metric_scores(
 
 
 def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) -> list[str]:
-    """Return what the user should know about the data, one line each.
-
-    `left_out` segments are not among the data.
-    """
+    """Return warnings about the data, one line each. `left_out` counts missing segments."""
     lines = []
     if left_out:
         why = "not every system has a score of them" if data.each is None else "nobody judged them"
@@ -346,7 +342,7 @@ def _reference_lengths(batch: Batch) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Holds B samples: the data itself, and bootstrap samples of it.
+    """B samples: the data itself, and bootstrap samples of it.
 
     Parameters
     ----------
@@ -369,7 +365,7 @@ class Draws:
         resampled: Resampled,
         rng: np.random.Generator,
     ) -> Draws:
-        """Draw as many as there are, with replacement; one row alone cannot be resampled."""
+        """Draw with replacement. A single row cannot be resampled."""
         every = np.tile(np.arange(systems, dtype=np.int64), (samples + 1, 1))
         times = np.ones((samples + 1, rows))
         if rows > 1:
@@ -381,27 +377,27 @@ class Draws:
 
     @property
     def times(self) -> FloatArray:
-        """(B, M) how often each system is in each sample."""
+        """(B, M) count of each system in each sample."""
         found = np.zeros(self.systems.shape)
         np.add.at(found, (np.arange(len(found))[:, None], self.systems), 1.0)
         return found
 
     def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return (B, P): how often each pair of systems is in each sample."""
+        """Return (B, P): count of each pair of systems in each sample."""
         times = self.times
         return times[:, first] * times[:, second]
 
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """Holds how references fare among the systems on each of S segments, means over references.
+    """How references score among the systems on each of S segments, means over references.
 
     Parameters
     ----------
     king : (S,) float64
-        Whether the reference held out scores as high as every system.
+        1 if the reference held out scores at least as high as every system.
     orange : (S, M) float64
-        Whether it scores as high as each.
+        1 if it scores at least as high as the system.
     """
 
     king: FloatArray
@@ -409,12 +405,12 @@ class Likeness:
 
     @classmethod
     def of(cls, references: FloatArray, systems: FloatArray) -> Likeness:
-        """Return what scores say, of R references (R, S) and of systems (R, S, M) beside each."""
+        """Compare scores of R references (R, S) with those of systems (R, S, M) beside each."""
         wins = rounded(references)[:, :, np.newaxis] >= rounded(systems)
         return cls(wins.all(axis=2).mean(axis=0), wins.mean(axis=0))
 
     def samples(self, draws: Draws) -> dict[str, FloatArray]:
-        """Return (B,) KING and ORANGE; KING is of all systems, whichever are in a sample."""
+        """Return (B,) KING and ORANGE. KING always compares with all systems."""
         weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
         orange = (weights @ self.orange) * draws.times
         return {
@@ -429,12 +425,12 @@ def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) 
     Parameters
     ----------
     kept : (S,) int64
-        Segments to tell of.
+        Segments to keep.
 
     Raises
     ------
     InputError
-        There is one reference only, or not all segments have as many.
+        There is only one reference, or the number of references differs between segments.
     """
     each = np.unique(np.diff(batch.reference_offsets))
     if len(each) != 1 or each[0] < 2:

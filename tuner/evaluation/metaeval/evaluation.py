@@ -7,8 +7,6 @@ Deutsch & Khayrallah, "Improving Statistical Significance in Human Evaluation of
 via Soft Pairwise Accuracy", WMT 2024.
 """
 
-# Long because every measure of agreement is computed here.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

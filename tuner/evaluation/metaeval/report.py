@@ -1,7 +1,5 @@
 """Shows what a meta-evaluation found: tables, JSON, and a summary for the screen."""
 
-# Long because it has every table of a meta-evaluation.
-
 from __future__ import annotations
 
 from collections import defaultdict

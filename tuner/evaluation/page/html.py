@@ -1,8 +1,8 @@
-"""Renders the report as one HTML file that needs no network and runs only its own scripts.
+"""Renders a report as one HTML file that needs no network and runs only its own scripts.
 
-Every text in a comparison may be hostile. Texts enter the page in two ways: through templates
-that escape, and through a block of JSON that no browser takes for markup, out of which scripts
-make text nodes. The page's policy lets no script run whose hash it does not name.
+Any text in a comparison may be hostile. Texts enter the page in two ways: through templates that
+escape, and through a block of JSON that no browser takes for markup. Scripts turn the latter into
+text nodes. The page's policy allows only scripts whose hash it names.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from portmert.tuner.ground.tables import Table, as_latex
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
 MOST_BYTES = 5_000_000
-"""Of a page; mail and trackers refuse much larger ones."""
+"""Limit of a page's size: mail and trackers refuse much larger ones."""
 
 MOST_ZEROS = 0.5
-"""Of segments; a metric under which more have no score but 0 does not sort them first."""
+"""Share of segments with score 0 above which a metric does not sort the segments at first."""
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -86,21 +86,20 @@ class Report:
 
 
 def render(document: Mapping[str, Any]) -> str:
-    """Return the page of a comparison, a single run, a cross-validation or a meta-evaluation.
+    """Return the page of a comparison, a run, a cross-validation or a meta-evaluation.
 
     Parameters
     ----------
     document
-        `Comparison.as_json()`, or as much of it as is known: of a run, `runs` alone; of a
-        cross-validation, its document as `crossval`, with its `metrics` and `headlines`; of a
-        meta-evaluation, `agreement`.
+        `Comparison.as_json()`, or a part of it: of a run, `runs` alone; of a cross-validation,
+        its document as `crossval`, with its `metrics` and `headlines`; of a meta-evaluation,
+        `agreement`.
 
     Returns
     -------
     str
-        Under `MOST_BYTES` as UTF-8: of a very large comparison the links of all segments but the
-        most different ones are left out, and if that is not enough these segments; the page says
-        so.
+        Shorter than `MOST_BYTES` in UTF-8. A very large comparison keeps the links of the most
+        different segments only, and if that is not enough, these segments only. The page says so.
     """
     clean = _visible(dict(document))
     for keep_links, keep_segments in ((True, True), (False, True), (False, False)):
@@ -161,10 +160,11 @@ def _title(document: Mapping[str, Any]) -> str:
 
 
 def _opening(document: Mapping[str, Any]) -> int:
-    """Return the place of the metric that segments are first sorted by.
+    """Return the index of the metric that segments are sorted by at first.
 
-    That is what all systems were tuned on, or the first. Where most segments score 0 under it, as
-    by BLEU without four words in a row, it is PORT or chrF, or that with the fewest zeros.
+    That is the metric that all systems were tuned on, or the first. If most segments score 0 under
+    it, as BLEU does without four matching words in a row, it is PORT or chrF, or else the metric
+    with the fewest zeros.
     """
     labels = [metric["label"] for metric in document.get("metrics", ())]
     shapes = [metric["signature"].partition("|")[0] for metric in document.get("metrics", ())]
@@ -227,10 +227,10 @@ def _rounded(value: Any, digits: int) -> Any:
 
 
 def _visible(value: Any) -> Any:
-    """Return a document in which every character of every text can be seen or is harmless.
+    """Return a document in which every character of every text is visible or harmless.
 
-    Control characters become their pictures, those that turn the direction of what follows their
-    numbers, what UTF-8 has no bytes for the replacement character.
+    Control characters become their pictures. Characters that turn the direction of text become
+    their numbers. Those that UTF-8 cannot encode become the replacement character.
     """
     if isinstance(value, str):
         return _CONTROL.sub(_picture, value)
@@ -253,7 +253,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def _json_block(data: object) -> Markup:
-    """Return JSON that may stand in a script element: it cannot end it, nor open a comment."""
+    """Return JSON that is safe in a script element: it cannot end it, nor open a comment."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -261,7 +261,7 @@ def _json_block(data: object) -> Markup:
 
 
 def _source(text: str) -> str:
-    """Return how the policy names an inline script or style: by its hash."""
+    """Return the hash by which the policy names an inline script or style."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 

@@ -1,3 +1,4 @@
+import dataclasses
 import fcntl
 import json
 import os
@@ -8,7 +9,12 @@ import pytest
 
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.history import dev_set, run_history
-from portmert.tuner.evaluation.history.dev_set import DevSet, UnknownDevSet, metric_of
+from portmert.tuner.evaluation.history.dev_set import (
+    DevSet,
+    ScoringTools,
+    UnknownDevSet,
+    metric_of,
+)
 from portmert.tuner.evaluation.history.report import as_text
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.ground.errors import PortmertError, StateError
@@ -20,6 +26,7 @@ from tests.support.cli import run
 from tests.support.places import ROOT
 
 RECORDED = ROOT / "configs"
+QUIET = ScoringTools(notice=lambda _: None)
 METRICS = {text: registry.metric(text) for text in ("port", "bleu", "ter")}
 
 
@@ -51,8 +58,9 @@ def copies(runs, tmp_path):
     return tmp_path / "runs"
 
 
-def history(folder, metrics=METRICS, **options):
-    return read_history(folder, name="mine", metrics=metrics, notice=lambda _: None, **options)
+def history(folder, metrics=METRICS, *, surface=True, **tools):
+    tools = dataclasses.replace(QUIET, **tools)
+    return read_history(folder, name="mine", metrics=metrics, tools=tools, surface=surface)
 
 
 def test_what_the_run_wrote_is_what_is_read(runs):
@@ -141,7 +149,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     replica = next(replica for replica in run.replicas if replica.name == run.sliced)
     weights = read_weights(part / f"iteration-{replica.best:02d}" / "weights.json")
     fingerprint = json.loads((folder / STATE).read_text())["fingerprint"]
-    dev = DevSet.of_run(folder, fingerprint, threads=1, notice=lambda _: None)
+    dev = DevSet.of_run(folder, fingerprint, QUIET)
     _ = dev.references
     pool = read_nbest(sorted(part.glob("iteration-*/nbest.gz")), dev.vocabulary)
     metric = METRICS["port"]
