@@ -26,9 +26,9 @@ from portmert.tuner.ground.files import check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
 
 LINES_AT_ONCE = 2048
-"""So many lines are held in memory and written together."""
+"""Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * SHARD
-"""The same on a cluster, for each task handed out before the first is done."""
+"""The same on a cluster, for each task that is handed out before the first one is done."""
 TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
 
@@ -39,10 +39,10 @@ class Annotated:
     Attributes
     ----------
     lines, cached, annotated, failed
-        Lines of the text; different sentences from the cache; different sentences annotated now;
-        sentences of both kinds without a parse.
+        The number of lines; of distinct sentences from the cache; of distinct sentences annotated
+        now; and of sentences of both kinds without a parse.
     seconds
-        The time of those annotated now.
+        The time for the sentences annotated now.
     """
 
     lines: int
@@ -61,7 +61,7 @@ class TrainedAnnotator:
     sentences
         Sentences of the training data.
     accuracy
-        By tag set, `"xpos"` and `"upos"`; empty where nothing was given to check.
+        The accuracy for each tag set, `"xpos"` and `"upos"`; empty if nothing was checked.
     """
 
     sentences: int
@@ -92,9 +92,9 @@ def annotate(
     out
         The file to write, whole or not at all; packed where it ends in .gz, .xz or .zst.
     annotator, model
-        By its name and options, as `"udpipe:model=FILE"`, or itself.
+        The annotator, or its name and options as `"udpipe:model=FILE"`; and its model.
     parses
-        Write so many weighted parses of each sentence, where the annotator gives them.
+        Write this many weighted parses of each sentence, if the annotator gives them.
     layers
         Write these of tags, heads, trees, roles and drs; if empty, all that the annotator gives.
         With roles or drs the output is JSON lines, without heads and trees.
@@ -106,14 +106,14 @@ def annotate(
     max_failed
         The share of sentences without a parse, 0 to 1, above which the work ends with a fault.
     annotation_cache
-        Where answers are kept; PORTMERT_CACHE or the user's cache folder if not given.
+        The folder of the cache. Default: PORTMERT_CACHE or the user's cache folder.
     notice, progress
-        Called with a line the user should know, and with (done, total) lines.
+        Called with a line for the user, and with (done, total) lines.
 
     Raises
     ------
     PortmertError
-        A text or model that cannot be read, or an annotator that is not there or failed.
+        A text or model cannot be read, or the annotator is missing or fails.
     """
     check_writable(out)
     file_of_text = text_file(text, "the text")
@@ -170,12 +170,12 @@ def train_annotator(
     check
         CoNLL-U on which the model's accuracy is measured.
     notice
-        Called with a line the user should know.
+        Called with a line for the user.
 
     Raises
     ------
     PortmertError
-        A treebank that cannot be read or does not suffice to train on.
+        The treebank cannot be read, or is not enough to train on.
     """
     gold = None if check is None else training.read_test(Path(check))
     count = training.train(Path(treebank), Path(out), size=size, case=case, notice=notice)
@@ -216,7 +216,7 @@ def _write(
 
 
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
-    """Return the CoNLL-U of one sentence; a ValueError says what it cannot hold."""
+    """Return the CoNLL-U of one sentence; a ValueError names a text that it cannot hold."""
     if answer is None:
         return _conllu.write(words, (), (), [*comments, "unparsed"])
     tree = [f"tree = {answer.tree}"] if answer.tree else []

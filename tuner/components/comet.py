@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, default_folder
-from portmert.tuner.components.external import MeanOfScores
+from portmert.tuner.components.external import MeanOfScores, written
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
 
@@ -118,7 +118,8 @@ class Comet(MeanOfScores):
     @property
     def signature(self) -> str:
         """The name or the folder of the model, and the hash of its content."""
-        return f"comet:{self.model},of={_models.digest(self.checkpoint)[:8]}"
+        found = _models.digest(self.checkpoint)[:8]
+        return written("comet", f"{self.model},of={found}")
 
     @cached_property
     def checkpoint(self) -> Path:
