@@ -105,7 +105,7 @@ def _extracted(
 def merged_as_moses(
     parts: Sequence[tuple[DatLists, Sequence[Sequence[int]]]], *, keep_duplicates: bool
 ) -> DatLists:
-    """Return the lists merged, the hypotheses of a segment in the order in which Moses leaves them.
+    """Return the lists merged, the hypotheses of a segment in the order that Moses leaves.
 
     Moses puts the last hypothesis of a segment in the place of a duplicate (mert/Data.cpp,
     removeDuplicates).
