@@ -1,13 +1,17 @@
-"""Tags and parses of texts as CoNLL-U, and models that make them."""
+"""Tags and parses of texts as CoNLL-U, models that make them, and word links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from portmert.aligners._agreement import Agreement, agreement, parse_gold
+from portmert.aligners._base import Aligner, Links, parse_links
 from portmert.metrics._base import Need
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators import _conllu, _meaning
@@ -21,8 +25,8 @@ from portmert.tuner.annotation.shards import SHARD
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.ground.files import check_writable, read_lines, writing
+from portmert.tuner.ground.errors import InputError, counted, faults_at
+from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
 
 LINES_AT_ONCE = 2048
@@ -118,7 +122,11 @@ def annotate(
     check_writable(out)
     file_of_text = text_file(text, "the text")
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
-    bar = _Bar(len(lines), progress)
+    begin = size = 0
+
+    def shown(done: int, total: int) -> None:
+        progress(begin + size * done // total, len(lines))
+
     if isinstance(annotator, str):
         annotator = registry.annotator(annotator, model=str(model))
     cache = default_folder() if annotation_cache is None else annotation_cache
@@ -130,18 +138,20 @@ def annotate(
                 cache=cache,
                 processes=processes or available_processors(),
                 notice=notice,
-                progress=bar.part,
+                progress=shown,
                 max_failed=max_failed,
                 team=team,
             )
         ) as texts,
     ):
+        at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
         with writing(out) as file:
-            at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
-            _write(
-                file, texts, lines, bar,
-                where=str(file_of_text), at_once=at_once, parses=parses, needs=layers,
-            )  # fmt: skip
+            for begin in range(0, len(lines), at_once):
+                part = lines[begin : begin + at_once]
+                size = len(part)
+                answers = texts.annotations(part, needs=layers, parses=parses)
+                _write(file, texts, part, answers, layers, where=str(file_of_text), begin=begin)
+                shown(1, 1)
         return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
@@ -191,28 +201,23 @@ def _write(
     file: IO[bytes],
     annotator: TextAnnotator,
     lines: Sequence[tuple[str, ...]],
-    bar: _Bar,
+    answers: Iterable[Annotation | None],
+    layers: Sequence[Need],
     *,
     where: str,
-    at_once: int,
-    parses: int,
-    needs: Sequence[Need],
+    begin: int,
 ) -> None:
-    of_meaning = bool(set(MEANING) & set(needs or annotator.has()))
-    first = [f"generator = portmert annotate, {annotator.fingerprint}"]
-    for begin in range(0, len(lines), at_once):
-        part = lines[begin : begin + at_once]
-        bar.begin(begin, len(part))
-        answers = annotator.annotations(part, needs=needs, parses=parses)
-        for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
-            if words and of_meaning:
-                file.write(f"{_meaning.written(words, answer)}\n".encode())
-            elif words:
-                comments = [*first, f"sent_id = {number}"]
-                with faults_at(f"{where}:{number}", ValueError, InputError):
-                    file.write(_trees(words, answer, comments).encode())
-                first = []
-        bar.end()
+    """Write the analyses of some lines; the first sentence of a text names the annotator."""
+    of_meaning = bool(set(MEANING) & set(layers or annotator.has()))
+    first = [f"generator = portmert annotate, {annotator.fingerprint}"] if begin == 0 else []
+    for number, (words, answer) in enumerate(zip(lines, answers, strict=True), begin + 1):
+        if words and of_meaning:
+            file.write(f"{_meaning.written(words, answer)}\n".encode())
+        elif words:
+            comments = [*first, f"sent_id = {number}"]
+            with faults_at(f"{where}:{number}", ValueError, InputError):
+                file.write(_trees(words, answer, comments).encode())
+            first = []
 
 
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
@@ -230,24 +235,67 @@ def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str])
     return "".join(text)
 
 
-class _Bar:
-    """Shows one bar for a text that is annotated in parts."""
+def align(
+    source: TextLike,
+    target: TextLike,
+    *,
+    aligner: str | Aligner = "thot",
+    options: Mapping[str, object] | None = None,
+) -> list[Links]:
+    """Align the words of a text and its translation.
 
-    def __init__(self, total: int, progress: Progress) -> None:
-        self._total = total
-        self._progress = progress
-        self._begin = self._size = self._shown = 0
+    Parameters
+    ----------
+    source, target
+        Each the name of a file of tokenised text or a list of lines.
+    aligner, options
+        By its name and options, as `"thot"` and `{"model": "ibm4"}`, or itself.
 
-    def begin(self, begin: int, size: int) -> None:
-        self._begin, self._size = begin, size
+    Returns
+    -------
+    list of list of (int, int)
+        The links of each pair, source and target positions counted from 0.
 
-    def part(self, done: int, total: int) -> None:
-        self._show(self._begin + self._size * done // total)
+    Raises
+    ------
+    PortmertError
+        Texts of different lengths, or an aligner that is not there or failed.
 
-    def end(self) -> None:
-        self._show(self._begin + self._size)
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.align(["das haus", "das buch"] * 9, ["the house", "the book"] * 9)[:2]
+    [[(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    """
+    if isinstance(aligner, str):
+        aligner = registry.aligner(aligner, options or {})
+    files = text_file(source, "the source"), text_file(target, "the target")
+    lines = read_lines(files[0]), read_lines(files[1])
+    if len(lines[0]) != len(lines[1]):
+        raise InputError(
+            f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"
+        )
+    workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
+    try:
+        return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
+    finally:  # the folder goes, unless there is a log to read in it
+        if not any(workdir.glob("*.log")):
+            shutil.rmtree(workdir, ignore_errors=True)
 
-    def _show(self, done: int) -> None:
-        if done > self._shown:
-            self._shown = done
-            self._progress(done, self._total)
+
+def check_links(links: TextLike, gold: TextLike) -> Agreement:
+    """Return how well links agree with those made by hand, `0-0` sure and `0?0` possible."""
+    files = text_file(links, "the links"), text_file(gold, "the gold links")
+    rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
+    marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
+    if len(rows) != len(marks):
+        raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
+    if not rows:
+        raise InputError(
+            f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
+        )
+    return agreement(rows, marks)
+
+
+def _numbered(file: TextFile) -> list[tuple[int, str]]:
+    return list(enumerate(read_lines(file), 1))

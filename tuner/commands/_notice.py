@@ -1,23 +1,27 @@
-"""Says lines that are not results, in one place for all commands: on stderr, or not at all."""
+"""Lines that are no results, on stderr, for all commands: notes, logs, progress."""
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from numba.core.event import Event
+
 
 class Voice:
-    """Knows how much is to be said.
+    """How much commands show on stderr.
 
     Attributes
     ----------
     quiet
-        Nothing but results and faults.
+        Show results and faults only.
     verbose
-        More: how far the work has come also where there is no terminal, and when each line came.
+        Show progress off a terminal too, and the time of each line.
     standing
-        What stands on the last line of a terminal until something else is said.
+        The text on the last line of a terminal, until the next line.
     """
 
     def __init__(self) -> None:
@@ -26,7 +30,7 @@ class Voice:
         self.begin = time.monotonic()
 
     def reset(self) -> None:
-        """Begin anew, for a command."""
+        """Start afresh for a command."""
         self.__init__()  # type: ignore[misc]  # as if it were new
 
     def say(self, line: str) -> None:
@@ -38,7 +42,7 @@ class Voice:
         click.echo(since + line, err=True)
 
     def stand(self, line: str) -> None:
-        """Put a line in the place of that which stands there; an empty one leaves nothing."""
+        """Replace the text on the last line of the terminal; an empty one clears it."""
         if self.standing:
             click.echo("\r" + " " * len(self.standing) + "\r", nl=False, err=True)
         if line:
@@ -50,10 +54,35 @@ VOICE = Voice()
 
 
 def notice(line: str) -> None:
-    """Show what the user should know."""
+    """Show a note to the user."""
     VOICE.say(f"portmert: note: {line}")
 
 
 def log(line: str) -> None:
     """Show a line of a log."""
     VOICE.say(line)
+
+
+def announce_compiling() -> None:
+    """Note on stderr, once, that kernels are compiled: the first run after an installation."""
+    from numba.core import event  # noqa: PLC0415  start-up time
+
+    class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types
+        """Notes the first compilation."""
+
+        said = False
+
+        def on_start(self, _: Event) -> None:
+            """Write the note."""
+            if not self.said:
+                self.said = True
+                click.echo(
+                    "portmert: note: compiling kernels, once after an installation (10 to 30 s; "
+                    "`portmert compile` does it ahead of time)",
+                    err=True,
+                )
+
+        def on_end(self, _: Event) -> None:
+            """Do nothing."""
+
+    event.register("numba:compile", Announcer())

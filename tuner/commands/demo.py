@@ -1,4 +1,4 @@
-"""Offers `portmert demo`: the whole way, on a bitext it makes itself."""
+"""`portmert demo`: the whole way, on a bitext it makes itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offers `portmert metric-train`: learns a metric from human scores."""
+"""`portmert metric-train`: learns a metric from human scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,

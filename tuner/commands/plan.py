@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import log
+from portmert.tuner.commands._notice import announce_compiling, log
 from portmert.tuner.commands._options import (
     Whole,
     annotator_options,

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     annotator_options,
     html_option,

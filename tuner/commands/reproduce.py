@@ -1,4 +1,4 @@
-"""Offers `portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
+"""`portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import log, notice
+from portmert.tuner.commands._notice import announce_compiling, log, notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,

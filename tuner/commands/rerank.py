@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import list_options, missing_features_option, take_lists
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     OUT_FILE,

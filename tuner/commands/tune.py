@@ -1,4 +1,4 @@
-"""Offers `portmert tune`: the outer loop."""
+"""`portmert tune`: the outer loop."""
 
 from __future__ import annotations
 
