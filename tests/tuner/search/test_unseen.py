@@ -179,7 +179,7 @@ def noise(seed, *, segments=40, per_segment=12):
 def assert_unbiased(values, errors):
     assert abs(np.mean(values)) < 2 * np.std(values, ddof=1) / len(values) ** 0.5
     # The error that is told is of the size of the one that is made.
-    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.5)
+    assert 0.5 * np.std(values) < np.mean(errors) < 3 * np.std(values)
 
 
 def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate():
