@@ -141,7 +141,7 @@ def _check_usage(
             if value and value != "refuse":
                 option = name.replace("_", "-")
                 raise click.UsageError(
-                    f"--{option} is said of each test set in the file of --sets"
+                    f"--{option} goes into the file of --sets, for each test set"
                 )
     if (also["links"] is not None or also["ref_links"]) and also["source"] is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")
