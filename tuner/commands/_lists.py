@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     Decorator,
@@ -26,6 +25,7 @@ from portmert.tuner.commands._options import (
     source_option,
     threads_option,
 )
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.families import names
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FiniteRange,
     Whole,
@@ -16,7 +15,7 @@ from portmert.tuner.commands._options import (
     executor_option,
     refuse_all_but,
 )
-from portmert.tuner.commands._progress import decoding
+from portmert.tuner.commands._outputs import decoding, notice
 from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:

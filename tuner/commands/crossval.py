@@ -15,7 +15,6 @@ from portmert.tuner.commands._lists import (
     take_constraints,
     take_lists,
 )
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FOLDER,
     FiniteRange,
@@ -27,8 +26,15 @@ from portmert.tuner.commands._options import (
     seed_option,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import validating
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    say_written,
+    validating,
+)
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 

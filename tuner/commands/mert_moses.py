@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from portmert.tuner.commands._notice import announce_compiling, log, notice
-from portmert.tuner.commands._progress import decoding
+from portmert.tuner.commands._outputs import announce_compiling, decoding, log, notice
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 

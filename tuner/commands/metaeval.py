@@ -11,7 +11,6 @@ import click
 
 import portmert
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -27,8 +26,14 @@ from portmert.tuner.commands._options import (
     source_option,
     systems_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, output_options, show
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    notice,
+    output_options,
+    show,
+)
 from portmert.tuner.ground.files import write_text
 
 _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")

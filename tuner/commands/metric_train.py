@@ -9,7 +9,6 @@ import click
 
 import portmert
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -21,8 +20,14 @@ from portmert.tuner.commands._options import (
     seed_option,
     systems_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, output_options, show
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    notice,
+    output_options,
+    show,
+)
 from portmert.tuner.ground.files import write_text
 
 _RESOURCES = ("synonyms", "paraphrases", "stop_words")

@@ -19,7 +19,6 @@ from portmert.tuner.commands._lists import (
     take_search,
     take_test,
 )
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -29,8 +28,15 @@ from portmert.tuner.commands._options import (
     refuse,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, show_weights
-from portmert.tuner.commands._progress import tuning
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    show_weights,
+    tuning,
+)
 
 
 @click.command()

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._notice import announce_compiling, log, notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
@@ -18,7 +17,7 @@ from portmert.tuner.commands._options import (
     run_executor_option,
     several,
 )
-from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.commands._outputs import annotating, announce_compiling, decoding, log, notice
 from portmert.tuner.ground.files import write_text
 
 

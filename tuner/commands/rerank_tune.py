@@ -17,10 +17,16 @@ from portmert.tuner.commands._lists import (
     take_search,
     take_test,
 )
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import tuning
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    say_written,
+    tuning,
+)
 
 
 @click.command()

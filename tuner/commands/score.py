@@ -9,7 +9,6 @@ import click
 
 import portmert
 from portmert.tuner.commands._lists import ids_option, lowercase_option, steps, text_options
-from portmert.tuner.commands._notice import announce_compiling, notice
 from portmert.tuner.commands._options import (
     FILE,
     annotator_options,
@@ -18,8 +17,14 @@ from portmert.tuner.commands._options import (
     refs_option,
     source_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+)
 
 
 @click.command()

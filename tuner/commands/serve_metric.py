@@ -8,7 +8,7 @@ import sys
 import click
 
 import portmert
-from portmert.tuner.commands._notice import announce_compiling
+from portmert.tuner.commands._outputs import announce_compiling
 from portmert.tuner.ground.errors import InputError
 
 
