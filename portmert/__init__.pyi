@@ -29,6 +29,8 @@ from .tuner.api.judging import Report as Report
 from .tuner.api.judging import metaeval as metaeval
 from .tuner.api.lists import Lists as Lists
 from .tuner.api.lists import ReadOptions as ReadOptions
+from .tuner.api.metric_training import LearnedFeatures as LearnedFeatures
+from .tuner.api.metric_training import TrainedMetric as TrainedMetric
 from .tuner.api.metric_training import train_metric as train_metric
 from .tuner.api.optimizing import Optimized as Optimized
 from .tuner.api.optimizing import SearchOptions as SearchOptions
