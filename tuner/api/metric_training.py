@@ -91,7 +91,7 @@ def train_metric(
     seed
         Deals out documents, or segments where no documents are known, and draws samples.
 
-    Other parameters are those of `metaeval`. Texts or scores that do not fit are a `PortmertError`.
+    Other parameters are those of `metaeval`. Raises `PortmertError` for texts that do not fit.
     """
     files = dict(resources or {})
     available = "".join(
